@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { PAYMENT_PATHS } from '../src/market/payments/paths/payment-paths.ts';
-import { cycleFaults, directionFaults, marketFaults, type Part, partOf } from './support/architecture-rules.ts';
+import { cycleFaults, directionFaults, marketFaults, type Part, partOf } from './support/source/architecture-rules.ts';
 import { COMPUTED, importsOf } from './support/source/imports-of.ts';
 import { openSources } from './support/source/open-sources.ts';
-import { comparisons, processUses, signingUses, sqlUses } from './support/source/place-uses.ts';
-import { type Use, worldUses } from './support/source/world-uses.ts';
+import { comparisons, processUses, signingUses, sqlUses, type Use, worldUses } from './support/source/world-uses.ts';
 
 // No rule here has exceptions. What breaks one is moved, or handed what it needs.
 

@@ -5,11 +5,9 @@ import { createTestDatabase } from './support/database.ts';
 import { type HostileStock, seedHostileStock, shortOf } from './support/hostile-stock.ts';
 import { EVERY_HOSTILE_TEXT, HOSTILE_FAMILIES } from './support/hostile-texts.ts';
 import { marketContext, settableClock } from './support/market-context.ts';
-import { strangeTags } from './support/own-markup.ts';
-import { readMarkup, type Tag } from './support/read-markup.ts';
+import { readMarkup, rowsOf, skeletonOf, strangeTags, type Tag } from './support/read-markup.ts';
 import { recordingLog } from './support/recording-log.ts';
 import { seedEvent } from './support/seed.ts';
-import { rowsOf, skeletonOf } from './support/skeleton.ts';
 
 // Every hostile text in every field on every page: it stays a text, and the page is built as it is with a harmless one.
 

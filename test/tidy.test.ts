@@ -2,12 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { posix, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../src/contract/index.ts';
-import { partOf } from './support/architecture-rules.ts';
-import { listFiles } from './support/list-files.ts';
-import { functionLines } from './support/source/function-lines.ts';
+import { partOf } from './support/source/architecture-rules.ts';
 import { importsOf } from './support/source/imports-of.ts';
-import { openSources } from './support/source/open-sources.ts';
-import { exportedValues, isBarrel, untidyUses } from './support/source/tidy-uses.ts';
+import { listFiles, openSources } from './support/source/open-sources.ts';
+import { exportedValues, functionLines, isBarrel, untidyUses } from './support/source/tidy-uses.ts';
 
 const FILE_LINES = 400;
 const FUNCTION_LINES = 70;

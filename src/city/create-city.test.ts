@@ -1,8 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import { describe, expect, test } from 'vitest';
 import { CITY_PEPPER, cityContext, seedOffer, seedResident, seedThing } from '../../test/support/city-context.ts';
-import { createTestDatabase, testDatabase } from '../../test/support/database.ts';
-import { severableDatabase } from '../../test/support/severable-database.ts';
+import { createTestDatabase, severableDatabase, testDatabase } from '../../test/support/database.ts';
 import type { Database } from '../platform/database/database.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { systemRandom } from '../platform/random.ts';

@@ -1,7 +1,6 @@
 /** SIGKILL of a real process at each of its named points, with settlements of many callers on their way. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type KillRig, openKillRig } from '../../test/support/facilitator-kill-rig.ts';
-import { mustBeSettledOnce } from '../../test/support/facilitator-kills.ts';
+import { type KillRig, mustBeSettledOnce, openKillRig } from '../../test/support/facilitator-kills.ts';
 import type { CrashPoint } from './crash-points.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });

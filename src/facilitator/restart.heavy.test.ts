@@ -4,19 +4,17 @@ import { keccak256 } from 'viem';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { settleData, startTestChain } from '../../test/support/chain.ts';
 import {
+  facilitatorEnvironment,
   minedBy,
   paymentBody,
   post,
+  runFacilitator,
   signPayment,
+  startFacilitatorProcess,
   startTestFacilitator,
   temporaryFolder,
   usesOf,
 } from '../../test/support/facilitator.ts';
-import {
-  facilitatorEnvironment,
-  runFacilitator,
-  startFacilitatorProcess,
-} from '../../test/support/facilitator-process.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { recordingLog } from '../../test/support/recording-log.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';

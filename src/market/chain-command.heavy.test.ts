@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { testDatabase } from '../../test/support/database.ts';
-import { onServer } from '../../test/support/on-server.ts';
+import { onServer } from '../../test/support/run-postgres.ts';
 import { type LocalChain, startChain } from '../local/chain/start-chain.ts';
 import { type Block, readBlock } from '../platform/chain/reads.ts';
 import { type Hex, toBytes } from '../platform/hex.ts';

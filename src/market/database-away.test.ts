@@ -1,10 +1,9 @@
 import sql, { raw } from 'sql-template-tag';
 import { expect, it } from 'vitest';
-import { testDatabase } from '../../test/support/database.ts';
+import { severableDatabase, testDatabase } from '../../test/support/database.ts';
 import { marketContext } from '../../test/support/market-context.ts';
 import { joinMarket } from '../../test/support/market-world.ts';
 import { seedListing } from '../../test/support/seed.ts';
-import { severableDatabase } from '../../test/support/severable-database.ts';
 import { PATHS } from './connect/paths.ts';
 import { createMarket } from './create-market.ts';
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/support/database.ts';
 import { mainProcesses } from '../../test/support/main-process.ts';
-import { onServer } from '../../test/support/on-server.ts';
+import { onServer } from '../../test/support/run-postgres.ts';
 import { migrate, migrationsComplete } from '../platform/database/migrate.ts';
 import { systemRandom } from '../platform/random.ts';
 import { MIGRATIONS } from './prepare-database.ts';

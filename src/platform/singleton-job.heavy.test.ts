@@ -1,8 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
-import { testDatabase } from '../../test/support/database.ts';
+import { severableDatabase, testDatabase } from '../../test/support/database.ts';
 import { recordingLog } from '../../test/support/recording-log.ts';
-import { severableDatabase } from '../../test/support/severable-database.ts';
 import { createSingletonJob, type SingletonJob } from './background-jobs.ts';
 import { systemClock } from './clock.ts';
 import type { Database } from './database/database.ts';

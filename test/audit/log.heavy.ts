@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { recover } from '../../src/market/recovery/recover.ts';
-import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
-import { type LyingBooks, openLyingBooks } from '../support/lying-books.ts';
+import { type LyingBooks, openLyingBooks } from '../support/audited-world.ts';
 import { startWorld, type World } from '../support/market-world.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/trade.ts';
 import { audit } from './audit.ts';
 import { auditMarket } from './public/audit-market.ts';
 

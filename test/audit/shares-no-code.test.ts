@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { listFiles } from '../support/list-files.ts';
+import { listFiles } from '../support/source/open-sources.ts';
 
 /** What the operator's audit may rest on, and so may the public one: what any client of the market has. */
 const OWN = /^(?:node:[\w/]+|pg|\.{1,2}\/(?:public\/)?[\w-]+\.ts)$/;

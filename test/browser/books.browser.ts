@@ -2,12 +2,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
 import { startTestChain, usdcAdmin } from '../support/chain.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, severableDatabase, type TestDatabase } from '../support/database.ts';
 import { marketContext, type SettableClock, settableClock } from '../support/market-context.ts';
 import { recordingLog } from '../support/recording-log.ts';
 import { seedFee, seedFreePurchase, seedListing, seedMerchant, seedPaidPurchase } from '../support/seed.ts';
 import { seedFees } from '../support/seed-books.ts';
-import { severableDatabase } from '../support/severable-database.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 
 const NOON = Date.UTC(2026, 0, 8, 12, 5, 0);

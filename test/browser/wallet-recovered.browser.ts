@@ -1,6 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
-import { openHistoryWorld } from '../support/history-world.ts';
-import { loseTo, recoverHistory } from '../support/lose-history.ts';
+import { loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import { beyondRefusals, type Goods, type Shopper, walletStage } from './wallet-stage.ts';
 
 // Purchases that a restore took back, and that the page brings back by the slips that it has kept.

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { it } from 'vitest';
 import { testDatabase } from '../support/database.ts';
-import { onServer } from '../support/on-server.ts';
+import { onServer } from '../support/run-postgres.ts';
 import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { toPosition, toWalk } from '../../src/market/catalog/shelf/shelf-page.ts';
 import { createCursors } from '../../src/platform/cursor.ts';
-import { reasonOf } from '../support/ask.ts';
+import { browsePage, idsOf, reasonOf, type ShelfGiven } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import {
@@ -13,7 +13,6 @@ import {
   seedVote,
   withdrawListing,
 } from '../support/seed.ts';
-import { browsePage, idsOf, type ShelfGiven } from '../support/walk-shelves.ts';
 import { askOperation, fromMemory } from './ask.ts';
 import { addressOf } from './random-shelves.ts';
 import { openStage, processOn, type Stage } from './stage.ts';

@@ -12,7 +12,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock, type TestMarket } from '../support/market-context.ts';
-import { onServer } from '../support/on-server.ts';
+import { onServer } from '../support/run-postgres.ts';
 import { editListing, seedListing, seedMerchant, seedPaidPurchase, seedStock, seedVote } from '../support/seed.ts';
 import { askOperation } from './ask.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';

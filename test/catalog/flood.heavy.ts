@@ -5,7 +5,7 @@ import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { testDatabase } from '../support/database.ts';
-import { onServer } from '../support/on-server.ts';
+import { onServer } from '../support/run-postgres.ts';
 import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';

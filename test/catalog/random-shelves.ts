@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
+import type { ShelfGiven } from '../support/ask.ts';
 import type { SeedGoods } from '../support/seed.ts';
-import type { ShelfGiven } from '../support/walk-shelves.ts';
 import type { NaiveQuery, NaiveTerm } from './naive-shelves.ts';
 
 /** Few words, and some of them often, so that they meet; some begin others, some share a stem. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { idsOf, type ShelfPage, walkShelves } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { marketContext, settableClock } from '../support/market-context.ts';
 import { hideAllListings, seedStock } from '../support/seed.ts';
-import { idsOf, type ShelfPage, walkShelves } from '../support/walk-shelves.ts';
 import {
   keysOf,
   leadsPinned,

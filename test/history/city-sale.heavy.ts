@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readBalance } from '../../src/platform/chain/usdc.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { loseTo, recoverHistory, until } from '../support/lose-history.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory, until } from '../support/history-world.ts';
 import type { Answer } from '../support/market-world.ts';
 import type { PostgresServer } from '../support/standby-postgres.ts';
 import { type Person, type Reservation, type Sites, startSites, type Thing } from '../world/thing-stage.ts';

@@ -2,10 +2,9 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
-import { until, waitForCopy } from '../support/lose-history.ts';
+import { type HistoryWorld, openHistoryWorld, until, waitForCopy } from '../support/history-world.ts';
 import { type Answer, BASE_URL, type Member, signProof, type World } from '../support/market-world.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/trade.ts';
 
 let history: HistoryWorld;
 let world: World;

@@ -12,10 +12,9 @@ import { createMemoryTransferStore } from '../../src/sdk/payments/direct/transfe
 import { listGoods } from '../../src/sdk/payments/list-goods.ts';
 import type { Wallet } from '../../src/sdk/payments/payment-proof.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { listPaid, newGoods } from '../support/list-goods.ts';
-import { loseTo, recoverHistory } from '../support/lose-history.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import { type Member, paidUnits, type World } from '../support/market-world.ts';
+import { listPaid, newGoods } from '../support/trade.ts';
 
 // Our own clients keep the slips, so that what was lost comes back by calling again: goods, listings, and no second payment.
 

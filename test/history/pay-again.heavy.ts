@@ -12,9 +12,7 @@ import { createMemoryTransferStore } from '../../src/sdk/payments/direct/transfe
 import { listGoods as listBySdk } from '../../src/sdk/payments/list-goods.ts';
 import { createMemoryProofStore, type ProofStore } from '../../src/sdk/payments/proof-store.ts';
 import { transfer } from '../support/direct.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { type GoodsBody, listPaid, newGoods } from '../support/list-goods.ts';
-import { loseTo, recoverHistory } from '../support/lose-history.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import {
   type Answer,
   BASE_URL,
@@ -24,6 +22,7 @@ import {
   signProof,
   type World,
 } from '../support/market-world.ts';
+import { type GoodsBody, listPaid, newGoods } from '../support/trade.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;

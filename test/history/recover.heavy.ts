@@ -8,11 +8,10 @@ import { filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { insertLoss } from '../../src/platform/log-copy/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, until } from '../support/history-world.ts';
 import { codeOf, identityClient, type Owner } from '../support/identity-doors.ts';
-import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
-import { loseTo, until } from '../support/lose-history.ts';
 import { type Answer, type Member, TEST_PEPPER, type World } from '../support/market-world.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/trade.ts';
 
 let history: HistoryWorld;
 let world: World;

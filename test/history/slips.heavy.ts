@@ -7,11 +7,8 @@ import { readBalance } from '../../src/platform/chain/usdc.ts';
 import { type CopiedEvent, hashAfter } from '../../src/platform/log-copy/log-copy.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { signCollecting } from '../support/collecting.ts';
 import { latestSecond, openIntent, signChallenge, transfer } from '../support/direct.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
-import { loseTo, recoverHistory, until } from '../support/lose-history.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory, until } from '../support/history-world.ts';
 import {
   type Answer,
   type AskOptions,
@@ -23,7 +20,7 @@ import {
 } from '../support/market-world.ts';
 import { callTool } from '../support/mcp-ask.ts';
 import type { PostgresServer } from '../support/standby-postgres.ts';
-import { GAS_WEI } from '../support/trade.ts';
+import { fundedWallet, GAS_WEI, listGoods, listPaid, newGoods, signCollecting, signFee } from '../support/trade.ts';
 
 const FUNDS = 100_000_000n;
 const PRICE = 2_500_000n;

@@ -1,9 +1,8 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectClient } from '../../src/platform/database/connection.ts';
-import { startKillPostgres } from '../support/kill-postgres.ts';
-import { createKillSwitch } from '../support/kill-switch.ts';
-import { onServer } from '../support/on-server.ts';
+import { createKillSwitch, startKillPostgres } from '../support/kill-postgres.ts';
+import { onServer } from '../support/run-postgres.ts';
 import { openPostgresGround, type PostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
 
 let ground: PostgresGround;

@@ -9,9 +9,16 @@ import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { audit } from '../audit/audit.ts';
 import { auditMarket } from '../audit/public/audit-market.ts';
 import { transfer } from '../support/direct.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
-import { loseTo, recoverHistory, until, waitForCopy } from '../support/lose-history.ts';
+import {
+  type HistoryWorld,
+  loseTo,
+  openHistoryWorld,
+  recoverHistory,
+  until,
+  waitForCopy,
+} from '../support/history-world.ts';
+import type { Answer, Member, World } from '../support/market-world.ts';
+import { fundedWallet, GAS_WEI, listGoods, newGoods, PRICE, signFee } from '../support/trade.ts';
 import {
   collect,
   FUNDS,
@@ -21,9 +28,7 @@ import {
   type Shop,
   signToCollect,
   withSlip,
-} from '../support/lost-buyers.ts';
-import type { Answer, Member, World } from '../support/market-world.ts';
-import { GAS_WEI, PRICE } from '../support/trade.ts';
+} from './lost-buyers.ts';
 
 const EACH = 10;
 const { sellerOne } = WORLD_ACCOUNTS;

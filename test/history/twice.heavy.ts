@@ -2,12 +2,18 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recover } from '../../src/market/recovery/recover.ts';
 import { filesAt, readCopies } from '../../src/platform/log-copy/log-copy.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
-import { countRows } from '../support/count-rows.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
-import { loseTo, recoverHistory, until, waitForCopy } from '../support/lose-history.ts';
-import { collect, openByX402, withSlip } from '../support/lost-buyers.ts';
+import { countRows } from '../support/database.ts';
+import {
+  type HistoryWorld,
+  loseTo,
+  openHistoryWorld,
+  recoverHistory,
+  until,
+  waitForCopy,
+} from '../support/history-world.ts';
 import type { Member, World } from '../support/market-world.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/trade.ts';
+import { collect, openByX402, withSlip } from './lost-buyers.ts';
 
 let history: HistoryWorld;
 let world: World;

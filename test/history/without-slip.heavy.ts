@@ -4,14 +4,20 @@ import { fund } from '../../src/local/chain/transactions.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { audit } from '../audit/audit.ts';
 import { auditMarket } from '../audit/public/audit-market.ts';
-import { signCollecting } from '../support/collecting.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { openFeeIntent, openIntent, signChallenge, transfer } from '../support/direct.ts';
-import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
-import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
-import { loseTo, recoverHistory } from '../support/lose-history.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import { type Answer, BASE_URL, type Member, signProof, type World } from '../support/market-world.ts';
-import { GAS_WEI, PRICE } from '../support/trade.ts';
+import {
+  fundedWallet,
+  GAS_WEI,
+  listGoods,
+  listPaid,
+  newGoods,
+  PRICE,
+  signCollecting,
+  signFee,
+} from '../support/trade.ts';
 
 const { sellerOne } = WORLD_ACCOUNTS;
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_LIMITS } from '../../src/contract/vocabulary.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { askFrom, openStream } from '../support/ask-from.ts';
 import { testDatabase } from '../support/database.ts';
 import { type Doors, identityClient, startDoors } from '../support/identity-doors.ts';
 import { type SettableClock, settableClock } from '../support/market-context.ts';
 import { seedMerchant, seedStock } from '../support/seed.ts';
+import { askFrom, openStream } from '../support/send.ts';
 
 /** Requests of the flood under way together. */
 const AT_ONCE = 16;

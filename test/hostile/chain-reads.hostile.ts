@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testAccount } from '../../src/local/chain/accounts.ts';
-import { type AnswerFrom, askFrom } from '../support/ask-from.ts';
 import { openIntent } from '../support/direct.ts';
 import { type Member, signProof } from '../support/market-world.ts';
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts';
+import { type AnswerFrom, askFrom } from '../support/send.ts';
 import { PRICE, testTrade } from '../support/trade.ts';
 
 const PER_NETWORK = 60;

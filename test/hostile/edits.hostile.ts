@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { audit } from '../audit/audit.ts';
-import { fundedWallet, newGoods } from '../support/list-goods.ts';
 import {
   type Answer,
   BASE_URL,
@@ -14,6 +13,7 @@ import {
   type World,
 } from '../support/market-world.ts';
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { fundedWallet, newGoods } from '../support/trade.ts';
 
 // A stranger opens payments that nothing comes of. The seller goes on editing, and who did pay is never told otherwise.
 

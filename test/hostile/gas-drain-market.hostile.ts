@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { minedBy, paymentBody, post, signPayment, startTestFacilitator } from '../support/facilitator.ts';
 import { type Answer, type SignedProof, signProof } from '../support/market-world.ts';
 import { type Goods, testTrade } from '../support/trade.ts';
-import { submitFirst, treacherousWallet } from '../support/treacherous-wallet.ts';
+import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { sellerTwo, stranger } = WORLD_ACCOUNTS;
 /** Reverts of one settlement or two use up what new contract wallets have: a quarter. */

@@ -20,7 +20,7 @@ import {
   temporaryFolder,
   usesOf,
 } from '../support/facilitator.ts';
-import { submitFirst, treacherousWallet } from '../support/treacherous-wallet.ts';
+import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
 /** A tenth of a cent or so for a settlement, as on the real network. */

@@ -4,7 +4,6 @@ import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';
 import { settleData, signAuthorization } from '../support/chain.ts';
-import { fundedWallet, newGoods } from '../support/list-goods.ts';
 import {
   BASE_URL,
   type Member,
@@ -15,6 +14,7 @@ import {
   type World,
 } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { fundedWallet, newGoods } from '../support/trade.ts';
 import { sendBatch } from '../world/batch-transaction.ts';
 
 // One transaction that uses several nonces: each authorization pays with the transfer that it made, and with no other.

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { claim, payDirectly } from '../support/direct.ts';
-import { newGoods } from '../support/list-goods.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
-import { PRICE } from '../support/trade.ts';
+import { newGoods, PRICE } from '../support/trade.ts';
 
 // One wallet that sells the same price on two markets can be paid once for both: nothing in a plain transfer names a market. It is said
 // where a seller reads it; a wallet of its own for each market is what helps, and that is shown as well.

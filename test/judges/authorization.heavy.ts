@@ -1,8 +1,98 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
-import { type Consent, giveConsent } from '../support/mcp-consent.ts';
-import { faultsOf, reportRun, runSuite } from '../support/mcp-suite.ts';
+import { faultsOf, reportRun, runSuite } from './mcp-judge.ts';
+
+/** The cookies of one browser, for one site; they live as long as the test. */
+interface Browser {
+  get(url: string): Promise<Response>;
+  post(url: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+}
+
+function openBrowser(): Browser {
+  const jar = new Map<string, string>();
+  const send = async (url: string, init: RequestInit): Promise<Response> => {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const headers = { ...init.headers, ...(cookie === '' ? {} : { cookie }) };
+    const response = await fetch(url, { ...init, headers, redirect: 'manual' });
+    for (const line of response.headers.getSetCookie()) keep(jar, line);
+    return response;
+  };
+  return {
+    get: (url) => send(url, { headers: { accept: 'text/html' } }),
+    post: (url, body, headers = {}) =>
+      send(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', ...headers },
+        body: JSON.stringify(body),
+      }),
+  };
+}
+
+function keep(jar: Map<string, string>, line: string): void {
+  const [pair = '', ...attributes] = line.split(';');
+  const [name = '', value = ''] = pair.split(/=(.*)/s, 2);
+  const expires = attributes.find((one) => /^ *expires=/i.test(one))?.split('=')[1];
+  if (value === '' || (expires !== undefined && Date.parse(expires) <= Date.now())) jar.delete(name.trim());
+  else jar.set(name.trim(), value);
+}
+
+interface Consent {
+  /** The merchant key, shown on the page; left out: nothing is shown. */
+  key?: string;
+  decision?: 'allow' | 'cancel';
+}
+
+/** What a person does in a browser who is sent to an authorize address: show the key, decide, go where they are sent. Gives that address. */
+async function giveConsent(authorizeUrl: string, { key, decision = 'allow' }: Consent): Promise<string> {
+  const { origin } = new URL(authorizeUrl);
+  const browser = openBrowser();
+  const page = await follow(browser, authorizeUrl, origin);
+  // Refused before anybody was asked.
+  if (page.left !== null) return page.left;
+  if (page.response.status !== 200) throw new Error(`${page.url} answered ${page.response.status}`);
+  await page.response.body?.cancel();
+  if (key !== undefined) await step(browser, `${page.url}/prove`, {}, { authorization: `Bearer ${key}` });
+  const { location } = await step(browser, `${page.url}/decide`, { decision });
+  const end = await follow(browser, new URL(String(location), origin).href, origin);
+  if (end.left === null) throw new Error(`the browser was not sent back: ${end.url} answered ${end.response.status}`);
+  return end.left;
+}
+
+interface Stop {
+  /** The last address of the site. */
+  url: string;
+  response: Response;
+  /** Where it sent the browser, outside of the site; null: it did not. */
+  left: string | null;
+}
+
+async function follow(browser: Browser, from: string, origin: string): Promise<Stop> {
+  let url = from;
+  for (let hops = 0; hops < 10; hops += 1) {
+    if (new URL(url).origin !== origin) throw new Error(`${url} is another site`);
+    const response = await browser.get(url);
+    const location = response.headers.get('location');
+    if (location === null) return { url, response, left: null };
+    await response.body?.cancel();
+    const next = new URL(location, url);
+    if (next.origin !== origin) return { url, response, left: next.href };
+    url = next.href;
+  }
+  throw new Error(`${from} leads nowhere`);
+}
+
+async function step(
+  browser: Browser,
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  const response = await browser.post(url, body, headers);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
 
 const SCENARIOS = ['authorization-code-grant', 'authorization-server-metadata-endpoint'];
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from '../support/mcp-suite.ts';
 import type { Legacy } from './fixture/fixture-handler.ts';
 import { type Fixture, startFixture } from './fixture/start-fixture.ts';
+import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from './mcp-judge.ts';
 
 /** Scenarios of 2025 in which a second request has to find the first: the server asks its client, or the streams of one session are counted. */
 const NEED_SESSIONS = [

@@ -2,9 +2,18 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { TOOLS } from '../../src/contract/tools.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
-import { ERAS, inspect, inspectTool, TOOL_ERROR } from '../support/mcp-inspector.ts';
-import { type Check, faultsOf, type Revision, reportRun, runSuite } from '../support/mcp-suite.ts';
 import { seedListing } from '../support/seed.ts';
+import {
+  type Check,
+  ERAS,
+  faultsOf,
+  inspect,
+  inspectTool,
+  type Revision,
+  reportRun,
+  runSuite,
+  TOOL_ERROR,
+} from './mcp-judge.ts';
 
 /** What the suite judges without tools of its own, by revision. The rest calls tools that no market has. */
 const WITHOUT_FIXTURE: Readonly<Record<Revision, readonly string[]>> = {

@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, it } from 'vitest';
-import { listFiles } from '../support/list-files.ts';
+import { listFiles } from '../support/source/open-sources.ts';
 import { patternOf, readRecipes } from './read-recipes.ts';
 
 // A recipe of CONTRIBUTING is carried out in a copy of the checkout: then types and the tests that it names have to pass, no other files may

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { listFiles } from '../support/list-files.ts';
+import { listFiles } from '../support/source/open-sources.ts';
 import { readRecipes } from './read-recipes.ts';
 
 const root = resolve(import.meta.dirname, '../..');

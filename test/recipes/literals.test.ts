@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { listFiles } from '../support/list-files.ts';
+import { listFiles } from '../support/source/open-sources.ts';
 
 // What is said of a network and of the fee stands in one value each: `npm run recipes` carries both recipes out.
 

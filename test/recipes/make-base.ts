@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
-import { listFiles } from '../support/list-files.ts';
+import { listFiles } from '../support/source/open-sources.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

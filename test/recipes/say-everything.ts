@@ -22,7 +22,7 @@ import { createClient } from '../../src/sdk/client.ts';
 import { readFeeTerms } from '../../src/sdk/payments/list-goods.ts';
 import { SAMPLE_OFFER } from '../../src/wallet/sample-offer.ts';
 import { sayMessage } from '../../src/wallet/wording.ts';
-import { officialAnswer } from '../support/official-answer.ts';
+import { officialAnswer } from '../support/market-answers.ts';
 
 const config = readMarketConfig({
   OPENAISLE_RPC_URLS: 'http://127.0.0.1:8545',

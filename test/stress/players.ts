@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
 import { toBytes } from '../../src/platform/hex.ts';
-import { FEE_TERMS, type GoodsBody, newGoods } from '../support/list-goods.ts';
 import {
   type Answer,
   type AskOptions,
@@ -10,6 +9,7 @@ import {
   type SignedProof,
   signProof,
 } from '../support/market-world.ts';
+import { FEE_TERMS, type GoodsBody, newGoods } from '../support/trade.ts';
 import type { Dice } from './dice.ts';
 import type { Stage, StressListing } from './stage.ts';
 

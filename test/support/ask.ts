@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import type { EndpointShape, ParamsGiven, QueryGiven, ResultOf } from '../../src/contract/endpoint.ts';
+import { endpoints } from '../../src/contract/index.ts';
 import type { Catalog } from '../../src/market/catalog/catalog.ts';
+import { makeBrowseShelves } from '../../src/market/catalog/shelf/browse-shelves.ts';
 import type { Market, MarketCall, MarketRead, Merchant } from '../../src/market/context.ts';
 import type { Prepared, PreparedStream } from '../../src/platform/http/operation.ts';
 import { watchText } from './canary.ts';
+import type { TestMarket } from './market-context.ts';
 
 /**
  * Calls an operation as the server would, with path and query as they are sent. The answer must pass its schema, and hold nothing
@@ -49,4 +52,36 @@ export async function reasonOf(act: Promise<unknown>): Promise<string> {
     throw error;
   }
   return 'none';
+}
+
+/** Filters, sort, size and place, as they are sent. */
+export type ShelfGiven = QueryGiven<typeof endpoints.browseShelves>;
+
+export const browsePage = (market: TestMarket, query: ShelfGiven) =>
+  ask(market, endpoints.browseShelves, makeBrowseShelves(market.catalog), { query });
+export type ShelfPage = Awaited<ReturnType<typeof browsePage>>;
+export const idsOf = (page: ShelfPage): number[] => page.listings.map(({ id }) => id);
+
+interface WalkActs {
+  /** After each page, also the last. */
+  seen?: (page: ShelfPage) => Promise<void> | void;
+}
+
+/** Walks to the end, letting `between` act after each page but the last. */
+export async function walkShelves(
+  market: TestMarket,
+  query: ShelfGiven,
+  between: () => Promise<void> = async () => {},
+  { seen = () => {} }: WalkActs = {},
+) {
+  const pages: ShelfPage[] = [];
+  for (let asked: ShelfGiven | null = query; asked !== null; ) {
+    const page: ShelfPage = await browsePage(market, asked);
+    await seen(page);
+    pages.push(page);
+    const cursor = page.next_cursor;
+    asked = cursor === null ? null : { ...query, cursor };
+    if (asked !== null) await between();
+  }
+  return { pages, ids: pages.flatMap(idsOf) };
 }

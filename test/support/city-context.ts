@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { City, CityCall, CityConfig, CityOperation, Resident } from '../../src/city/context.ts';
+import { ACT_KINDS } from '../../src/city/recovery/store.ts';
 import { CITY_LIMITS, type CityLimits } from '../../src/contract/city.ts';
 import type { BodyGiven, EndpointShape, ParamsGiven, ResultOf } from '../../src/contract/endpoint.ts';
 import { handleSkeleton } from '../../src/contract/handles.ts';
@@ -15,7 +16,7 @@ import { recordingLog } from './recording-log.ts';
 
 /** Another one than the market's in the tests: a key of one site must be invalid at the other. */
 export const CITY_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 9)]]));
-export const CITY_URL = 'http://127.0.0.1:4022';
+const CITY_URL = 'http://127.0.0.1:4022';
 
 /** All that comes from one address in a test is let through. */
 const WIDE: CityLimits = {
@@ -70,7 +71,7 @@ export function cityContext(options: {
   };
 }
 
-export interface CityAskOptions<E extends EndpointShape> {
+interface CityAskOptions<E extends EndpointShape> {
   params?: ParamsGiven<E>;
   body?: BodyGiven<E>;
   caller?: Resident;
@@ -139,4 +140,13 @@ export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { dra
     from things where id = ${thingId}
     returning id`);
   return id;
+}
+
+/** All that a city's log of acts tells of, as it stands in the tables. */
+export async function cityBooks(database: Database): Promise<Record<string, unknown>> {
+  const books: Record<string, unknown> = {};
+  for (const kind of ACT_KINDS.filter((name) => name !== 'id_floors')) {
+    books[kind] = await database.rows(sql`select to_jsonb(t) as row from ${raw(kind)} t order by to_jsonb(t)::text`);
+  }
+  return books;
 }

@@ -1,12 +1,78 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject } from 'vitest';
+import { connectClient } from '../../src/platform/database/connection.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { takeLeaks } from './canary.ts';
-import { tablesWithSecrets } from './canary-database.ts';
-import { onServer } from './on-server.ts';
+import { CANARY_PREFIXES, holdsSecret, takeLeaks } from './canary.ts';
+import { onServer } from './run-postgres.ts';
+
+interface Column {
+  table: string;
+  column: string;
+  type: string;
+}
+
+const COLUMNS = `
+  select c.oid::regclass::text as table, format('t.%I', a.attname) as column, format_type(a.atttypid, null) as type
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  where c.relkind in ('r', 'p', 'm') and c.relnamespace <> 'information_schema'::regnamespace
+    and c.relnamespace::regnamespace::text not like 'pg\\_%' order by 1, a.attnum`;
+
+/** The tables of a database in which a secret stands: every row as text, its bytes decoded. */
+export async function tablesWithSecrets(url: string): Promise<string[]> {
+  const settings = { url, applicationName: 'openaisle-canary', statementTimeoutMs: 300_000 };
+  const client = await connectClient(settings).catch((error: unknown) => {
+    // Dropped by its test already.
+    if (error instanceof Error && 'code' in error && error.code === '3D000') return null;
+    throw error;
+  });
+  if (client === null) return [];
+  try {
+    return await search(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function search(client: Client): Promise<string[]> {
+  const { rows: columns } = await client.query<Column>(COLUMNS);
+  const tables = Map.groupBy(columns, ({ table }) => table);
+  if (tables.size === 0) return [];
+  // The database looks for what a secret begins with, as only few rows have that; what is one for certain the guard knows.
+  const parts = [...tables].map(
+    ([table, own]) => `select '${table}' as table, text from (
+      select concat_ws(' ', ${own.map(asText).join(', ')}) as text from ${table} t) rows where text ~* '${BEGINNINGS}'`,
+  );
+  const { rows } = await client.query<{ table: string; text: string }>(parts.join('\nunion all '));
+  return [...new Set(rows.filter(({ text }) => holdsSecret(text)).map(({ table }) => table))];
+}
+
+function asText({ column, type }: Column): string {
+  if (type === 'bytea') return `encode(${column}, 'escape')`;
+  if (type === 'bytea[]') return `(select string_agg(encode(one, 'escape'), ' ') from unnest(${column}) one)`;
+  return `${column}::text`;
+}
+
+/** The same three bytes further on in each: base64 spells a text in three ways. */
+function inBase64(text: string): string[] {
+  return [0, 1, 2].map((shift) => {
+    const spelled = Buffer.from('\0'.repeat(shift) + text).toString('base64');
+    // Characters at the edge also hold bits of the neighbouring text.
+    const whole = spelled.slice(Math.ceil((4 * shift) / 3), Math.floor((4 * (shift + text.length)) / 3));
+    return whole.replaceAll('+', '\\+');
+  });
+}
+
+const BEGINNINGS = [
+  ...CANARY_PREFIXES.map((prefix) => `${prefix}_(sk|rc|pc)_`),
+  ...CANARY_PREFIXES.flatMap((prefix) => inBase64(`${prefix}_`)),
+].join('|');
 
 const CITY_MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
@@ -16,7 +82,7 @@ export interface TestDatabase {
   readonly database: Database;
 }
 
-export interface TestDatabaseOptions {
+interface TestDatabaseOptions {
   /** False for a database without any table. */
   migrated?: boolean;
   /** Whose tables; the market's when left out. */
@@ -76,6 +142,67 @@ export function testDatabase(options: TestDatabaseOptions = {}): TestDatabase {
     },
     get database() {
       return current().database;
+    },
+  };
+}
+
+/** Written also for requests that are refused: counts of calls, and what was last read of chain and facilitator. */
+const MAY_CHANGE = new Set(['rate_counters', 'facilitator_signers', 'facilitator_readings', 'chain_watermarks']);
+
+/** How many rows each table has, a table of tomorrow included. Two of these are equal when nothing was stored. */
+export async function countRows(database: Database): Promise<Record<string, bigint>> {
+  const tables = await database.rows<{ name: string }>(
+    raw(`select tablename as name from pg_tables where schemaname = current_schema() order by tablename`),
+  );
+  const names = tables.map(({ name }) => name).filter((name) => !MAY_CHANGE.has(name));
+  const counts = names.map((name) => `(select count(*) from "${name}") as "${name}"`);
+  return database.one<Record<string, bigint>>(raw(`select ${counts.join(', ')}`));
+}
+
+interface SeverableDatabase {
+  database: Database;
+  /** From now on the database does not answer: open connections break and new ones are refused. */
+  sever(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Another way to the same database, over a wire that can be cut. */
+export async function severableDatabase(url: string): Promise<SeverableDatabase> {
+  const { host, port, user, password, database: name } = new Client({ connectionString: url });
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        near.destroy();
+        far.destroy();
+        sockets.delete(socket);
+      });
+    }
+    near.pipe(far).pipe(near);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = new URL('postgresql://127.0.0.1');
+  address.port = String((server.address() as AddressInfo).port);
+  address.username = encodeURIComponent(user ?? '');
+  address.password = encodeURIComponent(typeof password === 'string' ? password : '');
+  address.pathname = `/${name}`;
+  const database = await openDatabase({ url: address.href, poolSize: 2, allowUnsafe: true });
+  const sever = async (): Promise<void> => {
+    if (!server.listening) return;
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await once(server, 'close');
+  };
+  return {
+    database,
+    sever,
+    close: async () => {
+      await database.close();
+      await sever();
     },
   };
 }

@@ -1,8 +1,186 @@
 import { randomInt } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeFunctionData } from 'viem';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { deployUsdc } from '../../src/local/chain/deploy-usdc.ts';
+import { type LocalChain, startChain } from '../../src/local/chain/start-chain.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import { usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import type { Hex } from '../../src/platform/hex.ts';
 import { createDice, type Dice } from '../stress/dice.ts';
-import { type KillRig, type OnChain, openKillRig } from './facilitator-kill-rig.ts';
+import {
+  type FacilitatorProcess,
+  facilitatorEnvironment,
+  paymentBody,
+  post,
+  runFacilitatorUntilKilled,
+  type SignedPayment,
+  signPayment,
+  startFacilitatorProcess,
+} from './facilitator.ts';
+
+/** What the chain has of an account's settlements. */
+interface OnChain {
+  /** Hashes of its transactions in blocks for each authorization, failed ones too. */
+  onChain: ReadonlyMap<Hex, readonly Hex[]>;
+  failed: readonly Hex[];
+}
+
+/** A facilitator that is killed and started again, a chain that goes on, and callers who ask until they are told that it is done. */
+export interface KillRig {
+  chain: LocalChain;
+  /** The answers that said it is done, by the authorization's nonce. */
+  acknowledged: ReadonlyMap<Hex, Hex>;
+  /** So many new settlements by so many callers. Resolves when all are acknowledged. */
+  settle(count: number, callers: number): Promise<void>;
+  /** No block comes until the one that serves has looked at so many payments: what was broadcast is in no block then. */
+  holdBlocks(): Promise<(verified: number) => Promise<void>>;
+  /** Kills it. The next process is told to kill itself there; when it has, one comes that is told nothing. */
+  killAt(point: string | null, meanwhile?: () => Promise<void>): Promise<void>;
+  readChain(fromBlock?: number): Promise<OnChain>;
+  stop(): Promise<void>;
+}
+
+const PAYERS = 48;
+/** Blocks come fast enough for a short test, and slowly enough that every kill meets transactions in flight. */
+const BLOCK_MS = 250;
+const LIFE_SECONDS = 3_600;
+
+const minedTransaction = z.object({ hash: z.string(), from: z.string(), input: z.string() });
+const fullBlock = z.object({ transactions: z.array(minedTransaction) });
+
+export async function openKillRig(options: { settlements: number; finalityBlocks: number }): Promise<KillRig> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-kills-'));
+  const chain = await startChain({ finalityBlocks: options.finalityBlocks });
+  const beat = createBeat(chain);
+  const acknowledged = new Map<Hex, Hex>();
+  const payers = Array.from({ length: PAYERS }, (_, n) => testAccount(`payer among kills ${n}`));
+  const { facilitator } = WORLD_ACCOUNTS;
+  const drop = async (): Promise<void> => {
+    await beat.stop();
+    await chain.kill();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    await deployUsdc(chain);
+    const purses = payers.map(({ address }) => ({ address, usdcUnits: BigInt(options.settlements) * 1_000_000n }));
+    await fund(chain, [{ address: facilitator.address, wei: 10_000n * 10n ** 18n }, ...purses]);
+    const env = await facilitatorEnvironment(chain, dataDir);
+    await chain.rpc.call('evm_setAutomine', [false]);
+    beat.start();
+    let serving = await startFacilitatorProcess(env);
+    return {
+      chain,
+      acknowledged,
+      settle: async (count, callers) => {
+        const payments = await signAll(chain, payers, count);
+        // All processes listen at the same place.
+        await Promise.all(Array.from({ length: callers }, () => call(serving, payments, acknowledged)));
+      },
+      holdBlocks: async () => {
+        await beat.stop();
+        return async (verified) => {
+          await serving.loggedTimes('verified', verified);
+          beat.start();
+        };
+      },
+      killAt: async (point, meanwhile = async () => {}) => {
+        await serving.end('SIGKILL');
+        if (point !== null) await runFacilitatorUntilKilled({ ...env, OPENAISLE_TEST_CRASH_AT: point }, meanwhile);
+        serving = await startFacilitatorProcess(env);
+      },
+      readChain: (fromBlock = 0) => readChain(chain, facilitator.address, fromBlock),
+      stop: () => endAndDrop(serving, drop),
+    };
+  } catch (error) {
+    await drop();
+    throw error;
+  }
+}
+
+/** The blocks come from here, so that they can be held. */
+function createBeat(chain: LocalChain) {
+  let stopping = new AbortController();
+  let running = Promise.resolve();
+  const run = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      await chain.mine();
+      await systemClock.sleep(BLOCK_MS, signal);
+    }
+  };
+  return {
+    start: (): void => {
+      stopping = new AbortController();
+      running = run(stopping.signal);
+    },
+    stop: async (): Promise<void> => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function endAndDrop(serving: FacilitatorProcess, drop: () => Promise<void>): Promise<void> {
+  try {
+    await serving.end('SIGTERM');
+  } finally {
+    await drop();
+  }
+}
+
+async function signAll(chain: LocalChain, payers: readonly TestAccount[], count: number): Promise<SignedPayment[]> {
+  const validBefore = BigInt(Math.floor(systemClock.now() / 1000) + LIFE_SECONDS);
+  const all: SignedPayment[] = [];
+  for (let n = 0; n < count; n += 1) {
+    all.push(await signPayment(chain, { payer: payers[n % payers.length] as TestAccount, validBefore }));
+  }
+  return all.reverse();
+}
+
+/** Takes one payment after the other, and asks for it until it is said to be done, whatever happens to the process meanwhile. */
+async function call(
+  { url }: FacilitatorProcess,
+  payments: SignedPayment[],
+  acknowledged: Map<Hex, Hex>,
+): Promise<void> {
+  for (let payment = payments.pop(); payment !== undefined; payment = payments.pop()) {
+    const { nonce } = payment.authorization;
+    const body = paymentBody(payment);
+    while (!acknowledged.has(nonce)) {
+      const answer = await post(`${url}/verify`, body)
+        .then(() => post(`${url}/settle`, body))
+        .catch(() => null);
+      if (answer?.body['success'] === true) acknowledged.set(nonce, answer.body['transaction'] as Hex);
+      // The process is gone, or starts: its port is closed, and a refusal comes at once.
+      else await systemClock.sleep(answer === null ? 20 : 5);
+    }
+  }
+}
+
+/** All blocks, transaction by transaction: it does not go by what the token logs, so that one that failed counts as well. */
+async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Promise<OnChain> {
+  const latest = Number(await chain.rpc.call('eth_blockNumber', []));
+  const onChain = new Map<Hex, Hex[]>();
+  const failed: Hex[] = [];
+  for (let number = fromBlock; number <= latest; number += 1) {
+    const block = fullBlock.parse(await chain.rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, true]));
+    for (const { hash, from, input } of block.transactions) {
+      if (from.toLowerCase() !== sender) continue;
+      const { functionName, args } = decodeFunctionData({ abi: usdcWriteAbi, data: input as Hex });
+      if (functionName !== 'transferWithAuthorization') throw new Error(`the account has sent ${functionName}`);
+      const nonce = args[5];
+      onChain.set(nonce, [...(onChain.get(nonce) ?? []), hash as Hex]);
+      const receipt = (await chain.rpc.call('eth_getTransactionReceipt', [hash])) as { status: string };
+      if (receipt.status !== '0x1') failed.push(hash as Hex);
+    }
+  }
+  return { onChain, failed };
+}
 
 /** What a run is: it is played again by its seed, as far as the machine lets it. */
 interface KillsGame {

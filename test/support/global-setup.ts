@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { onServer } from './on-server.ts';
+import { onServer } from './run-postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,14 +1,16 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { MIGRATIONS } from '../../src/market/prepare-database.ts';
+import { recover } from '../../src/market/recovery/recover.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { type CopiedEvent, filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log-copy.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { TestDatabase } from './database.ts';
-import { startKillPostgres } from './kill-postgres.ts';
-import { createKillSwitch } from './kill-switch.ts';
+import { createKillSwitch, startKillPostgres } from './kill-postgres.ts';
 import { startWorld, type World, type WorldOptions } from './market-world.ts';
 import { openPostgresGround, type PostgresServer } from './standby-postgres.ts';
 
@@ -70,4 +72,39 @@ export async function openHistoryWorld(migrations = MIGRATIONS): Promise<History
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+export const until = (met: () => Promise<boolean>): Promise<boolean> =>
+  vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
+
+/** What is public by now stands in the host's copy; the newest event's id. */
+export async function waitForCopy(world: World, { folder }: Pick<LogCopyPlace, 'folder'>): Promise<number> {
+  await world.running.eventsSettled();
+  const newest = ((await world.ask('GET', '/api/events')).body['events'] as { id: number }[])[0]?.id ?? 0;
+  await until(async () => Number((await readLogEnd(folder))?.id ?? 0n) >= newest);
+  return newest;
+}
+
+/** The market stands on the earlier database, and has noticed. */
+export async function loseTo(
+  backup: PostgresServer,
+  { history, world, place }: { history: HistoryWorld; world: World; place: LogCopyPlace },
+): Promise<number> {
+  const newest = await waitForCopy(world, place);
+  await history.primary.kill();
+  await backup.start();
+  history.leadTo(backup);
+  await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
+  return newest;
+}
+
+/** As the operator recovers, with all that the copies tell. */
+export async function recoverHistory(
+  world: World,
+  { folder }: Pick<LogCopyPlace, 'folder'>,
+  edit: (copied: CopiedEvent[]) => CopiedEvent[] = (copied) => copied,
+): Promise<void> {
+  const copied = edit(await readCopies(await filesAt([folder])));
+  await recover(world.running.market, { fromBlock: 0n, reason: 'the disk failed', copied });
+  await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
 }

@@ -1,14 +1,56 @@
+import { type Endpoints, endpoints } from '../../src/contract/index.ts';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits } from '../../src/contract/vocabulary.ts';
-import type { MarketConfig } from '../../src/market/context.ts';
+import type { Market, MarketCall, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
 import { createMetrics, type Metrics } from '../../src/market/create-metrics.ts';
+import { register } from '../../src/market/identity/register.ts';
 import { countRequests } from '../../src/market/start.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { WIDE_BUDGETS } from './market-context.ts';
 import { type Answer, type AskOptions, askMarket, TEST_PEPPER, worldConfig } from './market-world.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
-import { WIDE_BUDGETS } from './wide-limits.ts';
+
+type Register = Endpoints['register'];
+const answer = endpoints.register.answers[200];
+
+export interface StagedSecrets {
+  session: string;
+  csrf: string;
+  merchant_key: string;
+  recovery_codes: string[];
+  expires_at: string;
+}
+
+/** The register door as a client meets it: bodies and answers go through the endpoint's own schemas. */
+export function registerCaller(market: Market) {
+  const post = async (given: unknown, from: { bearer?: string; network?: string } = {}) => {
+    const body = endpoints.register.body.parse(given);
+    const call = { body, bearer: from.bearer ?? null, clientNetwork: from.network ?? '192.0.2.1' };
+    const { status, body: answered } = await register(market, call as MarketCall<Register>);
+    return { status, body: answer.parse(answered) };
+  };
+  return {
+    post,
+    stage: async (handle: string, network?: string): Promise<StagedSecrets> => {
+      const { body } = await post(
+        { action: 'stage', handle, model: 'test', client_class: 'coding_ephemeral', human_approved: true },
+        network === undefined ? {} : { network },
+      );
+      if (body.status !== 'staged') throw new Error(`unexpected answer ${body.status}`);
+      return body;
+    },
+    confirm: (staged: StagedSecrets, more: { handle?: string; bearer?: string; network?: string } = {}) => {
+      const { handle, bearer = staged.merchant_key, network } = more;
+      const { session, csrf } = staged;
+      return post(
+        { action: 'confirm', session, csrf, ...(handle === undefined ? {} : { handle }) },
+        { bearer, ...(network === undefined ? {} : { network }) },
+      );
+    },
+  };
+}
 
 /** Nothing listens there: the doors need no chain. */
 const CLOSED_PORT_URL = 'http://127.0.0.1:1';
@@ -20,7 +62,7 @@ export const ROOMY: Partial<Limits> = {
   ...{ recovery_starts_per_ip_hour: 1_000_000, pair_per_merchant_hour: 1_000_000 },
 };
 
-export interface DoorOptions {
+interface DoorOptions {
   database: Database;
   databaseUrl: string;
   clock: Clock;
@@ -87,7 +129,7 @@ export interface Owner {
   codes: string[];
 }
 
-export interface From {
+interface From {
   key?: string;
   network?: string;
 }

@@ -1,12 +1,23 @@
 import type { Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { onTestFinished } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { usdcText } from '../../src/contract/money.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
+import { createClient } from '../../src/sdk/client.ts';
+import { type BuyByTransferOptions, buyByTransfer } from '../../src/sdk/payments/direct/buy-by-transfer.ts';
 import type { TransferWallet } from '../../src/sdk/payments/direct/transfer-options.ts';
-import { SELLER } from './market-answers.ts';
-import { DOMAIN } from './official-answer.ts';
-import type { Reply } from './scripted-market.ts';
+import { createMemoryTransferStore } from '../../src/sdk/payments/direct/transfer-store.ts';
+import {
+  DOMAIN,
+  deliveryAnswer,
+  listingAnswer,
+  officialAnswer,
+  paymentRecord,
+  pendingAnswer,
+  SELLER,
+} from './market-answers.ts';
+import { createTestTime, type Reply, startScriptedMarket } from './scripted-market.ts';
 
 /** What a scripted market says of an intent; a test may make it lie. */
 export interface IntentFields {
@@ -80,7 +91,7 @@ export function intentAnswer(
   return { status, body: { [name]: { ...fields, ...more, challenge } } };
 }
 
-export interface Sent {
+interface Sent {
   to: string;
   units: bigint;
   asset: string;
@@ -106,4 +117,52 @@ export function createTransferWallet(send: (sent: Sent) => Hex | Promise<Hex> = 
     },
   };
   return { ...wallet, signed, sent };
+}
+
+export const delivered = deliveryAnswer(7);
+export const pending = (seconds: number) => pendingAnswer({ retry: 'same_request', retry_after_seconds: seconds });
+
+interface TransferScript {
+  claims?: Reply[];
+  /** By default the market shows a new intent first and the same one later. */
+  intents?: Reply[];
+  lies?: Partial<IntentFields>;
+  listing?: object;
+  facts?: object;
+  payment?: object;
+  collected?: Reply;
+  wallet?: ReturnType<typeof createTransferWallet>;
+}
+
+/** A buyer before a market that follows the script, the last answer of each kind for ever. */
+export async function buyerBefore(script: TransferScript, options: Partial<BuyByTransferOptions> = {}) {
+  const time = createTestTime();
+  const wallet = script.wallet ?? createTransferWallet();
+  const counts = { intents: 0, claims: 0 };
+  const nth = (replies: Reply[], index: number): Reply => replies[Math.min(index, replies.length - 1)] ?? 'cut';
+  const scripted = await startScriptedMarket(({ path }) => {
+    if (path.startsWith('/api/listing/')) return listingAnswer(7, script.listing ?? {});
+    if (path.startsWith('/api/official')) return officialAnswer(script.facts);
+    if (path.startsWith('/api/payment')) {
+      return { status: 200, body: { payment: { ...paymentRecord(), ...script.payment } } };
+    }
+    if (path.startsWith('/api/buy/')) return script.collected ?? 'cut';
+    if (path.startsWith('/api/claim/')) return nth(script.claims ?? [delivered], counts.claims++);
+    const status = counts.intents === 0 ? 201 : 200;
+    const own = intentAnswer({ payer: wallet.address, nowMs: time.now(), status }, script.lies);
+    return nth(script.intents ?? [own], counts.intents++);
+  });
+  onTestFinished(() => scripted[Symbol.asyncDispose]());
+  const phases: string[] = [];
+  const store = createMemoryTransferStore();
+  const newClient = () => createClient({ baseUrl: scripted.baseUrl, key: 'k', environment: time });
+  const client = newClient();
+  const base: BuyByTransferOptions = {
+    ...{ client, wallet, store, listingId: 7, maxPriceUsdc: 2.5 },
+    onProgress: ({ phase }) => phases.push(phase),
+  };
+  const asked = (path: string) => scripted.seen.filter((request) => request.path.startsWith(path));
+  const act = (more: Partial<BuyByTransferOptions> = {}) => buyByTransfer({ ...base, ...options, ...more });
+  const storeKey = `${scripted.baseUrl} buy by transfer 7 ${wallet.address.toLowerCase()}`;
+  return { act, time, wallet, phases, store, storeKey, asked, newClient, base };
 }

@@ -2,12 +2,11 @@ import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Claiming, feePayment, type ShownIntent, signChallenge, transfer } from './direct.ts';
-import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flow.ts';
+import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flows.ts';
 import { countFeesAndListings } from './kill-flows-x402.ts';
 import { type KillGoods, type KillWorld, SELLER } from './kill-world.ts';
-import { FEE_TERMS, newGoods } from './list-goods.ts';
 import { type Answer, type Member, paidUnits } from './market-world.ts';
-import { PRICE } from './trade.ts';
+import { FEE_TERMS, newGoods, PRICE } from './trade.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 

@@ -1,9 +1,8 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { checkSale, type Flow, type KillFlow, retryUntilDone } from './kill-flow.ts';
+import { checkSale, type Flow, type KillFlow, retryUntilDone } from './kill-flows.ts';
 import type { KillGoods, KillWorld } from './kill-world.ts';
-import { FEE_TERMS, newGoods } from './list-goods.ts';
 import {
   type Answer,
   type AskOptions,
@@ -13,6 +12,7 @@ import {
   type SignedProof,
   signProof,
 } from './market-world.ts';
+import { FEE_TERMS, newGoods } from './trade.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 const inVersion = (proof: SignedProof, run: number) => (run % 2 === 0 ? proof.v2 : proof.v1);

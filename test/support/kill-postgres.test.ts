@@ -3,8 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { testDatabase } from './database.ts';
-import { type KillPostgres, startKillPostgres } from './kill-postgres.ts';
-import { createKillSwitch, type Trap } from './kill-switch.ts';
+import { createKillSwitch, type KillPostgres, startKillPostgres, type Trap } from './kill-postgres.ts';
 
 const straight = testDatabase({ migrated: false });
 const trap = createKillSwitch();

@@ -1,8 +1,100 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'pg';
-import { commandOf, createCutter, createStatementReader, type Message } from './kill-messages.ts';
-import type { KillSwitch } from './kill-switch.ts';
+
+export type Wire = 'database' | 'chain' | 'facilitator';
+
+/** A moment on one of the wires between a market and what it rests on. */
+export interface Trap {
+  wire: Wire;
+  /** Piece of a statement, name of a JSON-RPC method, path of a facilitator. */
+  mark: string;
+  /** Before it is passed on; or when it is done (a statement: its transaction is committed) and the market was not told. */
+  when: 'before' | 'after';
+}
+
+/** What the wires ask whether this is the moment. */
+export interface KillSwitch {
+  arm(trap: Trap, kill: () => void): void;
+  /** When to kill, if this is what the trap waits for. */
+  meets(wire: Wire, text: string): Trap['when'] | null;
+  /** Kills, the first time. False: another call did so already, and everything goes on. */
+  spring(): boolean;
+}
+
+export function createKillSwitch(): KillSwitch {
+  let armed: { trap: Trap; kill: () => void } | null = null;
+  return {
+    arm: (trap, kill) => {
+      armed = { trap, kill };
+    },
+    meets: (wire, text) => {
+      if (armed === null || armed.trap.wire !== wire || !text.includes(armed.trap.mark)) return null;
+      return armed.trap.when;
+    },
+    spring: () => {
+      if (armed === null) return false;
+      const { kill } = armed;
+      armed = null;
+      kill();
+      return true;
+    },
+  };
+}
+
+/** One message of PostgreSQL's protocol. */
+interface Message {
+  /** A letter; empty for the first that a client sends, which has none. */
+  type: string;
+  /** As it was on the wire. */
+  raw: Buffer;
+  /** Without type and length. */
+  body: Buffer;
+}
+
+/** Cuts a stream into messages, however it comes in. */
+function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Message[] {
+  let rest: Buffer = Buffer.alloc(0);
+  let isFirst = from === 'client';
+  return (chunk) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const messages: Message[] = [];
+    for (;;) {
+      const head = isFirst ? 0 : 1;
+      if (rest.length < head + 4) return messages;
+      const length = head + rest.readUInt32BE(head);
+      if (rest.length < length) return messages;
+      const raw = rest.subarray(0, length);
+      messages.push({ type: raw.toString('latin1', 0, head), raw, body: raw.subarray(head + 4) });
+      rest = rest.subarray(length);
+      isFirst = false;
+    }
+  };
+}
+
+/** Says which statement a message runs, from the texts that were prepared before; null for every other message. */
+function createStatementReader(): (message: Message) => string | null {
+  const prepared = new Map<string, string>();
+  return ({ type, body }) => {
+    if (type === 'Q') return oneLine(textAt(body, 0).text);
+    if (type !== 'P' && type !== 'B') return null;
+    const first = textAt(body, 0);
+    const second = textAt(body, first.end);
+    if (type === 'B') return prepared.get(second.text) ?? null;
+    prepared.set(first.text, oneLine(second.text));
+    return null;
+  };
+}
+
+/** What the server says was done. */
+const commandOf = ({ body }: Message): string => textAt(body, 0).text;
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+
+function textAt(body: Buffer, start: number): { text: string; end: number } {
+  const end = body.indexOf(0, start);
+  return { text: body.toString('utf8', start, end), end: end + 1 };
+}
 
 export interface KillPostgres {
   /** The same database, over this wire. */

@@ -11,15 +11,29 @@ import { completePurchase } from '../../src/market/purchases/complete-purchase.t
 import { createThingFees } from '../../src/market/world/drafts/list-world.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { TestDatabase } from './database.ts';
-import { type GoodsBody, newGoods } from './list-goods.ts';
 import { marketContext, type SettableClock, settableClock, type TestMarket } from './market-context.ts';
 import { resultIs, startRpcServer } from './rpc-server.ts';
 import type { SeededMerchant } from './seed.ts';
+import { type GoodsBody, newGoods } from './trade.ts';
+
+let made = 0;
+
+/** A text of its own, of 120 words that no other one has. */
+export function ownText(): string {
+  made += 1;
+  return Array.from({ length: 120 }, (_, at) => `w${made}x${at}`).join(' ');
+}
+
+/** Nearly the same: the last word is another, and it is set otherwise. Of 117 runs of five words in both together 115 are in each. */
+export function nearText(text: string): string {
+  made += 1;
+  return [...text.toUpperCase().split(' ').slice(0, -1), `another${made}`].join('\n');
+}
 
 export type Made = Extract<ResultOf<typeof endpoints.createListing>['body'], { listing_id: number }>;
 
 /** Where merchants list without a payment: for nothing, or for a fee that was paid before. */
-export interface ListingDesk {
+interface ListingDesk {
   market: TestMarket;
   clock: SettableClock;
   /** Whatever it is answered with. */

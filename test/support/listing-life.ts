@@ -2,19 +2,22 @@ import assert from 'node:assert/strict';
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import type { BodyGiven, EndpointShape, ResultOf } from '../../src/contract/endpoint.ts';
-import type { ListingState } from '../../src/contract/vocabulary.ts';
+import type { Aisle, ListingState } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../../src/market/context.ts';
+import { findListingTerms } from '../../src/market/listings/store.ts';
 import { type Opener, openAttempt } from '../../src/market/payments/paths/x402/store.ts';
 import type { Payment } from '../../src/market/payments/payment.ts';
+import { takeFreeGoods } from '../../src/market/purchases/buy-listing.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import type { Database, Tx } from '../../src/platform/database/database.ts';
 import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { removeListing, SEED_TIME, withdrawListing } from './seed.ts';
+import type { TestMarket } from './market-context.ts';
+import { removeListing, SEED_TIME, type SeededMerchant, withdrawListing } from './seed.ts';
 import { endWorldListing } from './world-listing.ts';
 
-export interface Acting<E extends EndpointShape> {
+interface Acting<E extends EndpointShape> {
   id?: bigint;
   body?: BodyGiven<E>;
   caller: Pick<Merchant, 'id' | 'handle'>;
@@ -176,4 +179,21 @@ export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
     return broken.constraint ?? broken.sqlstate;
   }
   return 'none';
+}
+
+/** Sales of this aisle stop behind their insert, with an id and before their commit, until what is returned commits. */
+export function holdSales(database: Database, aisle: Aisle): Promise<{ commit(): Promise<void> }> {
+  return holdTransactionOpen(database, async (tx) => {
+    await tx.run(
+      sql`insert into aisle_counters (aisle, slot) select ${aisle}, generate_series(0, 15) on conflict do nothing`,
+    );
+    await tx.rows(sql`select from aisle_counters where aisle = ${aisle} for update`);
+  });
+}
+
+/** A sale, as `POST /api/buy/:id` makes it; resolves after its commit. */
+export async function takeFree(market: TestMarket, listingId: bigint, buyer: SeededMerchant): Promise<void> {
+  const listing = await findListingTerms(market.database, listingId);
+  if (listing === null) throw new TypeError('no such listing');
+  await takeFreeGoods(market, listing, { ...buyer, maintainer: false, keyId: 0n });
 }

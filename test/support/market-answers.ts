@@ -1,8 +1,12 @@
 import { concatBytes, sha256, stringToBytes } from 'viem';
+import type { z } from 'zod';
+import { checksummed } from '../../src/contract/chain-values.ts';
 import { ERRORS, errorClass, NETWORKS, type Problem, type Reason } from '../../src/contract/index.ts';
 import { ATTRIBUTE_NAMES, type Attributes } from '../../src/contract/listing-fields.ts';
 import type { Delivery, ListingDetail, ListingSummary, MerchantRecord } from '../../src/contract/listings.ts';
+import { getOfficialFacts } from '../../src/contract/official.ts';
 import type { PaymentOut } from '../../src/contract/payments.ts';
+import { DEFAULT_NETWORK } from '../../src/contract/vocabulary.ts';
 import type { Reply } from './scripted-market.ts';
 
 /** Well-formed answers of a market, for servers that tests script. */
@@ -10,8 +14,8 @@ import type { Reply } from './scripted-market.ts';
 export const SELLER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 export const TREASURY = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 export const ARTIFACT = 'the hidden goods';
-export const SALT = `0x${'5a'.repeat(32)}` as const;
-export const COMMITMENT = sha256(concatBytes([new Uint8Array(32).fill(0x5a), stringToBytes(ARTIFACT)]));
+const SALT = `0x${'5a'.repeat(32)}` as const;
+const COMMITMENT = sha256(concatBytes([new Uint8Array(32).fill(0x5a), stringToBytes(ARTIFACT)]));
 const NOT_SAID = Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, null])) as Attributes;
 const AT = '2026-01-02T03:04:05.678Z';
 
@@ -175,7 +179,7 @@ export function refusalAnswer(reason: Reason, fields: Record<string, unknown> = 
   return { status: body.status, headers, body };
 }
 
-export interface AskedPayment {
+interface AskedPayment {
   payTo: string;
   units: string;
   asset?: string;
@@ -205,4 +209,44 @@ export function paymentRequiredAnswer(asked: AskedPayment): Reply {
     headers: { 'payment-required': Buffer.from(JSON.stringify(v2)).toString('base64') },
     body: problem('payment_required', { x402Version: 1, accepts: [v1] }),
   };
+}
+
+/** Of the markets that tests script. */
+export const DOMAIN = 'market.example';
+
+/** Well-formed official facts, for servers that tests script. */
+export function officialAnswer(fields: object = {}): Reply {
+  const x402_facilitator = {
+    ...{ url: '', x402_versions: [1, 2], verify_deadline_seconds: 8, settle_deadline_seconds: 8 },
+    ...{ verification_retry: '', settlement_retry: '', signers: [] },
+  };
+  const ordinary_direct_payment = {
+    ...{ intent: '/api/purchase-intent/:id', claim: '/api/claim/:id', fee_intent: '/api/fee-intent' },
+    ...{ signature_method: 'personal_sign' as const, intent_minutes: 10 },
+  };
+  const identity = {
+    ...{ join: null, recovery: null, rotate: null, recovery_enabled: false, rotation_enabled: false },
+    ...{
+      hosted_connector: 'https://market.example/mcp/connect',
+      hosted_proven_hosts: [],
+      legacy_registration: '',
+      coding_client_doors: null,
+    },
+  };
+  const body: z.input<(typeof getOfficialFacts.answers)[200]> = {
+    ...{
+      domain: DOMAIN,
+      deployment_commit: null,
+      treasury: TREASURY,
+      network: DEFAULT_NETWORK.name,
+      token: null,
+      statement: '',
+    },
+    ...{ usdc_contract: checksummed(DEFAULT_NETWORK.usdc), listing_fee_usdc: 1, ordinary_direct_payment },
+    ...{ x402_facilitator, city: null, world: null, source: null, identity, limits: {}, event_kinds: [] },
+    ...{ public_pagination: { completeness: '', sizes: {} }, scopes: { door: [], window: [] } },
+    ...{ maintainer: { handle: null, merchant_id: 1, powers: [] } },
+    ...{ patterns: { handle: '', key: '', recovery_code: '', pairing_code: '', reserved: [] } },
+  };
+  return { status: 200, body: getOfficialFacts.answers[200].parse({ ...body, ...fields }) };
 }

@@ -13,8 +13,8 @@ import { startTestChain } from './chain.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator } from './facilitator.ts';
 import { freePort } from './free-port.ts';
+import { WIDE_BUDGETS } from './market-context.ts';
 import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Member } from './market-world.ts';
-import { WIDE_BUDGETS } from './wide-limits.ts';
 
 export interface MarketProcess {
   url: string;

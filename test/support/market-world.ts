@@ -19,9 +19,9 @@ import { watchAnswer } from './canary.ts';
 import { signAuthorization, startTestChain } from './chain.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator, type TestFacilitator } from './facilitator.ts';
+import { WIDE_BUDGETS } from './market-context.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
 import { seedMerchant } from './seed.ts';
-import { WIDE_BUDGETS } from './wide-limits.ts';
 
 export const BASE_URL = 'http://127.0.0.1:4020';
 export const TEST_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]]));

@@ -3,18 +3,46 @@ import { DEFAULT_LIMITS, type Limits } from '../../src/contract/vocabulary.ts';
 import { type Connector, createConnector, type FetchDocument } from '../../src/market/connect/connector.ts';
 import type { Interaction, SignInProof } from '../../src/market/connect/interaction.ts';
 import type { Market, Merchant } from '../../src/market/context.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import { createHttpServer } from '../../src/platform/http/create-http-server.ts';
 import { refuseUnreadable } from '../../src/platform/http/failure.ts';
 import type { Incoming } from '../../src/platform/http/message.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { TestDatabase } from './database.ts';
 import { freePort } from './free-port.ts';
-import { marketContext } from './market-context.ts';
+import { marketContext, WIDE_BUDGETS } from './market-context.ts';
 import { joinMarket, type Member, TEST_PEPPER } from './market-world.ts';
 import type { ConsentPage } from './oauth-client.ts';
 import { publishDocuments } from './oauth-shapes.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
-import { WIDE_BUDGETS } from './wide-limits.ts';
+
+const MOST_LOOKS = 500;
+
+/**
+ * Runs that while all rows of a model are held, and lets them go once so many statements wait for one: then every one of those has looked
+ * at its row and found it unused.
+ */
+export async function whileHeld<T>(
+  { database }: TestDatabase,
+  { model, waiting }: { model: string; waiting: number },
+  act: () => Promise<T>,
+): Promise<T> {
+  let running: Promise<T> | null = null;
+  await database.transaction(async (tx) => {
+    await tx.run(sql`select from oauth_artifacts where model = ${model} for update`);
+    running = act();
+    running.catch(() => {});
+    for (let look = 0; look < MOST_LOOKS; look += 1) {
+      const { count } = await tx.one<{ count: bigint }>(sql`
+        select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+      if (count >= BigInt(waiting)) return;
+      await systemClock.sleep(10);
+    }
+    throw new Error('no session waits for it');
+  });
+  if (running === null) throw new Error('nothing ran');
+  return await running;
+}
 
 /** The authorization server and a database, without the market around it: the page is a line of text, and tests say yes by themselves. */
 export interface OauthStage {
@@ -33,7 +61,7 @@ export interface OauthStage {
   stop(): Promise<void>;
 }
 
-export interface StageOptions {
+interface StageOptions {
   changes?: Partial<Market>;
   limits?: Partial<Limits>;
   fetchDocument?: FetchDocument;

@@ -1,10 +1,21 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type FaultPlay, playFault, RPC_FAULTS, type RpcFaultName, type Strike, type Twist } from './rig/rpc-faults.ts';
-import { askInThePast, type Call, createNode, type Json, numberOf } from './rig/rpc-node.ts';
+import {
+  askInThePast,
+  type Call,
+  createNode,
+  type FaultPlay,
+  type Json,
+  numberOf,
+  playFault,
+  RPC_FAULTS,
+  type RpcFaultName,
+  type Strike,
+  type Twist,
+} from './rpc-faults.ts';
 import { startRpcServer } from './rpc-server.ts';
 
-export type { Twist } from './rig/rpc-faults.ts';
+export type { Twist } from './rpc-faults.ts';
 
 /** A provider in front of a real node, as good or as bad as a test needs it. */
 export interface RpcProxy {

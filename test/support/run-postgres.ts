@@ -1,14 +1,28 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { closeSync, type Dirent, openSync } from 'node:fs';
+import {
+  chown,
+  copyFile,
+  lchown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
+import { connectClient } from '../../src/platform/database/connection.ts';
 import { isUnavailable } from '../../src/platform/database/database-error.ts';
 import { type Launch, launchOptions } from '../../src/platform/database/embedded/binaries.ts';
+import type { ServerUser } from '../../src/platform/database/embedded/server-user.ts';
 
-export interface PostgresRun {
+interface PostgresRun {
   launch: Launch;
   cluster: string;
   /** Folder of its socket. */
@@ -79,6 +93,100 @@ async function answers(url: string): Promise<boolean> {
   } catch (error) {
     if (isUnavailable(error)) return false;
     throw error;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The low-level way of a base backup, as PostgreSQL's documentation has it. */
+export async function copyCluster(url: string, from: string, to: string, user: ServerUser | null): Promise<void> {
+  const client = await connectClient({ url, applicationName: 'openaisle-test', statementTimeoutMs: 0 });
+  try {
+    await client.query("select pg_backup_start('copy', fast => true)");
+    await copyFolder(from, to, user, (path) => LEFT_OUT.some((pattern) => pattern.test(path)));
+    const { rows } = await client.query<{ labelfile: string }>(
+      'select labelfile from pg_backup_stop(wait_for_archive => false)',
+    );
+    await writeFile(join(to, 'backup_label'), rows[0]?.labelfile ?? '', { mode: 0o600 });
+    // The log of the time of the copy: all of it is there now.
+    await copyFolder(join(from, 'pg_wal'), join(to, 'pg_wal'), user, () => false);
+    // What was set by statement is of the server that was copied.
+    await writeFile(join(to, 'postgresql.auto.conf'), '', { mode: 0o600 });
+    for (const name of ['backup_label', 'postgresql.auto.conf'])
+      if (user !== null) await chown(join(to, name), user.uid, user.gid);
+  } finally {
+    await client.end();
+  }
+}
+
+/** What belongs to the running server alone. The folders themselves are needed. */
+const LEFT_OUT = [
+  /^\/postmaster\.(?:pid|opts)$/,
+  /^\/(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\//,
+  /\/pgsql_tmp|\/pg_internal\.init/,
+];
+
+async function copyFolder(
+  from: string,
+  to: string,
+  user: ServerUser | null,
+  isLeftOut: (path: string) => boolean,
+  path = '',
+): Promise<void> {
+  await makeOwn(user, to + path);
+  const copy = async (entry: Dirent): Promise<void> => {
+    const inner = `${path}/${entry.name}`;
+    if (isLeftOut(inner)) return;
+    if (entry.isDirectory()) await copyFolder(from, to, user, isLeftOut, inner);
+    else await copyEntry(from + inner, to + inner, user).catch(passWhenGone);
+  };
+  // At once: a process that is busy with something else would make each of the thousand files wait for its turn.
+  await Promise.all((await readdir(from + path, { withFileTypes: true })).map(copy));
+}
+
+async function copyEntry(from: string, to: string, user: ServerUser | null): Promise<void> {
+  if ((await lstat(from)).isSymbolicLink()) await symlink(await readlink(from), to);
+  else await copyFile(from, to);
+  if (user !== null) await lchown(to, user.uid, user.gid);
+}
+
+/** Files come and go under a server that works: the log knows what became of them. */
+function passWhenGone(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+}
+
+/** A folder that the server takes for its own. */
+export async function makeOwn(user: ServerUser | null, path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  if (user !== null) await chown(path, user.uid, user.gid);
+}
+
+/** Kill -9 of the PostgreSQL on this cluster and of all its processes, as when its machine loses power. */
+export async function killServer(cluster: string): Promise<void> {
+  const postmaster = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  // While it is stopped it starts no child that the list below would miss.
+  process.kill(postmaster, 'SIGSTOP');
+  const children = await childrenOf(postmaster);
+  for (const pid of [postmaster, ...children]) process.kill(pid, 'SIGKILL');
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger);
+  const children: number[] = [];
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    // The name, in brackets, may hold anything; state and parent follow it.
+    const [, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (Number(ppid) === parent) children.push(pid);
+  }
+  return children;
+}
+
+/** Runs one statement on a connection of its own: for what cannot run in a transaction, such as creating a database. */
+export async function onServer(url: string, text: string): Promise<void> {
+  const client = await connectClient({ url, applicationName: 'openaisle-test', statementTimeoutMs: 0 });
+  try {
+    await client.query(text);
   } finally {
     await client.end();
   }

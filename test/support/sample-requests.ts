@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { EndpointShape } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/index.ts';
-import { newGoods } from './list-goods.ts';
 import type { Member } from './market-world.ts';
 import type { Sending } from './send.ts';
+import { newGoods } from './trade.ts';
 
 /** A body that the endpoint takes, with every field that it knows. */
 export interface SampleBody {

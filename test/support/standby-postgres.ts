@@ -6,10 +6,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { findBinaries, type Launch, runBinary } from '../../src/platform/database/embedded/binaries.ts';
 import { serverUser } from '../../src/platform/database/embedded/server-user.ts';
 import { linkSharedLibraries, placeBinaries } from '../../src/platform/database/embedded.ts';
-import { copyCluster, makeOwn } from './copy-cluster.ts';
-import { killServer } from './kill-server.ts';
-import { onServer } from './on-server.ts';
-import { type RunningPostgres, runPostgres } from './run-postgres.ts';
+import { copyCluster, killServer, makeOwn, onServer, type RunningPostgres, runPostgres } from './run-postgres.ts';
 
 const PASSWORD = 'of-a-test';
 const POLL_MS = 10;

@@ -1,16 +1,24 @@
 import { afterAll, beforeAll } from 'vitest';
+import { collectNonce } from '../../src/contract/collect-text.ts';
+import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import type { Hex } from '../../src/platform/hex.ts';
+import { type Hex, toHex } from '../../src/platform/hex.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { signAuthorization } from './chain.ts';
 import {
+  type Answer,
   BASE_URL,
   type Member,
   type ProofTerms,
   type SignedProof,
+  signProof,
   startWorld,
   type World,
   type WorldOptions,
+  wrapProof,
 } from './market-world.ts';
 import { type ScriptedFacilitator, startScriptedFacilitator } from './scripted-facilitator.ts';
 import { seedListing } from './seed.ts';
@@ -28,7 +36,7 @@ export interface Goods {
   terms: Required<Pick<ProofTerms, 'payTo' | 'units' | 'resource' | 'now'>>;
 }
 
-export interface GoodsOptions {
+interface GoodsOptions {
   payTo?: Hex;
   units?: bigint;
   artifact?: string;
@@ -157,4 +165,95 @@ function worldBehind(current: () => World): World {
     finalize: () => current().finalize(),
     stop: () => current().stop(),
   };
+}
+
+let made = 0;
+
+export type GoodsBody = Record<string, unknown> & { title: string; artifact: string };
+
+/** A good request to list; what is not named differs from that of every other one. */
+export function newGoods(changes: Record<string, unknown> = {}): GoodsBody {
+  made += 1;
+  return {
+    title: `Goods ${made}`,
+    description: 'What it is',
+    preview: 'A look at it',
+    artifact: `hidden goods ${made}`,
+    price_usdc: 2.5,
+    seller_wallet: WORLD_ACCOUNTS.sellerOne.address,
+    ...changes,
+  };
+}
+
+export function listGoods(
+  world: World,
+  member: Member,
+  body: unknown,
+  asked: { proof?: SignedProof['v1']; dryRun?: true } = {},
+): Promise<Answer> {
+  const path = asked.dryRun ? '/api/listing?dry_run=true' : '/api/listing';
+  return world.ask('POST', path, { key: member.key, body, ...(asked.proof ? { proof: asked.proof } : {}) });
+}
+
+export const FEE_TERMS = {
+  payTo: WORLD_ACCOUNTS.treasury.address,
+  units: LISTING_FEE_UNITS,
+  resource: `${BASE_URL}/api/listing`,
+};
+
+export function signFee(world: World, payer: TestAccount): Promise<SignedProof> {
+  return signProof(world.chain, payer, FEE_TERMS);
+}
+
+/** A wallet of its own, so that what it paid can be counted. */
+export async function fundedWallet(world: World, usdcUnits = 100_000_000n): Promise<TestAccount> {
+  made += 1;
+  const account = testAccount(`wallet ${made} of a test`);
+  await fund(world.chain, [{ address: account.address, usdcUnits }]);
+  return account;
+}
+
+/** Lists with the fee paid, and brings it to the shelf. */
+export async function listPaid(world: World, member: Member, body: unknown, payer: TestAccount): Promise<Answer> {
+  const proof = await signFee(world, payer);
+  await listGoods(world, member, body, { proof: proof.v2 });
+  await world.finalize();
+  return listGoods(world, member, body);
+}
+
+export interface CollectChange {
+  baseUrl?: string;
+  chainId?: bigint;
+  listingId?: bigint;
+  payer?: string;
+  value?: bigint;
+  signer?: TestAccount;
+}
+
+/** A collecting signature, and the salt behind it. */
+export async function signCollecting(
+  chain: LocalChain,
+  { id, terms }: { id: bigint; terms: Pick<Goods['terms'], 'payTo' | 'resource'> },
+  { payer, signer }: { payer: Hex; signer: TestAccount },
+  change: CollectChange = {},
+) {
+  const salt = toHex(systemRandom.bytes(32));
+  const nonce = collectNonce({
+    baseUrl: change.baseUrl ?? BASE_URL,
+    chainId: change.chainId ?? 8453n,
+    listingId: change.listingId ?? id,
+    payer: change.payer ?? payer,
+    salt,
+  });
+  const authorization = {
+    from: payer,
+    to: terms.payTo,
+    value: change.value ?? 0n,
+    validAfter: 0n,
+    validBefore: BigInt(Math.floor(systemClock.now() / 1000) + 120),
+    nonce,
+  };
+  const signature = await signAuthorization(chain, signer, authorization);
+  const { v1, v2 } = wrapProof(authorization, signature, { ...terms, units: authorization.value });
+  return { v1, v2, salt, authorization, signature, body: { collect: true, collect_salt: salt } };
 }

@@ -1,8 +1,8 @@
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { newGoods } from '../support/list-goods.ts';
 import { type Answer, type AskOptions, BASE_URL, joinMarket, type Member, signProof } from '../support/market-world.ts';
+import { newGoods } from '../support/trade.ts';
 import type { UpgradedMarket } from './market-of.ts';
 import type { UpgradeStage } from './stage.ts';
 

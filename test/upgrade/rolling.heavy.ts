@@ -11,7 +11,7 @@ import { splitStatements } from '../../src/platform/database/migrations/migratio
 import { systemRandom } from '../../src/platform/random.ts';
 import { audit } from '../audit/audit.ts';
 import { joinMarket } from '../support/market-world.ts';
-import { onServer } from '../support/on-server.ts';
+import { onServer } from '../support/run-postgres.ts';
 import { startMarketOf } from './market-of.ts';
 import { openNextTree } from './next-tree.ts';
 import { openOldTree, ROLLING_FROM } from './old-tree.ts';

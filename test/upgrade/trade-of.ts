@@ -5,8 +5,8 @@ import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { claim, payDirectly } from '../support/direct.ts';
-import { newGoods } from '../support/list-goods.ts';
 import { type Answer, BASE_URL, type Member, signProof } from '../support/market-world.ts';
+import { newGoods } from '../support/trade.ts';
 import type { UpgradedMarket } from './market-of.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;

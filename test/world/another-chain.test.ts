@@ -11,11 +11,10 @@ import { migrate } from '../../src/platform/database/migrate.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
 import { seedListing, seedMerchant } from '../support/seed.ts';
 import { seedFees } from '../support/seed-books.ts';
-import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { fundedWallet, GAS_WEI, listGoods, newGoods, PRICE, signFee, testTrade } from '../support/trade.ts';
 
 // A market that was on another network before, and has its listings and payments still.
 

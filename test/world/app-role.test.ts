@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
-import { onServer } from '../support/on-server.ts';
+import { onServer } from '../support/run-postgres.ts';
 import { seedFee, seedListing } from '../support/seed.ts';
 import { endWorldListing, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 

@@ -2,12 +2,11 @@ import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ERRORS, endpoints, type Reason } from '../../src/contract/index.ts';
 import { BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES } from '../../src/contract/vocabulary.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
-import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { fieldNames, pathOf, type Sample, sampleRequests, sendingOf } from '../support/sample-requests.ts';
 import { removeListing, seedListing, withdrawListing } from '../support/seed.ts';
-import { type Sending, send } from '../support/send.ts';
+import { CANARY, expectDeclared, expectRefusal, type Sending, type SentAnswer, send } from '../support/send.ts';
 
 let world: World;
 let maintainer: Member;

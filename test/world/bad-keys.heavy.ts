@@ -2,12 +2,11 @@ import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
-import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { type Sample, sampleRequests, sendingOf } from '../support/sample-requests.ts';
 import { seedListing } from '../support/seed.ts';
-import { type Sending, send } from '../support/send.ts';
+import { CANARY, expectDeclared, expectRefusal, type Sending, type SentAnswer, send } from '../support/send.ts';
 
 let world: World;
 let member: Member;

@@ -4,10 +4,8 @@ import { ERRORS, type Reason } from '../../src/contract/errors.ts';
 import { endpoints } from '../../src/contract/index.ts';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
-import { BAD_PROOFS, type PayAt } from '../support/bad-proofs.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { countRows } from '../support/count-rows.ts';
-import { FEE_TERMS, newGoods } from '../support/list-goods.ts';
+import { countRows } from '../support/database.ts';
 import {
   BASE_URL,
   type Member,
@@ -17,9 +15,10 @@ import {
   type World,
   wrapProof,
 } from '../support/market-world.ts';
-import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { seedListing } from '../support/seed.ts';
-import { send } from '../support/send.ts';
+import { CANARY, expectDeclared, expectRefusal, type SentAnswer, send } from '../support/send.ts';
+import { FEE_TERMS, newGoods } from '../support/trade.ts';
+import { BAD_PROOFS, type PayAt } from './bad-proofs.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;

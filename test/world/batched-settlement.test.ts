@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { settleData, signAuthorization } from '../support/chain.ts';
-import { fundedWallet } from '../support/list-goods.ts';
 import {
   BASE_URL,
   type Member,
@@ -15,6 +14,7 @@ import {
 } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
+import { fundedWallet } from '../support/trade.ts';
 import { sendBatch } from './batch-transaction.ts';
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BothSites, startBothSites } from '../support/city-world.ts';
+import { type BothSites, startBothSites } from './city-world.ts';
 
 let sites: BothSites;
 beforeAll(async () => {

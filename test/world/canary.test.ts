@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { holdsSecret, takeLeaks, watchAnswer } from '../support/canary.ts';
-import { tablesWithSecrets } from '../support/canary-database.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createTestDatabase, tablesWithSecrets } from '../support/database.ts';
 import { recordingLog } from '../support/recording-log.ts';
 
 // What watches over all other tests must itself be seen to find something.

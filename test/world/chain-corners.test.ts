@@ -5,9 +5,8 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { isHex } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg, usdcAdmin } from '../support/chain.ts';
-import { FEE_TERMS, listGoods, newGoods } from '../support/list-goods.ts';
 import { latestNumber, paidUnits, signProof } from '../support/market-world.ts';
-import { PRICE, scriptedTrade } from '../support/trade.ts';
+import { FEE_TERMS, listGoods, newGoods, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { stranger } = WORLD_ACCOUNTS;
 type Body = { id: number; method: string; params: unknown[] };

@@ -8,8 +8,8 @@ import { createProviderHealth, createProviders } from '../../src/platform/chain/
 import type { Hex } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
 import { rawTransaction, reorg, settleData, signAuthorization } from '../support/chain.ts';
-import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from '../support/city-sale.ts';
-import { createContractWallet } from '../support/contract-wallet.ts';
+import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
+import { createContractWallet } from './contract-wallet.ts';
 
 const sale = citySale({ finalityBlocks: 4 });
 

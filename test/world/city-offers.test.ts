@@ -8,8 +8,8 @@ import type { CheckoutOut, DraftOut } from '../../src/contract/world-records.ts'
 import { isoTime } from '../../src/platform/clock.ts';
 import { reasonOf } from '../support/ask.ts';
 import { askCity, seedThing } from '../support/city-context.ts';
-import { citySale, type Person } from '../support/city-sale.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
+import { citySale, type Person } from './city-sale.ts';
 
 const sale = citySale();
 

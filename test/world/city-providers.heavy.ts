@@ -3,8 +3,8 @@ import { afterAll, afterEach, expect, it } from 'vitest';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
-import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from '../support/city-sale.ts';
 import { startRpcProxy } from '../support/rpc-proxy.ts';
+import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
 
 const [primary, spare] = [await startRpcProxy(), await startRpcProxy()];
 // Before the sale registers its end, since what is registered last ends first.

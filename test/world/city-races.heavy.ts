@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createSweep } from '../../src/city/offers/sweep.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
-import { citySale, type OpenedOffer, PRICE } from '../support/city-sale.ts';
+import { citySale, type OpenedOffer, PRICE } from './city-sale.ts';
 
 const sale = citySale({ finalityBlocks: 4 });
 

@@ -4,7 +4,7 @@ import { checksummed } from '../../src/contract/chain-values.ts';
 import type { OfferOut } from '../../src/contract/world-records.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
-import { citySale, PRICE } from '../support/city-sale.ts';
+import { citySale, PRICE } from './city-sale.ts';
 
 const sale = citySale({ finalityBlocks: 4 });
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { OfferPhase } from '../../src/contract/world-records.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
-import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from '../support/city-sale.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
+import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
 
 // Block times are set by the second; the city's clock follows the chain.
 const sale = citySale({ finalityBlocks: 4 });

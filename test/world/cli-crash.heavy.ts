@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { testDatabase } from '../support/database.ts';
 import { mainProcesses } from '../support/main-process.ts';
-import { type MarketGate, openGate } from '../support/market-gate.ts';
-import { type CliRun, cliRuns, joining, readStored, type StoredIdentity } from '../support/run-cli.ts';
-import { WIDE_LIMITS } from '../support/wide-limits.ts';
+import { WIDE_LIMITS } from '../support/market-context.ts';
+import { type MarketGate, openGate } from './market-gate.ts';
+import { type CliRun, cliRuns, joining, readStored, type StoredIdentity } from './run-cli.ts';
 
 describe('the command line, interrupted', () => {
   const db = testDatabase();

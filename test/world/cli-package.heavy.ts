@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { holdsSecret } from '../support/canary.ts';
 import { testDatabase } from '../support/database.ts';
 import { mainProcesses } from '../support/main-process.ts';
-import { joining, modeOf, readStored } from '../support/run-cli.ts';
-import { WIDE_LIMITS } from '../support/wide-limits.ts';
+import { WIDE_LIMITS } from '../support/market-context.ts';
+import { joining, modeOf, readStored } from './run-cli.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SLOW_MS = 600_000;

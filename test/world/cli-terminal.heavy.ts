@@ -2,9 +2,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { testDatabase } from '../support/database.ts';
 import { mainProcesses } from '../support/main-process.ts';
-import { cliRuns, joining, readStored } from '../support/run-cli.ts';
-import { runOnTerminal } from '../support/run-on-terminal.ts';
-import { WIDE_LIMITS } from '../support/wide-limits.ts';
+import { WIDE_LIMITS } from '../support/market-context.ts';
+import { cliRuns, joining, readStored, runOnTerminal } from './run-cli.ts';
 
 // The terminal is made by a program that only Linux has in this form.
 describe.runIf(process.platform === 'linux')('the command line on a terminal', () => {

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { testDatabase } from '../support/database.ts';
 import { mainProcesses } from '../support/main-process.ts';
-import { cliRuns, joining, modeOf, readStored } from '../support/run-cli.ts';
-import { WIDE_LIMITS } from '../support/wide-limits.ts';
+import { WIDE_LIMITS } from '../support/market-context.ts';
+import { cliRuns, joining, modeOf, readStored } from './run-cli.ts';
 
 describe('the command line against a running market', () => {
   const db = testDatabase();

@@ -3,11 +3,10 @@ import type { TestAccount } from '../../src/local/chain/accounts.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { type CollectChange, signCollecting } from '../support/collecting.ts';
-import { createContractWallet } from '../support/contract-wallet.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { type AskOptions, BASE_URL, paidUnits, signProof } from '../support/market-world.ts';
-import { type Goods, PRICE, testTrade } from '../support/trade.ts';
+import { type CollectChange, type Goods, PRICE, signCollecting, testTrade } from '../support/trade.ts';
+import { createContractWallet } from './contract-wallet.ts';
 
 const { world, buyer, goods, wallet } = testTrade();
 

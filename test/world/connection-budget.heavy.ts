@@ -9,9 +9,9 @@ import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { type MainProcess, mainProcesses } from '../support/main-process.ts';
+import { WIDE_BUDGETS } from '../support/market-context.ts';
 import { seedListing, seedMerchant } from '../support/seed.ts';
 import { openPostgresGround, type PostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
-import { WIDE_BUDGETS } from '../support/wide-limits.ts';
 
 const LONG_MS = 600_000;
 const patiently = { timeout: 180_000, interval: 20 };

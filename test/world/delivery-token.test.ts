@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeDeliveryToken } from '../../src/platform/secrets.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { type AskOptions, signProof } from '../support/market-world.ts';
 import { callTool } from '../support/mcp-ask.ts';
 import { testTrade } from '../support/trade.ts';

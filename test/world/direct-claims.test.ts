@@ -2,12 +2,12 @@ import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import { createContractWallet } from '../support/contract-wallet.ts';
 import { claim, createWorldTime, openIntent, secondOf, signChallenge, statusBy } from '../support/direct.ts';
-import { directCases } from '../support/direct-cases.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
 import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { PRICE, testTrade } from '../support/trade.ts';
+import { createContractWallet } from './contract-wallet.ts';
+import { directCases } from './direct-cases.ts';
 
 const time = createWorldTime();
 const wire = await startRpcProxy();

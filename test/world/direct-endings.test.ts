@@ -7,9 +7,9 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';
 import { createWorldTime, latestSecond, nextBlockAt, secondOf, statusBy, transfer } from '../support/direct.ts';
-import { type DirectCase, directCases } from '../support/direct-cases.ts';
 import { type Answer, paidUnits, signProof, TEST_PEPPER } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { type DirectCase, directCases } from './direct-cases.ts';
 
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 8 } });

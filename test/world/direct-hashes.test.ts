@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { createWorldTime, secondOf, signChallenge, transfer } from '../support/direct.ts';
-import { directCases, someHash } from '../support/direct-cases.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { directCases, someHash } from './direct-cases.ts';
 
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Hex } from '../../src/platform/hex.ts';
 import { createWorldTime, signChallenge, transfer } from '../support/direct.ts';
-import { directCases, someHash } from '../support/direct-cases.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { directCases, someHash } from './direct-cases.ts';
 
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });

@@ -2,7 +2,6 @@ import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { createContractWallet } from '../support/contract-wallet.ts';
 import {
   claim,
   createWorldTime,
@@ -17,6 +16,7 @@ import {
 import { BASE_URL } from '../support/market-world.ts';
 import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { createContractWallet } from './contract-wallet.ts';
 
 const time = createWorldTime();
 const wire = await startRpcProxy();

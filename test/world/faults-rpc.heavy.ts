@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { COURSES, type Course } from '../support/rig/courses.ts';
-import { type ProviderStage, providerStage } from '../support/rig/provider-stage.ts';
-import { RPC_FAULT_NAMES, RPC_FAULTS, type RpcFault, type RpcFaultName } from '../support/rig/rpc-faults.ts';
+import { RPC_FAULT_NAMES, RPC_FAULTS, type RpcFault, type RpcFaultName } from '../support/rpc-faults.ts';
+import { type ProviderStage, providerStage } from './provider-stage.ts';
+import { COURSES, type Course } from './watch-money.ts';
 
 const SEED = Number(process.env['OPENAISLE_FAULTS_SEED'] ?? 20_264);
 /** A second or two on an idle machine. */

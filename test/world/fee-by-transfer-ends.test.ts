@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { claim, openIntent, signChallenge, transfer } from '../support/direct.ts';
-import { fundedWallet, type GoodsBody, listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { type Member, paidUnits } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
+import { fundedWallet, type GoodsBody, listGoods, newGoods, signFee } from '../support/trade.ts';
 import { transferTogether } from './batch-transaction.ts';
 import { FEE, feeStage, type PaidFee, statusAndReason } from './fee-stage.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { type Answer, paidUnits } from '../support/market-world.ts';
+import { fundedWallet, listGoods, newGoods, signFee } from '../support/trade.ts';
 import { FEE, feeStage, statusAndReason } from './fee-stage.ts';
 
 const { treasury } = WORLD_ACCOUNTS;

@@ -2,10 +2,10 @@ import sql from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { feePayment, openFeeIntent, signChallenge, transfer } from '../support/direct.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { BASE_URL, paidUnits } from '../support/market-world.ts';
+import { fundedWallet, listGoods, newGoods, signFee } from '../support/trade.ts';
 import { FEE, feeStage, statusAndReason } from './fee-stage.ts';
 
 const { treasury } = WORLD_ACCOUNTS;

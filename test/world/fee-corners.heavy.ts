@@ -2,9 +2,9 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { seedFee } from '../support/seed.ts';
+import { fundedWallet, listGoods, newGoods, signFee } from '../support/trade.ts';
 
 let world: World;
 let made = 0;

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { LISTINGS_LOCK } from '../../src/market/listings/add-listing.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
-import { fundedWallet, type GoodsBody, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import {
   type Answer,
@@ -16,6 +15,7 @@ import {
   type World,
 } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
+import { fundedWallet, type GoodsBody, listGoods, listPaid, newGoods, signFee } from '../support/trade.ts';
 
 const { treasury, sellerOne } = WORLD_ACCOUNTS;
 

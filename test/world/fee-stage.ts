@@ -3,9 +3,8 @@ import { afterAll, beforeAll } from 'vitest';
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { type Claiming, feePayment, openFeeIntent, signChallenge, transfer } from '../support/direct.ts';
-import { type GoodsBody, listGoods } from '../support/list-goods.ts';
 import { type Answer, type Member, startWorld, type World, type WorldOptions } from '../support/market-world.ts';
-import { GAS_WEI } from '../support/trade.ts';
+import { GAS_WEI, type GoodsBody, listGoods } from '../support/trade.ts';
 
 export const FEE = 1_000_000n;
 

@@ -5,11 +5,11 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { feePayment, openIntent, signChallenge } from '../support/direct.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { askMarket, paidUnits, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
 import { recordingLog } from '../support/recording-log.ts';
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
+import { fundedWallet, listGoods, newGoods, signFee } from '../support/trade.ts';
 
 let facilitator: ScriptedFacilitator;
 let world: World;

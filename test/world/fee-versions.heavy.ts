@@ -2,10 +2,10 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { fundedWallet, type GoodsBody, listGoods, newGoods, signFee } from '../support/list-goods.ts';
+import { nearText, ownText } from '../support/listing-desk.ts';
 import { type Answer, type Member, type SignedProof, startWorld, type World } from '../support/market-world.ts';
-import { nearText, ownText } from '../support/near-texts.ts';
 import { seedFee } from '../support/seed.ts';
+import { fundedWallet, type GoodsBody, listGoods, newGoods, signFee } from '../support/trade.ts';
 
 // The guard over near copies, and new versions, while fees are on their way.
 

@@ -6,9 +6,9 @@ import { endpoints } from '../../src/contract/index.ts';
 import { TOOLS } from '../../src/contract/tools.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { freePort } from '../support/free-port.ts';
-import { newGoods } from '../support/list-goods.ts';
 import { type Answer, type Member, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
+import { newGoods } from '../support/trade.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const DOCUMENTS: Readonly<Record<string, string>> = {

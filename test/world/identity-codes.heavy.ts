@@ -7,9 +7,8 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { reasonOf } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
-import { ROOMY } from '../support/identity-doors.ts';
+import { ROOMY, registerCaller } from '../support/identity-doors.ts';
 import { marketContext } from '../support/market-context.ts';
-import { registerCaller } from '../support/register-caller.ts';
 
 // With the limits lifted, since they alone would end this after ten tries: what is left is the code.
 

@@ -13,7 +13,7 @@ import { testDatabase } from '../support/database.ts';
 import { codeOf, type Doors, type IdentityClient, identityClient, startDoors } from '../support/identity-doors.ts';
 import { marketContext } from '../support/market-context.ts';
 import type { Answer } from '../support/market-world.ts';
-import { onServer } from '../support/on-server.ts';
+import { onServer } from '../support/run-postgres.ts';
 
 /**
  * Whether a refusal tells by its time what it does not tell by its words. The kinds are asked in turn, in an order drawn again for each turn, over

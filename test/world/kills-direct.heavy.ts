@@ -1,6 +1,6 @@
-import { together } from '../support/kill-flow.ts';
+import { together } from '../support/kill-flows.ts';
 import { buyDirectly, claimDirectly, decideReview, listByTransfer } from '../support/kill-flows-direct.ts';
-import { at, testKillPoints } from '../support/kill-points.ts';
+import { at, testKillPoints } from '../support/kill-runs.ts';
 
 const INTENT = [
   { name: 'before an intent is stored', at: at('database', 'before', 'insert into payment_intents') },

@@ -1,5 +1,5 @@
 import { listByX402, listUnasked } from '../support/kill-flows-x402.ts';
-import { at, testKillPoints } from '../support/kill-points.ts';
+import { at, testKillPoints } from '../support/kill-runs.ts';
 
 const FEE = [
   { name: 'before a fee’s goods are stored', at: at('database', 'before', 'insert into pending_listings') },

@@ -1,10 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createDice } from '../stress/dice.ts';
-import { endLoad, startLoad } from '../support/kill-load.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { createKillSwitch, startKillPostgres } from '../support/kill-postgres.ts';
+import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
-import { type KillablePostgres, startKillablePostgres } from '../support/killable-postgres.ts';
+import { killServer } from '../support/run-postgres.ts';
+
+interface KillablePostgres extends TestDatabase {
+  /** Kill -9 of the server and of all its processes, and a new start on the same data. The address stays. */
+  killAndRestart(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** A server of its own, as safe as the market's own: nothing that it acknowledged may be lost. */
+async function startKillablePostgres(): Promise<KillablePostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-killable-'));
+  let postgres = await startEmbeddedPostgres({ dataDir });
+  await migrate(postgres.url, MIGRATIONS);
+  const wire = await startKillPostgres(postgres.url, createKillSwitch());
+  const database = await openDatabase({ url: wire.url });
+  return {
+    url: wire.url,
+    database,
+    killAndRestart: async () => {
+      await killServer(join(dataDir, 'postgres', 'cluster'));
+      await postgres.exited;
+      await postgres.stop();
+      postgres = await startEmbeddedPostgres({ dataDir });
+      wire.leadTo(postgres.url);
+    },
+    drop: async () => {
+      await database.close();
+      await wire.close();
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 8);
 /** When the database dies, and what the clients do. Printed, and taken from the environment to play it again. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createDice } from '../stress/dice.ts';
-import { endLoad, startLoad } from '../support/kill-load.ts';
+import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 15);

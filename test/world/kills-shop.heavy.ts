@@ -1,11 +1,5 @@
-import {
-  editListing,
-  listFree,
-  registerMerchant,
-  voteForListing,
-  withdrawListing,
-} from '../support/kill-flows-shop.ts';
-import { at, testKillPoints } from '../support/kill-points.ts';
+import { editListing, listFree, registerMerchant, voteForListing, withdrawListing } from '../support/kill-flows.ts';
+import { at, testKillPoints } from '../support/kill-runs.ts';
 
 const REGISTER = [
   { name: 'before the stage is stored', at: at('database', 'before', 'insert into identity_stages') },

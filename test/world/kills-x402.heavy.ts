@@ -1,6 +1,6 @@
-import { together } from '../support/kill-flow.ts';
+import { together } from '../support/kill-flows.ts';
 import { buyByX402, deliverUnasked } from '../support/kill-flows-x402.ts';
-import { at, testKillPoints } from '../support/kill-points.ts';
+import { at, testKillPoints } from '../support/kill-runs.ts';
 
 /** In the order in which a purchase comes by. */
 const PURCHASE = [

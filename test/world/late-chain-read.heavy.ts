@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { listGoods, newGoods, signFee } from '../support/list-goods.ts';
 import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
 import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { withdrawListing } from '../support/seed.ts';
-import { PRICE, testTrade } from '../support/trade.ts';
+import { listGoods, newGoods, PRICE, signFee, testTrade } from '../support/trade.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const rpc = await startRpcProxy();

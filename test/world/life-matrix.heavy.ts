@@ -5,10 +5,10 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { markSettling } from '../../src/market/payments/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
-import { newGoods } from '../support/list-goods.ts';
 import { openPayment } from '../support/listing-life.ts';
 import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
 import { SEED_TIME, seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
+import { newGoods } from '../support/trade.ts';
 
 /** Every route that looks at or changes a listing, by every kind of caller, in every state: what it answers. */
 

@@ -7,11 +7,10 @@ import { sha256 } from '../../src/platform/canonical-json.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { claim, openIntent, signChallenge, transfer } from '../support/direct.ts';
-import { newGoods } from '../support/list-goods.ts';
 import { eventsOf } from '../support/listing-life.ts';
 import { type Answer, type Member, signProof, TEST_PEPPER } from '../support/market-world.ts';
 import { seedFee, seedListing } from '../support/seed.ts';
-import { GAS_WEI, type Goods, PRICE, testTrade } from '../support/trade.ts';
+import { GAS_WEI, type Goods, newGoods, PRICE, testTrade } from '../support/trade.ts';
 
 // Two acts on one listing begin within a few milliseconds of each other, in changing order. In either order: one story, told by
 // the answers, by the tables and by the log alike.

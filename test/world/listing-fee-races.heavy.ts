@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fundedWallet, type GoodsBody, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
 import { type Answer, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { fundedWallet, type GoodsBody, listGoods, listPaid, newGoods, signFee } from '../support/trade.ts';
 
 const { treasury, sellerTwo } = WORLD_ACCOUNTS;
 

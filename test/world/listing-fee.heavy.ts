@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { countRows } from '../support/count-rows.ts';
-import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
+import { countRows } from '../support/database.ts';
 import { type Answer, BASE_URL, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/trade.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 

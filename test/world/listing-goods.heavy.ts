@@ -5,10 +5,10 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { countRows } from '../support/count-rows.ts';
-import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
+import { countRows } from '../support/database.ts';
+import { nearText, ownText } from '../support/listing-desk.ts';
 import { type Answer, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
-import { nearText, ownText } from '../support/near-texts.ts';
+import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/trade.ts';
 
 const { treasury, buyerTwo } = WORLD_ACCOUNTS;
 const LONG = 200;

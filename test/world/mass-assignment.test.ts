@@ -5,10 +5,9 @@ import { endpoints } from '../../src/contract/index.ts';
 import { describeOpenApi } from '../../src/contract/openapi.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
-import { expectRefusal } from '../support/refused.ts';
 import { type Sample, sampleRequests, sendingOf } from '../support/sample-requests.ts';
 import { seedListing, seedVote, withdrawListing } from '../support/seed.ts';
-import { send } from '../support/send.ts';
+import { expectRefusal, send } from '../support/send.ts';
 
 const document = describeOpenApi({ endpoints, title: '', description: '', serverUrl: 'https://example.org' });
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOOLS } from '../../src/contract/tools.ts';
+import { META, TOOLS } from '../../src/contract/tools.ts';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
@@ -14,15 +14,71 @@ import { buyByTools, sellByTools } from '../../src/local/trade-by-tools.ts';
 import { readBalance } from '../../src/platform/chain/usdc.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { createClient } from '../../src/sdk/client.ts';
+import type { Environment } from '../../src/sdk/environment.ts';
 import type { AuthorizationToSign, Wallet } from '../../src/sdk/payments/payment-proof.ts';
 import { PaymentUndecided } from '../../src/sdk/payments/payment-run.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
-import { carriesProof, listenIn, noncesSent, type Wire } from '../support/agent-wire.ts';
-import { holdsSecret } from '../support/canary.ts';
+import { holdsSecret, watchText } from '../support/canary.ts';
 import { freePort } from '../support/free-port.ts';
-import { fundedWallet } from '../support/list-goods.ts';
 import { paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
+import { fundedWallet } from '../support/trade.ts';
+
+interface Sent {
+  url: string;
+  headers: Headers;
+  body: string;
+}
+
+/** What an agent sends and is sent, as it goes over the wire. */
+interface Wire {
+  fetch: Environment['fetch'];
+  sent: Sent[];
+  /** Every answer, whole; resolves when all have come to their end. */
+  received(): Promise<string[]>;
+}
+
+/** `cut` may lose an answer by throwing, after the market has begun with it. */
+function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
+  const sent: Sent[] = [];
+  const answers: Promise<string>[] = [];
+  return {
+    sent,
+    received: () => Promise.all(answers),
+    fetch: async (url, init) => {
+      const one = { url, headers: new Headers(init.headers), body: typeof init.body === 'string' ? init.body : '' };
+      sent.push(one);
+      const response = await fetch(url, init);
+      try {
+        await cut(one);
+      } catch (error) {
+        await response.body?.cancel();
+        throw error;
+      }
+      watchText(`the headers of ${url}`, JSON.stringify([...response.headers]));
+      answers.push(response.clone().text());
+      return response;
+    },
+  };
+}
+
+/** Nonces of the proofs that went along, each once. */
+function noncesSent({ sent }: Pick<Wire, 'sent'>): Set<unknown> {
+  return new Set(sent.filter(carriesProof).map(({ body }) => proofIn(body)?.payload?.authorization?.nonce));
+}
+
+function carriesProof({ body }: Sent): boolean {
+  return proofIn(body) !== undefined;
+}
+
+interface Proof {
+  payload?: { authorization?: { nonce?: string } };
+}
+
+function proofIn(body: string): Proof | undefined {
+  const message = JSON.parse(body === '' ? '{}' : body) as { params?: { _meta?: Record<string, Proof> } };
+  return message.params?._meta?.[META.payment];
+}
 
 const PRICE_USDC = 2.5;
 const PRICE_UNITS = 2_500_000n;

@@ -3,10 +3,10 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { createContractWallet } from '../support/contract-wallet.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { type Answer, signProof } from '../support/market-world.ts';
 import { PRICE, testTrade } from '../support/trade.ts';
+import { createContractWallet } from './contract-wallet.ts';
 
 const { stranger } = WORLD_ACCOUNTS;
 

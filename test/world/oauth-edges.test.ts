@@ -4,13 +4,13 @@ import { readNetwork } from '../../src/market/limits/network-limits.ts';
 import { clientNetwork } from '../../src/platform/http/client-network.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
-import { openBrowser } from '../support/oauth-browser.ts';
 import {
   type Begun,
   beginAuthorization,
   comeBack,
   discover,
   learnClientId,
+  openBrowser,
   openConsent,
   post,
   redeem,

@@ -8,12 +8,21 @@ import { freePort } from '../support/free-port.ts';
 import { type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { askMcp } from '../support/mcp-ask.ts';
 import { beginAuthorization, comeBack, openConsent, post, redeem, refresh } from '../support/oauth-client.ts';
-import { findByChallenge, findBySite, readChallenge, scopeToAsk } from '../support/oauth-discovery.ts';
-import { type HostedClient, type Manner, openHosted } from '../support/oauth-hosted.ts';
-import { dumpTables, spellings, tablesThatHold } from '../support/oauth-leaks.ts';
-import { allowOnPage } from '../support/oauth-person.ts';
 import { CLIENT_SHAPES, publishDocuments } from '../support/oauth-shapes.ts';
 import { seedListing } from '../support/seed.ts';
+import {
+  allowOnPage,
+  dumpTables,
+  findByChallenge,
+  findBySite,
+  type HostedClient,
+  type Manner,
+  openHosted,
+  readChallenge,
+  scopeToAsk,
+  spellings,
+  tablesThatHold,
+} from './oauth-hosted.ts';
 
 const MANNERS = {
   claudeWeb: { shape: CLIENT_SHAPES.claudeWeb, era: 'legacy', find: findByChallenge, scopeOf: scopeToAsk },

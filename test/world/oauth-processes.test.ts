@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
-import { testDatabase } from '../support/database.ts';
+import { severableDatabase, testDatabase } from '../support/database.ts';
 import {
   beginAuthorization,
   comeBack,
@@ -12,7 +12,6 @@ import {
 } from '../support/oauth-client.ts';
 import { CLIENT_SHAPES } from '../support/oauth-shapes.ts';
 import { type OauthStage, startOauthStage } from '../support/oauth-stage.ts';
-import { severableDatabase } from '../support/severable-database.ts';
 
 const db = testDatabase();
 const shape = CLIENT_SHAPES.claudeWeb;

@@ -3,9 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { testDatabase } from '../support/database.ts';
-import { whileHeld } from '../support/hold-artifacts.ts';
 import { type SettableClock, settableClock } from '../support/market-context.ts';
-import { openBrowser } from '../support/oauth-browser.ts';
 import {
   type Begun,
   beginAuthorization,
@@ -14,6 +12,7 @@ import {
   comeBack,
   connectClient,
   discover,
+  openBrowser,
   openConsent,
   post,
   redeem,
@@ -21,7 +20,7 @@ import {
   type ServerFacts,
 } from '../support/oauth-client.ts';
 import { CLIENT_SHAPES, publishDocuments } from '../support/oauth-shapes.ts';
-import { type OauthStage, proofOf, startOauthStage } from '../support/oauth-stage.ts';
+import { type OauthStage, proofOf, startOauthStage, whileHeld } from '../support/oauth-stage.ts';
 
 const db = testDatabase();
 const shape = CLIENT_SHAPES.claudeWeb;

@@ -3,12 +3,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EndpointShape } from '../../src/contract/endpoint.ts';
 import { endpoints } from '../../src/contract/index.ts';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { countRows } from '../support/count-rows.ts';
-import { fundedWallet, newGoods, signFee } from '../support/list-goods.ts';
+import { countRows } from '../support/database.ts';
 import { BASE_URL, type Member, paidUnits, signProof, startWorld, type World } from '../support/market-world.ts';
-import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { seedListing } from '../support/seed.ts';
-import { type Sending, send } from '../support/send.ts';
+import { CANARY, expectDeclared, expectRefusal, type Sending, type SentAnswer, send } from '../support/send.ts';
+import { fundedWallet, newGoods, signFee } from '../support/trade.ts';
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;

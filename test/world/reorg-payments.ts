@@ -4,7 +4,6 @@ import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { settleData } from '../support/chain.ts';
 import { claim, feePayment, type ShownIntent, signChallenge, transferData } from '../support/direct.ts';
-import { FEE_TERMS, listGoods, newGoods } from '../support/list-goods.ts';
 import {
   type Answer,
   BASE_URL,
@@ -15,6 +14,7 @@ import {
 } from '../support/market-world.ts';
 import type { ScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
+import { FEE_TERMS, listGoods, newGoods } from '../support/trade.ts';
 import type { Place, ReorgChain, Signed, Sought } from './reorg-chain.ts';
 
 export const KINDS = ['purchase by x402', 'fee by x402', 'purchase by transfer', 'fee by transfer'] as const;

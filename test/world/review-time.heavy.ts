@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { feePayment, openFeeIntent, signChallenge, transfer } from '../support/direct.ts';
-import { listGoods, newGoods } from '../support/list-goods.ts';
+import { listGoods, newGoods } from '../support/trade.ts';
 import { claimCases } from './review-cases.ts';
 import { reviewStage, statusAndReason } from './review-stage.ts';
 

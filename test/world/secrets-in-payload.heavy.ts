@@ -6,11 +6,9 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { takeLeaks, watchText } from '../support/canary.ts';
-import { countRows } from '../support/count-rows.ts';
-import { testDatabase } from '../support/database.ts';
+import { countRows, testDatabase } from '../support/database.ts';
 import { type Doors, identityClient, type Owner, startDoors } from '../support/identity-doors.ts';
-import { expectRefusal } from '../support/refused.ts';
-import { type Sending, send } from '../support/send.ts';
+import { expectRefusal, type Sending, send } from '../support/send.ts';
 
 // Secrets of all three kinds in every place that is not theirs, at every endpoint (W1). What goes by the clients here is watched for secrets in
 // answers and headers, the log line by line, and the database as a whole when it is dropped.

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { transfer } from '../support/direct.ts';
-import { listGoods, newGoods } from '../support/list-goods.ts';
+import { listGoods, newGoods } from '../support/trade.ts';
 import { FEE, feeStage, statusAndReason } from './fee-stage.ts';
 
 const stage = feeStage();

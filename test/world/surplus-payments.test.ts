@@ -4,11 +4,11 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { findIntent, insertClaim } from '../../src/market/payments/paths/direct/store.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { createWorldTime, openIntent, secondOf, signChallenge, statusBy, transfer } from '../support/direct.ts';
-import { type DirectCase, directCases, someHash } from '../support/direct-cases.ts';
 import { untilWaiting } from '../support/listing-life.ts';
 import { type Answer, signProof } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 import { transferTogether } from './batch-transaction.ts';
+import { type DirectCase, directCases, someHash } from './direct-cases.ts';
 
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { holdsSecret } from '../support/canary.ts';
-import { tablesWithSecrets } from '../support/canary-database.ts';
+import { tablesWithSecrets } from '../support/database.ts';
 import { must, PRICE, testSites } from './thing-stage.ts';
 
 const sites = testSites();

@@ -5,9 +5,9 @@ import { freeWallet, holdWallet } from '../../src/market/world/drafts/store.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { createWorldTime } from '../support/direct.ts';
-import { listGoods, newGoods } from '../support/list-goods.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { type Answer, type Member, paidUnits } from '../support/market-world.ts';
+import { listGoods, newGoods } from '../support/trade.ts';
 import { FEE, statusAndReason } from './fee-stage.ts';
 import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestAccount } from '../../src/local/chain/accounts.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { openFeeIntent, signChallenge } from '../support/direct.ts';
-import { fundedWallet } from '../support/list-goods.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import type { Answer } from '../support/market-world.ts';
 import { offerPath } from '../support/scripted-city.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { fundedWallet } from '../support/trade.ts';
 import { statusAndReason } from './fee-stage.ts';
 import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 

@@ -5,7 +5,6 @@ import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { type Claiming, feePayment } from '../support/direct.ts';
-import { FEE_TERMS } from '../support/list-goods.ts';
 import {
   type Answer,
   BASE_URL,
@@ -15,6 +14,7 @@ import {
   type WorldOptions,
 } from '../support/market-world.ts';
 import { offerRecord, type ScriptedCity, startScriptedCity } from '../support/scripted-city.ts';
+import { FEE_TERMS } from '../support/trade.ts';
 import { type FeeStage, feeStage } from './fee-stage.ts';
 
 /** A thing that its merchant means to list: the draft, and the offer that the city shows for it. */

@@ -2,11 +2,11 @@ import { describe, expect, it, test } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import type { OfferOut } from '../../src/contract/world-records.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { countRows } from '../support/count-rows.ts';
-import { listGoods, newGoods } from '../support/list-goods.ts';
+import { countRows } from '../support/database.ts';
 import { type Answer, BASE_URL, paidUnits } from '../support/market-world.ts';
 import { offerPath, sendJson } from '../support/scripted-city.ts';
 import { seedFee, seedListing } from '../support/seed.ts';
+import { listGoods, newGoods } from '../support/trade.ts';
 import { statusAndReason } from './fee-stage.ts';
 import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 

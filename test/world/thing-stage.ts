@@ -4,12 +4,12 @@ import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { type CityOptions, type CityWorld, type Inhabitant, startCity } from '../support/city-world.ts';
 import { createWorldTime, latestSecond, nextBlockAt, transferData, type WorldTime } from '../support/direct.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Answer, type Member, startWorld, type World, type WorldOptions } from '../support/market-world.ts';
 import { seedFee } from '../support/seed.ts';
 import { type SiteProxy, startSiteProxy } from '../support/site-proxy.ts';
+import { type CityOptions, type CityWorld, type Inhabitant, startCity } from './city-world.ts';
 
 export const PRICE_USDC = 4;
 export const PRICE = 4_000_000n;

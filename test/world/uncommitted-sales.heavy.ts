@@ -1,11 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Aisle } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { untilWaiting } from '../support/listing-life.ts';
+import { holdSales, untilWaiting } from '../support/listing-life.ts';
 import { type Member, signProof, type World } from '../support/market-world.ts';
-import { thingTrade } from '../support/thing-trade.ts';
 import { testTrade } from '../support/trade.ts';
-import { holdSales } from '../support/uncommitted-sales.ts';
+import { thingTrade } from './thing-trade.ts';
 
 /** Pages of both sides wait for a sale that has its id and is not committed; then they show it. */
 async function mustKeepPagesWaiting(

@@ -6,12 +6,12 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { findEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
+import { browsePage } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Environment, type MainProcess, mainProcesses } from '../support/main-process.ts';
 import { marketContext } from '../support/market-context.ts';
 import { seedListing, seedMerchant, seedVote, withdrawListing } from '../support/seed.ts';
-import { browsePage } from '../support/walk-shelves.ts';
 
 const db = testDatabase();
 const patiently = { timeout: 50_000, interval: 20 };

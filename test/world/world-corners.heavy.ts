@@ -9,9 +9,9 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { signAuthorization, usdcAdmin } from '../support/chain.ts';
 import { authorizationOf, eventsOf } from '../support/listing-life.ts';
 import { SEED_TIME, seedListing } from '../support/seed.ts';
-import { type ThingPaid, thingTrade } from '../support/thing-trade.ts';
 import { GAS_WEI } from '../support/trade.ts';
 import type { SeededWorldListing } from '../support/world-listing.ts';
+import { type ThingPaid, thingTrade } from './thing-trade.ts';
 
 // What is shown once in world-sync and world-sale, in all its kinds.
 

@@ -4,11 +4,11 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Claiming, openFeeIntent, signChallenge, transfer } from '../support/direct.ts';
-import { fundedWallet, listGoods, newGoods } from '../support/list-goods.ts';
 import { eventsOf, holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import type { Answer, Member } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedFee } from '../support/seed.ts';
+import { fundedWallet, listGoods, newGoods } from '../support/trade.ts';
 import { FEE, statusAndReason } from './fee-stage.ts';
 import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 

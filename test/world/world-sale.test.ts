@@ -6,8 +6,8 @@ import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { eventsOf, holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { removeListing, withdrawListing } from '../support/seed.ts';
-import { BUYING_RESIDENT, thingTrade } from '../support/thing-trade.ts';
 import type { SeededWorldListing } from '../support/world-listing.ts';
+import { BUYING_RESIDENT, thingTrade } from './thing-trade.ts';
 
 const trade = await thingTrade();
 const { world, city, seller, buyer, spare, thing, show, checkout, claim, bought, sync, rowOf, checkoutState } = trade;

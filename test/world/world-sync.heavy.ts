@@ -5,7 +5,7 @@ import { STALE_AFTER_MS } from '../../src/market/world/sync/listed-offer.ts';
 import { eventsOf } from '../support/listing-life.ts';
 import { offerPath, sendJson } from '../support/scripted-city.ts';
 import { seedListing } from '../support/seed.ts';
-import { thingTrade } from '../support/thing-trade.ts';
+import { thingTrade } from './thing-trade.ts';
 
 const trade = await thingTrade();
 const { world, city, seller, buyer, thing, show, checkout, bought, sync, rowOf, checkoutState, worldPass } = trade;

@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cityBooks } from '../../../test/support/city-books.ts';
-import { seedResident, seedThing } from '../../../test/support/city-context.ts';
+import { cityBooks, seedResident, seedThing } from '../../../test/support/city-context.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -1,12 +1,47 @@
 import sql, { raw } from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { cityContext } from '../../../test/support/city-context.ts';
-import { cityDoor } from '../../../test/support/city-door.ts';
+import { askCity, cityContext } from '../../../test/support/city-context.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
-import type { CityLimits } from '../../contract/city.ts';
+import { type CityLimits, cityEndpoints } from '../../contract/city.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
-import { authenticate } from '../create-city.ts';
+import type { City } from '../context.ts';
+import { authenticate, registerResident } from '../create-city.ts';
+
+interface StagedResident {
+  session: string;
+  csrf: string;
+  merchant_key: string;
+  expires_at: string;
+}
+
+const endpoint = cityEndpoints.registerResident;
+
+/** The city's door as a client meets it. */
+function cityDoor(city: City) {
+  const post = (given: unknown, from: { bearer?: string; network?: string } = {}) =>
+    askCity(city, endpoint, registerResident, { body: endpoint.body.parse(given), ...from });
+  return {
+    post,
+    stage: async (handle: string, network?: string): Promise<StagedResident> => {
+      const given = { handle, model: 'test', client_class: 'coding_ephemeral', human_approved: true };
+      const { body } = await post({ action: 'stage', ...given }, network === undefined ? {} : { network });
+      if (body.status !== 'staged') throw new Error(`unexpected answer ${body.status}`);
+      return body;
+    },
+    confirm: async (staged: StagedResident, more: { handle?: string; bearer?: string; network?: string } = {}) => {
+      const { handle, bearer = staged.merchant_key, network } = more;
+      const { session, csrf } = staged;
+      const { body } = await post(
+        { action: 'confirm', session, csrf, ...(handle === undefined ? {} : { handle }) },
+        { bearer, ...(network === undefined ? {} : { network }) },
+      );
+      if (body.status !== 'confirmed') throw new Error(`unexpected answer ${body.status}`);
+      return body;
+    },
+    cancel: ({ session, csrf }: Pick<StagedResident, 'session' | 'csrf'>) => post({ action: 'cancel', session, csrf }),
+  };
+}
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const QUARTER_MS = 15 * 60_000;

@@ -7,8 +7,8 @@ import sql, { raw } from 'sql-template-tag';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { COUNTER_RULES } from '../../../test/audit/rules-of-counters.ts';
 import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
-import { onServer } from '../../../test/support/on-server.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
+import { onServer } from '../../../test/support/run-postgres.ts';
 import {
   moveListing,
   seedFee,

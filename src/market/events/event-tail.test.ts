@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
-import { onServer } from '../../../test/support/on-server.ts';
+import { onServer } from '../../../test/support/run-postgres.ts';
 import { seedEvent } from '../../../test/support/seed.ts';
 import type { Database, Queryable } from '../../platform/database/database.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';

@@ -1,10 +1,9 @@
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { ask } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { untilWaiting } from '../../../test/support/listing-life.ts';
+import { holdSales, takeFree, untilWaiting } from '../../../test/support/listing-life.ts';
 import { marketContext, type TestMarket } from '../../../test/support/market-context.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
-import { holdSales, takeFree } from '../../../test/support/uncommitted-sales.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Aisle } from '../../contract/vocabulary.ts';
 import { getMe } from './get-me.ts';

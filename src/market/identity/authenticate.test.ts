@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
+import { registerCaller } from '../../../test/support/identity-doors.ts';
 import { marketContext, type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
-import { registerCaller } from '../../../test/support/register-caller.ts';
 import { createPepperFrom } from '../../platform/pepper.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';

@@ -1,8 +1,8 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
+import { registerCaller, type StagedSecrets } from '../../../test/support/identity-doors.ts';
 import { marketContext, type SettableClock, settableClock } from '../../../test/support/market-context.ts';
-import { registerCaller, type StagedSecrets } from '../../../test/support/register-caller.ts';
 import type { Database, Queryable } from '../../platform/database/database.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
 import { isMerchantKey, isRecoveryCode } from '../../platform/secrets.ts';

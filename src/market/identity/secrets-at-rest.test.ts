@@ -1,8 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
+import { registerCaller } from '../../../test/support/identity-doors.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
-import { registerCaller } from '../../../test/support/register-caller.ts';
 
 const db = testDatabase();
 

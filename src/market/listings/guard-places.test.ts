@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
-import { newGoods } from '../../../test/support/list-goods.ts';
 import { listingDesk, type Made } from '../../../test/support/listing-desk.ts';
 import { authorizationOf, holdTransactionOpen, opener, untilWaiting } from '../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedMerchant } from '../../../test/support/seed.ts';
+import { newGoods } from '../../../test/support/trade.ts';
 import { newListing } from '../../contract/listings.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';

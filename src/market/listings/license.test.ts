@@ -1,12 +1,11 @@
 import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ask } from '../../../test/support/ask.ts';
+import { ask, browsePage, idsOf, walkShelves } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { newGoods } from '../../../test/support/list-goods.ts';
 import { listingDesk } from '../../../test/support/listing-desk.ts';
 import { act, eventsOf } from '../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedFreePurchase, seedMerchant, seedPaidPurchase } from '../../../test/support/seed.ts';
-import { browsePage, idsOf, walkShelves } from '../../../test/support/walk-shelves.ts';
+import { newGoods } from '../../../test/support/trade.ts';
 import { endpoints } from '../../contract/index.ts';
 import { newListing, shelfQuery } from '../../contract/listings.ts';
 import type { Refusal } from '../../platform/refusal.ts';

@@ -2,10 +2,8 @@ import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { newGoods } from '../../../test/support/list-goods.ts';
-import { listingDesk } from '../../../test/support/listing-desk.ts';
+import { listingDesk, nearText, ownText } from '../../../test/support/listing-desk.ts';
 import { act, eventsOf, holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
-import { nearText, ownText } from '../../../test/support/near-texts.ts';
 import {
   removeListing,
   type SeededMerchant,
@@ -14,6 +12,7 @@ import {
   seedMerchant,
   withdrawListing,
 } from '../../../test/support/seed.ts';
+import { newGoods } from '../../../test/support/trade.ts';
 import { seedWorldListing } from '../../../test/support/world-listing.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Refusal } from '../../platform/refusal.ts';

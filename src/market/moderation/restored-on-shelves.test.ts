@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { ask } from '../../../test/support/ask.ts';
+import { ask, browsePage, idsOf, type ShelfGiven, walkShelves } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { act } from '../../../test/support/listing-life.ts';
 import { marketContext, type TestMarket } from '../../../test/support/market-context.ts';
@@ -11,7 +11,6 @@ import {
   seedVote,
   withdrawListing,
 } from '../../../test/support/seed.ts';
-import { browsePage, idsOf, type ShelfGiven, walkShelves } from '../../../test/support/walk-shelves.ts';
 import { endpoints } from '../../contract/index.ts';
 import { makeGetListing } from '../catalog/get-listing.ts';
 import { appealRemoval } from './appeal-removal.ts';

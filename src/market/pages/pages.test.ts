@@ -1,10 +1,9 @@
 import sql from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
-import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
+import { createTestDatabase, severableDatabase, testDatabase } from '../../../test/support/database.ts';
 import { marketContext, settableClock, type TestMarket } from '../../../test/support/market-context.ts';
 import { seedEvent, seedMerchant } from '../../../test/support/seed.ts';
-import { severableDatabase } from '../../../test/support/severable-database.ts';
 import { REASONS } from '../../contract/errors.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';

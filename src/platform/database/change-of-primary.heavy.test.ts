@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startKillPostgres } from '../../../test/support/kill-postgres.ts';
-import { createKillSwitch } from '../../../test/support/kill-switch.ts';
+import { createKillSwitch, startKillPostgres } from '../../../test/support/kill-postgres.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import {
   openPostgresGround,

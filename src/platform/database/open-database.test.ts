@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import sql, { join as joinSql, raw } from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
-import { onServer } from '../../../test/support/on-server.ts';
+import { onServer } from '../../../test/support/run-postgres.ts';
 import { isOutcomeUnknown, isUnavailable, isUniqueViolation } from './database-error.ts';
 import { openDatabase } from './open-database.ts';
 

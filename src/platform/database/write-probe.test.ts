@@ -1,8 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
-import { testDatabase } from '../../../test/support/database.ts';
+import { severableDatabase, testDatabase } from '../../../test/support/database.ts';
 import { settableClock } from '../../../test/support/market-context.ts';
-import { severableDatabase } from '../../../test/support/severable-database.ts';
 import { connectClient } from './connection.ts';
 import { openDatabase } from './open-database.ts';
 import { createWriteProbe } from './write-probe.ts';

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'vitest';
-import { createTestTime, createTestWallet, nonceIn, noncesToSettle } from '../../../test/support/buyer.ts';
 import {
   ARTIFACT,
   deliveryAnswer,
@@ -10,7 +9,15 @@ import {
   SELLER,
   TREASURY,
 } from '../../../test/support/market-answers.ts';
-import { type Reply, type ScriptedMarket, startScriptedMarket } from '../../../test/support/scripted-market.ts';
+import {
+  createTestTime,
+  createTestWallet,
+  nonceIn,
+  noncesToSettle,
+  type Reply,
+  type ScriptedMarket,
+  startScriptedMarket,
+} from '../../../test/support/scripted-market.ts';
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
 import type { Progress } from './payment-run.ts';

@@ -1,15 +1,21 @@
 import { afterEach, expect, test } from 'vitest';
-import { createTestTime, createTestWallet, noncesToSettle } from '../../../test/support/buyer.ts';
 import {
   listingDetail,
+  officialAnswer,
   paymentRequiredAnswer,
   pendingAnswer,
   refusalAnswer,
   SELLER,
   TREASURY,
 } from '../../../test/support/market-answers.ts';
-import { officialAnswer } from '../../../test/support/official-answer.ts';
-import { type Reply, type ScriptedMarket, startScriptedMarket } from '../../../test/support/scripted-market.ts';
+import {
+  createTestTime,
+  createTestWallet,
+  noncesToSettle,
+  type Reply,
+  type ScriptedMarket,
+  startScriptedMarket,
+} from '../../../test/support/scripted-market.ts';
 import { createClient } from '../client.ts';
 import { listGoods } from './list-goods.ts';
 import { createMemoryProofStore } from './proof-store.ts';

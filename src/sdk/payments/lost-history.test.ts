@@ -1,16 +1,23 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTestTime, createTestWallet, nonceIn, noncesToSettle } from '../../../test/support/buyer.ts';
+import { buyerBefore as transferBuyerBefore } from '../../../test/support/intent-answers.ts';
 import {
   deliveryAnswer,
   listingAnswer,
+  officialAnswer,
   paymentRequiredAnswer,
   pendingAnswer,
   refusalAnswer,
   SELLER,
 } from '../../../test/support/market-answers.ts';
-import { officialAnswer } from '../../../test/support/official-answer.ts';
-import { type Reply, type SeenRequest, startScriptedMarket } from '../../../test/support/scripted-market.ts';
-import { buyerBefore as transferBuyerBefore } from '../../../test/support/transfer-buyer.ts';
+import {
+  createTestTime,
+  createTestWallet,
+  nonceIn,
+  noncesToSettle,
+  type Reply,
+  type SeenRequest,
+  startScriptedMarket,
+} from '../../../test/support/scripted-market.ts';
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
 import { listGoods } from './list-goods.ts';

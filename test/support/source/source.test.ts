@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { functionLines } from './function-lines.ts';
 import { importsOf } from './imports-of.ts';
 import { openTexts, type Source } from './open-sources.ts';
-import { processUses, signingUses, sqlUses } from './place-uses.ts';
-import { exportedValues, isBarrel, untidyUses } from './tidy-uses.ts';
-import { worldUses } from './world-uses.ts';
+import { exportedValues, functionLines, isBarrel, untidyUses } from './tidy-uses.ts';
+import { processUses, signingUses, sqlUses, worldUses } from './world-uses.ts';
 
 function open(text: string): Source {
   const [source] = openTexts({ 'src/a/b.ts': text });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reasonOf } from '../../../../test/support/ask.ts';
+import { browsePage, idsOf, reasonOf, walkShelves } from '../../../../test/support/ask.ts';
 import { testDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
 import {
@@ -11,7 +11,6 @@ import {
   seedPaidPurchase,
   withdrawListing,
 } from '../../../../test/support/seed.ts';
-import { browsePage, idsOf, walkShelves } from '../../../../test/support/walk-shelves.ts';
 import { AISLES, type Aisle } from '../../../contract/vocabulary.ts';
 
 const db = testDatabase();

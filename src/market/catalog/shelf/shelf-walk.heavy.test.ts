@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { walkShelves } from '../../../../test/support/ask.ts';
 import { createTestDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
 import {
@@ -12,7 +13,6 @@ import {
   seedMerchant,
   withdrawListing,
 } from '../../../../test/support/seed.ts';
-import { walkShelves } from '../../../../test/support/walk-shelves.ts';
 import type { Aisle } from '../../../contract/vocabulary.ts';
 import type { Database } from '../../../platform/database/database.ts';
 

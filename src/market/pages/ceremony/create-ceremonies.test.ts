@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { testDatabase } from '../../../../test/support/database.ts';
+import { severableDatabase, testDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
-import { severableDatabase } from '../../../../test/support/severable-database.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { createLog } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';

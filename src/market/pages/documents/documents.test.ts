@@ -1,9 +1,8 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testDatabase } from '../../../../test/support/database.ts';
+import { severableDatabase, testDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
 import { seedMerchant } from '../../../../test/support/seed.ts';
-import { severableDatabase } from '../../../../test/support/severable-database.ts';
 import { DEFAULT_LIMITS } from '../../../contract/vocabulary.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { COOKIE_NAMES } from '../../connect/create-provider.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestDatabase } from '../../../../test/support/database.ts';
+import { createTestDatabase, severableDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
 import { readMarkup } from '../../../../test/support/read-markup.ts';
 import { recordingLog } from '../../../../test/support/recording-log.ts';
@@ -10,7 +10,6 @@ import {
   seedStock,
   withdrawListing,
 } from '../../../../test/support/seed.ts';
-import { severableDatabase } from '../../../../test/support/severable-database.ts';
 import { EVENT_KINDS } from '../../../contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
 import { showPrice } from '../storefront/render-text.ts';

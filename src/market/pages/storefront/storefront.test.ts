@@ -4,8 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database.ts';
 import { HOSTILE_TEXTS } from '../../../../test/support/hostile-texts.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
-import { strangeTags } from '../../../../test/support/own-markup.ts';
-import { readMarkup } from '../../../../test/support/read-markup.ts';
+import { readMarkup, strangeTags } from '../../../../test/support/read-markup.ts';
 import { recordingLog } from '../../../../test/support/recording-log.ts';
 import {
   editListing,

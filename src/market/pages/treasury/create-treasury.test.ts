@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/database.ts';
+import { createTestDatabase, severableDatabase, type TestDatabase } from '../../../../test/support/database.ts';
 import { HOSTILE_TEXTS } from '../../../../test/support/hostile-texts.ts';
 import { marketContext, type SettableClock, settableClock } from '../../../../test/support/market-context.ts';
 import { askMcp } from '../../../../test/support/mcp-ask.ts';
@@ -9,7 +9,6 @@ import { readMarkup, type Tag } from '../../../../test/support/read-markup.ts';
 import { recordingLog } from '../../../../test/support/recording-log.ts';
 import { seedFee, seedListing, seedMerchant, seedPaidPurchase } from '../../../../test/support/seed.ts';
 import { seedFees } from '../../../../test/support/seed-books.ts';
-import { severableDatabase } from '../../../../test/support/severable-database.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
 
 const NOON = Date.UTC(2026, 0, 8, 12, 5, 0);

@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import {
+  buyerBefore,
   challengeOf,
   createTransferWallet,
+  delivered,
   INTENT_ID,
   type IntentFields,
   intentAnswer,
+  pending,
   TX_HASH,
 } from '../../../../test/support/intent-answers.ts';
 import { ARTIFACT, deliveryAnswer, refusalAnswer, SELLER, TREASURY } from '../../../../test/support/market-answers.ts';
 import type { Reply } from '../../../../test/support/scripted-market.ts';
-import { buyerBefore, delivered, pending } from '../../../../test/support/transfer-buyer.ts';
 import { savedTransfer, type TransferStore } from './transfer-store.ts';
 
 test('intent, signature, one transfer with the tip, claims until the goods come, and they are what was promised', async () => {

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'vitest';
-import { createTestTime } from '../../../../test/support/buyer.ts';
 import {
   createTransferWallet,
   type IntentFields,
@@ -8,13 +7,14 @@ import {
 } from '../../../../test/support/intent-answers.ts';
 import {
   listingDetail,
+  officialAnswer,
   pendingAnswer,
   refusalAnswer,
   SELLER,
   TREASURY,
 } from '../../../../test/support/market-answers.ts';
-import { officialAnswer } from '../../../../test/support/official-answer.ts';
 import {
+  createTestTime,
   type Reply,
   type ScriptedMarket,
   type SeenRequest,

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { createTransferWallet, INTENT_ID, intentAnswer, TX_HASH } from '../../../../test/support/intent-answers.ts';
+import {
+  buyerBefore,
+  createTransferWallet,
+  delivered,
+  INTENT_ID,
+  intentAnswer,
+  pending,
+  TX_HASH,
+} from '../../../../test/support/intent-answers.ts';
 import { ARTIFACT, SELLER } from '../../../../test/support/market-answers.ts';
-import { buyerBefore, delivered, pending } from '../../../../test/support/transfer-buyer.ts';
 import { buyByTransfer } from './buy-by-transfer.ts';
 import { TransferNotSent } from './transfer-errors.ts';
 import { createMemoryTransferStore } from './transfer-store.ts';

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CrashPoint } from '../../src/market/context.ts';
+import { createDice, type Dice } from '../stress/dice.ts';
+import {
+  editListing,
+  type Flow,
+  type KillFlow,
+  registerMerchant,
+  voteForListing,
+  withdrawListing,
+} from './kill-flows.ts';
+import { buyDirectly, listByTransfer } from './kill-flows-direct.ts';
+import { buyByX402, countUnspentFees, listByX402 } from './kill-flows-x402.ts';
+import type { Trap, Wire } from './kill-postgres.ts';
+import { type KillWorld, openKillWorld } from './kill-world.ts';
+import type { Member } from './market-world.ts';
+
+/** One line of a table: where a market dies on the way of which flow. */
+type KillPoint = { name: string; flow: Flow; at: Trap | CrashPoint };
+
+/** Where a market is killed: on a wire, before the mark is passed on or when it is done and the market was not told. */
+export const at = (wire: Wire, when: Trap['when'], mark: string): Trap => ({ wire, when, mark });
+
+/** How often each point is met. */
+const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
+/** All of these are ample on an idle machine, and meant for one that is not. */
+const OPENING_MS = 600_000;
+const REACHED_MS = 60_000;
+const POINT_MS = 180_000;
+
+/** The tests of a file: each point of the table, some times, in one world. */
+export function testKillPoints(title: string, points: readonly KillPoint[]): void {
+  let scene: KillWorld;
+  let kills = 0;
+  beforeAll(async () => {
+    scene = await openKillWorld();
+  }, OPENING_MS);
+  afterAll(() => scene?.stop());
+
+  describe(title, () => {
+    describe.each(points)('$name', ({ flow, at: point }) => {
+      it.each(Array.from({ length: ROUNDS }, (_, run) => ({ run })))(
+        'run $run: the client gets what it wanted, once',
+        async ({ run }) => {
+          const from = scene.acks.size();
+          const { act, check } = await flow(scene, run);
+          await scene.rested();
+          // One that kills itself takes the place of one that is killed, and may be gone as soon as it has it.
+          const before = scene.market.deaths() + Number(typeof point === 'string');
+          await scene.arm(point);
+          await act();
+          await scene.market.died(before + 1, REACHED_MS);
+          kills += 1;
+          await check();
+          expect(await scene.acks.broken(scene.world.db.database, from)).toEqual([]);
+        },
+        POINT_MS,
+      );
+    });
+
+    it('after all of it everything acknowledged is true, and the auditor finds nothing', async () => {
+      expect(await scene.finish()).toEqual([]);
+      expect(await countUnspentFees(scene.world)).toBe(0n);
+      expect(scene.market.deaths()).toBeGreaterThanOrEqual(kills);
+      const told = JSON.stringify(scene.acks.counts());
+      process.stdout.write(`${title}: ${kills} kills at ${points.length} points, acknowledged ${told}\n`);
+      expect(kills).toBe(points.length * ROUNDS);
+    });
+  });
+}
+
+/** How often each comes. */
+const FLOWS: readonly (readonly [number, Flow])[] = [
+  [4, buyByX402],
+  [3, buyDirectly],
+  [2, listByX402],
+  [1, listByTransfer],
+  [2, voteForListing],
+  [2, editListing],
+  [1, withdrawListing],
+  [1, registerMerchant],
+];
+const CLIENTS = 8;
+const MEMBERS = 24;
+
+export interface Load {
+  /** Nothing new is begun; resolves when everybody has what he wanted. Throws what a client had to complain about. */
+  end(): Promise<KillFlow[]>;
+}
+
+/** Clients that do one errand after the other, all at the same time; what each does is up to the seed. */
+export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
+  const members: Member[] = [];
+  for (let n = 0; n < MEMBERS; n += 1) members.push(await scene.member());
+  let asked = 0;
+  const member = async (): Promise<Member> => {
+    asked += 1;
+    const taken = members[asked % MEMBERS];
+    if (taken === undefined) throw new RangeError('there is no client');
+    return taken;
+  };
+  const done: KillFlow[] = [];
+  let isOn = true;
+  const run = async (nth: number): Promise<void> => {
+    const dice = createDice(seed + nth);
+    while (isOn) {
+      const errand = await pickFlow(dice)({ ...scene, member }, dice.number(4));
+      await errand.act();
+      done.push(errand);
+    }
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, nth) => run(nth));
+  // Looked at when they end; until then a complaint must not end the process.
+  for (const client of clients) client.catch(() => {});
+  return {
+    end: async () => {
+      isOn = false;
+      const complaints = (await Promise.allSettled(clients)).flatMap((one) =>
+        one.status === 'rejected' ? [one.reason] : [],
+      );
+      if (complaints.length > 0) throw new AggregateError(complaints, complaints.map(String).join('\n'));
+      return done;
+    },
+  };
+}
+
+function pickFlow(dice: Dice): Flow {
+  let left = dice.number(FLOWS.reduce((sum, [weight]) => sum + weight, 0));
+  for (const [weight, flow] of FLOWS) {
+    left -= weight;
+    if (left < 0) return flow;
+  }
+  throw new RangeError('no flow');
+}
+
+/** What ends the test: everything is done, was done once, is still as acknowledged, and is as the chain has it. */
+export async function endLoad(scene: KillWorld, load: Load): Promise<{ faults: string[]; errands: number }> {
+  const errands = await load.end();
+  const faults = await scene.finish();
+  for (const { check } of errands) await check();
+  return { faults, errands: errands.length };
+}

@@ -1,0 +1,237 @@
+import sql, { raw } from 'sql-template-tag';
+import { DEFAULT_TOKEN_SCOPES } from '../../src/contract/connections.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { watchText } from '../support/canary.ts';
+import type { World } from '../support/market-world.ts';
+import { askMcp, type Era } from '../support/mcp-ask.ts';
+import {
+  authorizeClient,
+  type Connected,
+  type ConsentPage,
+  learnClientId,
+  readJson,
+  type ServerFacts,
+} from '../support/oauth-client.ts';
+import type { ClientShape } from '../support/oauth-shapes.ts';
+
+/** What a client knows that was given an address and nothing else. */
+export interface Found {
+  server: ServerFacts;
+  /** As the challenge names it; null: the client did not ask for one. */
+  scope: string | null;
+}
+
+const REVISION = '2025-11-25';
+
+/** As the specification has it, and Claude, Claude Code, Cursor and VS Code do it: from the refusal to its resource to its server. */
+export async function findByChallenge(address: string): Promise<Found> {
+  const response = await fetch(address, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'client', version: '1' } },
+    }),
+  });
+  await response.body?.cancel();
+  if (response.status !== 401) throw new Error(`no challenge: ${response.status}`);
+  const challenge = readChallenge(response.headers);
+  const resource = await readJson(challenge['resource_metadata'] ?? '');
+  // The address that its user typed, path included, or the document belongs to another resource.
+  if (resource['resource'] !== address) throw new Error('the document is of another resource');
+  const [issuer = ''] = resource['authorization_servers'] as string[];
+  const server = await readServer(issuer, ['oauth-authorization-server', 'openid-configuration']);
+  return { server: { ...server, resource: address }, scope: challenge['scope'] ?? null };
+}
+
+/** As ChatGPT may do it: no refusal is waited for; both addresses on the host of the connector have to say the same. */
+export async function findBySite(address: string): Promise<Found> {
+  const { origin, pathname } = new URL(address);
+  const server = await readServer(origin, ['oauth-authorization-server']);
+  for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+    const other = await readJson(`${origin}/.well-known/${name}${pathname}`);
+    if (JSON.stringify(other) !== JSON.stringify(server)) throw new Error(`${name} says something else`);
+  }
+  return { server: { ...server, resource: address }, scope: null };
+}
+
+/** The first of those documents that is there, and what clients insist on in it. */
+async function readServer(issuer: string, names: readonly string[]): Promise<ServerFacts> {
+  for (const name of names) {
+    const response = await fetch(`${issuer}/.well-known/${name}`, { headers: { 'mcp-protocol-version': REVISION } });
+    if (response.status === 404) continue;
+    const server = (await response.json()) as Record<string, unknown>;
+    const has = (member: string, value: string): boolean =>
+      (server[member] as string[] | undefined)?.includes(value) ?? false;
+    if (server['issuer'] !== issuer) throw new Error('the document is of another server');
+    if (!has('code_challenge_methods_supported', 'S256')) throw new Error('no PKCE');
+    if (!has('token_endpoint_auth_methods_supported', 'none')) throw new Error('no public clients');
+    if (server['client_id_metadata_document_supported'] !== true) throw new Error('no metadata documents');
+    return server as unknown as ServerFacts;
+  }
+  throw new Error('no authorization server');
+}
+
+/** The parameters of a Bearer challenge. */
+export function readChallenge(headers: Headers): Record<string, string> {
+  const text = headers.get('www-authenticate') ?? '';
+  if (!text.startsWith('Bearer ')) throw new Error(`no challenge: ${text}`);
+  return Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]));
+}
+
+/** What is asked for where the challenge, and the server's list, lead to it. */
+export function scopeToAsk({ server, scope }: Found): string {
+  const offline = server.scopes_supported.includes('offline_access') ? ['offline_access'] : [];
+  return [scope ?? DEFAULT_TOKEN_SCOPES.join(' '), ...offline].join(' ');
+}
+
+/** What a person shows on the page. */
+type ShownProof = { key: string } | { pairingCode: string };
+
+/** A person on the page of a whole market: shows what proves the store, says yes, and is sent on to that address. */
+export async function allowOnPage(page: ConsentPage, proof: ShownProof): Promise<string> {
+  const [headers, body] =
+    'key' in proof ? [{ authorization: `Bearer ${proof.key}` }, {}] : [{}, { pairing_code: proof.pairingCode }];
+  await step(page, 'prove', body, headers);
+  const { location } = await step(page, 'decide', { decision: 'allow' });
+  return String(location);
+}
+
+async function step(
+  { browser, url }: ConsentPage,
+  name: string,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Record<string, unknown>> {
+  const response = await fetch(`${url}/${name}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'sec-fetch-site': 'same-origin',
+      cookie: browser.cookiesFor(url),
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  watchText(`the answer to ${name}`, text);
+  if (response.status !== 200) throw new Error(`${name} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** Every row of every table, as text; bytes in it are spelled in hex. By table. */
+export async function dumpTables(database: Database): Promise<Map<string, string[]>> {
+  const tables = await database.rows<{ name: string }>(sql`
+    select c.oid::regclass::text as name from pg_class c
+    where c.relkind in ('r', 'p', 'm') and c.relnamespace::regnamespace::text !~ '^(?:pg_|information_schema$)'`);
+  const dump = new Map<string, string[]>();
+  for (const { name } of tables) {
+    const rows = await database.rows<{ text: string }>(sql`select t::text as text from ${raw(name)} t`);
+    dump.set(
+      name,
+      rows.map(({ text }) => text),
+    );
+  }
+  return dump;
+}
+
+/** The tables in which one of those stands, in whatever spelling. */
+export function tablesThatHold(dump: ReadonlyMap<string, readonly string[]>, secrets: readonly string[]): string[] {
+  const spelled = secrets.flatMap(spellings);
+  return [...dump].flatMap(([name, rows]) =>
+    rows.some((row) => spelled.some((secret) => row.includes(secret))) ? [name] : [],
+  );
+}
+
+export function spellings(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  return [
+    secret,
+    encodeURIComponent(secret),
+    bytes.toString('hex'),
+    bytes.toString('base64'),
+    bytes.toString('base64url'),
+  ];
+}
+
+/** How a client goes about it. */
+export interface Manner {
+  shape: ClientShape;
+  era: Era;
+  find(address: string): Promise<Found>;
+  /** What it asks for; null: it names no scopes. */
+  scopeOf(found: Found): string | null;
+}
+
+interface HostedAnswer {
+  status: number;
+  headers: Headers;
+  isError: boolean;
+  body: Record<string, unknown>;
+  meta: Record<string, unknown>;
+}
+
+export interface HostedClient {
+  server: ServerFacts;
+  clientId: string;
+  connected: Connected;
+  /** Everything it was ever given, and its user showed or was given, that must stand nowhere. */
+  secrets: Set<string>;
+  call(tool: string, given?: object, meta?: Readonly<Record<string, unknown>>): Promise<HostedAnswer>;
+  /** Where the answer names a wider scope, asks for it and goes on with that token; says which scope that was. */
+  stepUp(answer: HostedAnswer): Promise<string>;
+}
+
+/** A client of the hosted connector of a whole market, from the address that its user pasted to its first token. */
+export async function openHosted(
+  world: World,
+  manner: Manner,
+  proof: () => Promise<ShownProof>,
+): Promise<HostedClient> {
+  const { shape, era } = manner;
+  const address = `${world.url}/mcp/connect`;
+  const found = await manner.find(address);
+  const { server } = found;
+  const clientId = await learnClientId(server, shape);
+  const secrets = new Set<string>();
+  const authorize = async (scope: string | null): Promise<Connected> => {
+    const shown = await proof();
+    const decide = async (page: Parameters<typeof allowOnPage>[0]): Promise<string> => {
+      secrets.add(page.uid);
+      return await allowOnPage(page, shown);
+    };
+    const made = await authorizeClient(server, { clientId, shape }, decide, { scope });
+    const { browser, code, tokens, begun } = made;
+    const given = [...browser.seen, code, tokens.access_token, tokens.refresh_token ?? '', begun.verifier];
+    for (const secret of [...given, ...Object.values(shown)]) secrets.add(secret);
+    return made;
+  };
+  const client: HostedClient = {
+    server,
+    clientId,
+    secrets,
+    connected: await authorize(manner.scopeOf(found)),
+    call: async (name, given = {}, meta = {}) => {
+      const headers = { authorization: `Bearer ${client.connected.tokens.access_token}` };
+      const asked = { path: '/mcp/connect', era, headers, meta };
+      const answer = await askMcp(world, 'tools/call', { name, arguments: given }, asked);
+      const result = answer.message.result ?? {};
+      return {
+        status: answer.status,
+        headers: answer.headers,
+        isError: result['isError'] === true,
+        body: (result['structuredContent'] ?? answer.message) as Record<string, unknown>,
+        meta: (result['_meta'] ?? {}) as Record<string, unknown>,
+      };
+    },
+    stepUp: async ({ status, headers }) => {
+      const { error, scope } = readChallenge(headers);
+      if (status !== 403 || error !== 'insufficient_scope') throw new Error(`no wider scope is asked for: ${status}`);
+      client.connected = await authorize(scopeToAsk({ server, scope: scope ?? null }));
+      return scope ?? '';
+    },
+  };
+  return client;
+}
