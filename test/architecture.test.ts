@@ -103,6 +103,12 @@ test('only platform and the local world start processes', () => {
   expect(outside(shipped.flatMap(processUses), among('platform', 'local'))).toEqual([]);
 });
 
+test('the SDK imports viem and zod alone, so that it is a small package and runs in browsers', () => {
+  const parts = among('sdk', 'contract');
+  const taken = imports.filter(({ inside, from }) => !inside && parts(from, partOf(from)));
+  expect([...new Set(taken.map(({ to }) => to.replace(/\/.*/, '')))].toSorted()).toEqual(['viem', 'zod']);
+});
+
 test('what runs in production needs no development dependency, and every dependency is needed', () => {
   const declared = Object.keys(manifest['dependencies'] ?? {});
   const packages = imports

@@ -1,8 +1,9 @@
+#!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { run } from './run.ts';
 import { openTerminal } from './terminal.ts';
 
-// The same distance from here in src and in dist.
+// The same distance from here in src, in dist, and in the package.
 const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const version = manifest !== null && typeof manifest === 'object' && 'version' in manifest ? manifest.version : '';
 

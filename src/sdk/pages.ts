@@ -2,29 +2,57 @@ import type { ResultOf } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import type { AttributeName } from '../contract/listing-fields.ts';
 import type { ListingSummary, MerchantRecord } from '../contract/listings.ts';
+import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
 import { type Page, walkPages } from './walk-pages.ts';
 
+/** What `GET /api/shelves` takes, but for `fields` and `cursor`. */
 export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
+  /** Words that must all be there; "a phrase"; -word must not; the last word may be a beginning. */
+  q?: string;
+  tag?: string;
   aisle?: Aisle;
+  /** The handle of a merchant. */
+  seller?: string;
+  /** True: price 0. False: a price above 0. */
+  free?: boolean;
+  /** In USDC with at most 6 decimals. */
+  max_price_usdc?: number;
+  /** Distinct paying wallets other than the seller's. */
+  verified_sales_min?: number;
+  /** Default: `new`, with `q` `relevance`. */
   sort?: Sort;
   /** Rows per page, 1 to 50. */
   limit?: number;
 }
 
-/** The live listings. Pinned ones come first, each group newest first. */
+/** The live listings that match. Sorted by `new`, pinned ones come first, each group newest first. */
 export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGenerator<Page<ListingSummary>> {
+  const { free, max_price_usdc, ...others } = filters;
+  const query = {
+    ...others,
+    ...(free === undefined ? {} : { free: free ? ('true' as const) : ('false' as const) }),
+    ...(max_price_usdc === undefined ? {} : { max_price_usdc: priceText(max_price_usdc) }),
+  };
+  const sort = filters.sort ?? (filters.q === undefined ? 'new' : 'relevance');
   return walkPages<ListingSummary>({
     read: async (cursor) => {
-      const { body } = await client.browseShelves({ query: { ...filters, cursor } });
+      const { body } = await client.browseShelves({ query: { ...query, cursor } });
       return { ...body, rows: body.listings.filter((row) => 'merchant' in row), next: body.next_cursor };
     },
     idOf: (listing) => listing.id,
-    ids: (filters.sort ?? 'new') === 'new' ? 'pinned_first' : 'any',
+    ids: sort === 'new' ? 'pinned_first' : 'any',
     appendOnly: false,
     limit: filters.limit,
   });
+}
+
+/** Plain digits: a small number prints with an exponent, which the market refuses. */
+function priceText(usdc: number): string {
+  const units = unitsOfUsdc(usdc);
+  if (units === null) throw new TypeError('max_price_usdc must be a number from 0 on with at most 6 decimals');
+  return usdcText(units);
 }
 
 /** One merchant's live listings, newest first. Without a limit the market sends the whole catalog as one page. */

@@ -1,8 +1,19 @@
 import { afterEach, expect, test } from 'vitest';
 import { listingSummary, merchantRecord, TREASURY } from '../../test/support/market-answers.ts';
 import { type ScriptedMarket, startScriptedMarket } from '../../test/support/scripted-market.ts';
+import type { QueryGiven } from '../contract/endpoint.ts';
+import type { Endpoints } from '../contract/index.ts';
+import { browseShelves } from '../contract/listings.ts';
 import { type Client, createClient } from './client.ts';
-import { eventPages, merchantPages, purchasePages, shelfPages, storePages, treasuryPages } from './pages.ts';
+import {
+  eventPages,
+  merchantPages,
+  purchasePages,
+  type ShelfFilters,
+  shelfPages,
+  storePages,
+  treasuryPages,
+} from './pages.ts';
 import { type Page, PageRefused, rowsOf } from './walk-pages.ts';
 
 const AT = '2026-01-02T03:04:05.678Z';
@@ -196,6 +207,35 @@ test('shelves rise once, after the pinned listings, and never repeat a row or a 
     ),
   ];
   expect(await lieIn(shelfPages(await clientOf(stuck)))).toBe('repeated_cursor');
+});
+
+test('a search takes every filter of the route, spelled as the route reads it', async () => {
+  type Filter = Exclude<keyof QueryGiven<Endpoints['browseShelves']>, 'cursor' | 'fields'>;
+  const all: Record<Filter, unknown> & Required<ShelfFilters> = {
+    ...{ q: 'a b', tag: 't', aisle: 'other', license: 'MIT', seller: 'ada', free: false, max_price_usdc: 0.000001 },
+    ...{ verified_sales_min: 2, sort: 'new', limit: 2 },
+  };
+  await idsOf(shelfPages(await clientOf([shelfPage([], 0, null)]), all));
+  const query = Object.fromEntries(new URL(market?.seen[0]?.path ?? '', 'http://market').searchParams);
+  const spelled = Object.entries({ ...all, max_price_usdc: '0.000001' }).map(([name, value]) => [name, String(value)]);
+  expect(query).toEqual(Object.fromEntries(spelled));
+  expect(browseShelves.query.safeParse(query).success).toBe(true);
+  expect(() => shelfPages(createClient({ baseUrl: 'http://m' }), { max_price_usdc: 0.1234567 })).toThrow(TypeError);
+});
+
+test('a search is sorted by relevance unless it is told otherwise, and may come in any order', async () => {
+  const rows: [number, boolean][] = [
+    [2, false],
+    [9, true],
+  ];
+  expect(await idsOf(shelfPages(await clientOf([shelfPage(rows, 2, null)]), { q: 'a' }))).toEqual([2, 9]);
+  const risen: [number, boolean][] = [
+    [2, false],
+    [8, false],
+    [9, true],
+  ];
+  const page = [shelfPage(risen, 3, null, { page_size: 3 })];
+  expect(await lieIn(shelfPages(await clientOf(page), { q: 'a', sort: 'new' }))).toBe('out_of_order');
 });
 
 test('listings sold under the walk do not make it a lie', async () => {

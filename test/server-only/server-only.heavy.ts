@@ -1,9 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { environmentOf, type FoundNode, findNodes } from '../support/find-nodes.ts';
 import { joinMarket } from '../support/market-world.ts';
 import { startMarketBy } from '../upgrade/market-of.ts';
 import { openUpgradeStage } from '../upgrade/stage.ts';
@@ -14,32 +15,8 @@ const exec = promisify(execFile);
 const PRICE = 2_500_000n;
 const SLOW_MS = 240_000;
 
-interface FoundNode {
-  folder: string;
-  version: string;
-  serves: boolean;
-}
-
-/** The project's own Node, the machine's, and those that OPENAISLE_NODES names by their folders. */
-function findNodes(): FoundNode[] {
-  const path = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
-  const named = (process.env['OPENAISLE_NODES'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  const folders = [dirname(process.execPath), ...named, ...path].filter((folder) => existsSync(join(folder, 'node')));
-  const found = folders.map((folder) => {
-    const version = execFileSync(join(folder, 'node'), ['--version'], { encoding: 'utf8' }).trim().slice(1);
-    const [major = 0, minor = 0] = version.split('.').map(Number);
-    return { folder, version, serves: major > 22 || (major === 22 && minor >= 13) };
-  });
-  return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
-}
-
 const NODES = findNodes();
-
-/** Without the project's own Node, which npm scripts of its tests have on their PATH. */
-function environmentOf({ folder }: FoundNode): Record<string, string> {
-  const path = (process.env['PATH'] ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
-  return { PATH: [folder, ...path].join(delimiter), HOME: process.env['HOME'] ?? '' };
-}
+const serves = (node: FoundNode): boolean => node.satisfies(22, 13);
 
 let server: Awaited<ReturnType<typeof installServer>>;
 beforeAll(async () => {
@@ -53,7 +30,7 @@ test('an installation without development dependencies has no tools and no Node'
   expect(there).toEqual(['fastify']);
 });
 
-describe.each(NODES.filter(({ serves }) => serves))('on Node $version', (node) => {
+describe.each(NODES.filter(serves))('on Node $version', (node) => {
   test('npm start builds, sells and draws, with two web processes; a second start finds it built', {
     timeout: SLOW_MS,
   }, async () => {
@@ -96,7 +73,7 @@ describe.each(NODES.filter(({ serves }) => serves))('on Node $version', (node) =
   });
 });
 
-describe.each(NODES.filter(({ serves }) => !serves))('on Node $version', (node) => {
+describe.each(NODES.filter((node) => !serves(node)))('on Node $version', (node) => {
   test('npm start ends at once and names the versions that it needs', async () => {
     await rm(join(server.folder, 'dist'), { recursive: true, force: true });
     const refused = await exec('npm', ['start', '--silent'], { cwd: server.folder, env: environmentOf(node) }).catch(

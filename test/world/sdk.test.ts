@@ -99,6 +99,8 @@ describe('the client against a real market', () => {
     };
     const client = clientOf(buyer.key);
     expect(await count(rowsOf(shelfPages(client, { limit: 1 })))).toBe(2);
+    expect(await count(rowsOf(shelfPages(client, { seller: 'seller-one', max_price_usdc: 2.5, limit: 1 })))).toBe(1);
+    expect(await count(rowsOf(shelfPages(client, { free: true })))).toBe(0);
     expect(await count(rowsOf(storePages(client, 'seller-one', { limit: 1 })))).toBe(2);
     expect(await count(rowsOf(merchantPages(client, { limit: 2 })))).toBe(3);
     expect(await count(rowsOf(purchasePages(client, { limit: 1 })))).toBe(1);

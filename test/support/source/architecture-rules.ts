@@ -68,7 +68,8 @@ const DOORS: readonly string[] = ['pages', 'http', 'mcp'];
 
 /** Null for a file that belongs to no part. */
 export function partOf(path: string): Part | null {
-  if (path.endsWith('.test.ts') || /^(?:test|bench)\//.test(path) || path === 'vitest.config.ts') return 'test';
+  if (path.endsWith('.test.ts') || /^(?:test|bench|packages)\//.test(path) || path === 'vitest.config.ts')
+    return 'test';
   const name = /^src\/([^/]+)\//.exec(path)?.[1];
   return EVERYTHING.find((part) => part === name) ?? null;
 }

@@ -99,8 +99,7 @@ function bySdk({ id, price_usdc: price }: ListingDetail, { baseUrl, network }: M
     id: 'by-sdk',
     name: 'Agent, in TypeScript',
     says: 'Signs once with your wallet, waits until the transfer is final, and checks the goods against the commitment below.',
-    text: `import { createClient } from 'openaisle';
-import { buy } from 'openaisle/sdk/payments/buy';
+    text: `import { buy, createClient } from 'openaisle-sdk';
 
 const client = createClient({ baseUrl: '${baseUrl}' });
 const terms = { listingId: ${id}, maxPriceUsdc: ${price}${onNetwork} };

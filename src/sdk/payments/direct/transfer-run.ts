@@ -23,9 +23,6 @@ export interface TransferFlow<Done> {
   claim(body: ClaimBody, recoverySlip?: string): Promise<Answer<Done>>;
 }
 
-/** @deprecated Use `TransferFlow`. */
-export type TransferDeal<Done> = TransferFlow<Done>;
-
 /** How far it has come in this process. */
 export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   store: TransferStore;

@@ -1,0 +1,132 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** By their folders. Each has the manifest, a README and what the compiler starts from. */
+export const PACKAGES = ['sdk', 'cli'] as const;
+export type PackageFolder = (typeof PACKAGES)[number];
+
+/** Paths by condition, as deep as they go. */
+interface Exported {
+  [condition: string]: string | Exported;
+}
+
+export interface Manifest {
+  name: string;
+  version: string;
+  engines: { node: string };
+  dependencies: Record<string, string>;
+  bin?: Record<string, string>;
+  exports: Exported;
+}
+
+/** What a package imports, by a name or as a type: `from 'x'`, `import 'x'`, `import('x')`. */
+const IMPORTED = /(?:\bfrom\s+|\bimport\s*\(?\s*)(["'])([^"'\n]+)\1/g;
+/** Of a declaration, which keeps the names of sources. */
+const SOURCE_NAME = /(["'])(\.{1,2}\/[\w./-]+)\.ts\1/g;
+
+/** The package as it is published, in `folder`, which is made. Throws where it would lack a file or a version. */
+export function stagePackage(name: PackageFolder, folder: string): Manifest {
+  const from = join(ROOT, 'packages', name);
+  const dist = join(folder, 'dist');
+  mkdirSync(folder, { recursive: true });
+  compile(join(from, 'tsconfig.json'), dist);
+  const root = readManifest(ROOT);
+  const manifest = readManifest(from);
+  const texts = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(?:js|d\.ts)$/.test(path))
+    .map((path) => finish(join(dist, path)));
+  const packages = new Set(texts.flatMap(packagesIn));
+  const dependencies = [...packages].sort().map((used) => [used, versionOf(used, root)]);
+  const made = {
+    ...manifest,
+    // One version and one list of changes for all that comes out of this repository.
+    version: root.version,
+    license: root.license,
+    dependencies: Object.fromEntries(dependencies),
+  };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(made, null, 2)}\n`);
+  cpSync(join(from, 'README.md'), join(folder, 'README.md'));
+  for (const text of ['LICENSE', 'CHANGELOG.md']) cpSync(join(ROOT, text), join(folder, text));
+  const named = [...Object.values(made.bin ?? {}), ...pathsIn(made.exports)];
+  for (const path of named) {
+    if (path.endsWith('.d.cts')) declareForRequire(join(folder, path));
+    if (!existsSync(join(folder, path))) throw new Error(`${made.name} names ${path}, and does not have it`);
+  }
+  return made;
+}
+
+/** Writes both tarballs into `out` and gives their paths. */
+export function packAll(out: string): string[] {
+  const work = mkdtempSync(join(tmpdir(), 'openaisle-pack-'));
+  mkdirSync(out, { recursive: true });
+  try {
+    return PACKAGES.map((name) => {
+      const folder = join(work, name);
+      stagePackage(name, folder);
+      const asked = ['pack', '--json', '--ignore-scripts', '--pack-destination', resolve(out)];
+      const [packed] = JSON.parse(execFileSync('npm', asked, { cwd: folder, encoding: 'utf8' })) as [
+        { filename: string },
+      ];
+      return join(resolve(out), packed.filename);
+    });
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+}
+
+function compile(project: string, outDir: string): void {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [tsc, '-p', project, '--outDir', outDir], { stdio: 'inherit' });
+}
+
+/** Has a file of the compiler name files that are in the package, and gives its text. */
+function finish(path: string): string {
+  const text = readFileSync(path, 'utf8');
+  if (!path.endsWith('.d.ts')) {
+    // The compiler follows imports alone: what is named by an address would be missing.
+    const [lost] = text.match(SOURCE_NAME) ?? [];
+    if (lost !== undefined) throw new Error(`${path} names ${lost}, which is not in the package`);
+    return text;
+  }
+  const named = text.replace(SOURCE_NAME, '$1$2.js$1');
+  writeFileSync(path, named);
+  return named;
+}
+
+function packagesIn(text: string): string[] {
+  return [...text.matchAll(IMPORTED)]
+    .map(([, , name = '']) => name)
+    .filter((name) => !/^(?:\.|node:)/.test(name))
+    .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
+}
+
+/** The one that is tested here. viem names its own dependencies exactly, so that nothing that signs changes between two installations. */
+function versionOf(name: string, { dependencies }: Manifest): string {
+  const version = dependencies[name];
+  if (version === undefined) throw new Error(`${name} is imported by a package, and is no dependency of the project`);
+  return version;
+}
+
+function pathsIn(exported: Exported): string[] {
+  return Object.values(exported).flatMap((one) => (typeof one === 'string' ? one : pathsIn(one)));
+}
+
+/** `require` gives the very module that `import` does (Node 20.19), but under node16 the compiler asks for a declaration that is CommonJS. */
+function declareForRequire(path: string): void {
+  writeFileSync(path, `export * from './${basename(path, '.d.cts')}.js';\n`);
+}
+
+function readManifest(folder: string): Manifest & { license: string } {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest & { license: string };
+}
+
+// `npm run pack [-- --out DIR]`: into this folder unless another is named.
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { out: { type: 'string', default: '.' } } });
+  for (const path of packAll(values.out)) process.stdout.write(`${path}\n`);
+}

@@ -1,0 +1,100 @@
+/** The package `openaisle-sdk`: what a program needs to search a market, buy, sell, and check what it was given. */
+
+// What goes over the wire: endpoints, the table of errors, vocabulary, sums.
+export type { BodyGiven, ParamsGiven, QueryGiven, ResultOf } from '../contract/endpoint.ts';
+export { ERRORS, type ErrorRow, REASONS, type Reason } from '../contract/errors.ts';
+export { type EndpointName, type Endpoints, endpoints } from '../contract/index.ts';
+export type { Delivery, ListingDetail, ListingSummary, MerchantRecord } from '../contract/listings.ts';
+export { unitsOfUsdc, usdcOfUnits, usdcText } from '../contract/money.ts';
+export type { PaymentOut } from '../contract/payments.ts';
+export {
+  AISLES,
+  type Aisle,
+  API_VERSION,
+  DEFAULT_NETWORK,
+  EVENT_KINDS,
+  type EventKind,
+  LISTING_FEE_UNITS,
+  NETWORKS,
+  type Network,
+  type NetworkName,
+  type Scope,
+  SORTS,
+  type Sort,
+} from '../contract/vocabulary.ts';
+export type { WorldReceipt } from '../contract/world-records.ts';
+// One method for each endpoint, of a market and of a city.
+export { type CityClient, createCityClient } from './city-client.ts';
+export {
+  type Answered,
+  type Client,
+  type ClientOf,
+  type ClientOptions,
+  createClient,
+  type Given,
+  type PaymentHeader,
+} from './client.ts';
+export type { Environment } from './environment.ts';
+export { type AnyReason, MarketError, type ReadProblem, UnreadableAnswer, type WhyUnreadable } from './errors.ts';
+// Whole collections, page by page.
+export {
+  type EventFilters,
+  type EventRecord,
+  eventPages,
+  type FeeRecord,
+  merchantPages,
+  type PurchaseRecord,
+  purchasePages,
+  type ShelfFilters,
+  shelfPages,
+  storePages,
+  treasuryPages,
+} from './pages.ts';
+// Buying, and listing goods, by x402: the wallet signs, the market's facilitator sends.
+export { ArtifactMismatch, artifactBytes, commitmentOf } from './payments/artifact-commitment.ts';
+export { type BuyOptions, buy } from './payments/buy.ts';
+// The same by a plain USDC transfer that the wallet sends itself.
+export { type BuyByTransferOptions, buyByTransfer } from './payments/direct/buy-by-transfer.ts';
+export { type ListByTransferOptions, listByTransfer } from './payments/direct/list-by-transfer.ts';
+export {
+  TransferMayBeSent,
+  TransferNotSent,
+  TransferRefused,
+  TransferUndecided,
+} from './payments/direct/transfer-errors.ts';
+export type {
+  FindTransfer,
+  OnTransferProgress,
+  SoughtTransfer,
+  TransferOptions,
+  TransferPhase,
+  TransferProgress,
+  TransferWallet,
+} from './payments/direct/transfer-options.ts';
+export { createMemoryTransferStore, type SavedTransfer, type TransferStore } from './payments/direct/transfer-store.ts';
+export { type FeeOptions, type ListedGoods, type ListGoodsOptions, listGoods } from './payments/list-goods.ts';
+export { PaymentMayBeLost, TermsRefused, type WhyRefused } from './payments/payment-errors.ts';
+export type { Authorization, AuthorizationToSign, PaymentProof, Wallet } from './payments/payment-proof.ts';
+export type { X402Version } from './payments/payment-required.ts';
+export {
+  type OnProgress,
+  type PaymentOptions,
+  PaymentUndecided,
+  type Progress,
+  type ProgressPhase,
+} from './payments/payment-run.ts';
+export { createMemoryProofStore, type ProofStore, type SavedPayment } from './payments/proof-store.ts';
+export { type Collection, type Lie, type Page, PageRefused, type RawPage, rowsOf, walkPages } from './walk-pages.ts';
+// Things of a city.
+export { buyThing } from './world/buy-thing.ts';
+export { type ListedThing, type ListThingOptions, listThing } from './world/list-thing.ts';
+export {
+  type BuyThingOptions,
+  createMemoryThingStore,
+  type SavedThing,
+  ThingMayBePaid,
+  type ThingProgress,
+  ThingRefused,
+  type ThingStore,
+  ThingUndecided,
+} from './world/thing-options.ts';

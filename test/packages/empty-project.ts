@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { lstat, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { environmentOf, type FoundNode } from '../support/find-nodes.ts';
+
+const exec = promisify(execFile);
+const BLOCK_BYTES = 512;
+
+/** A folder in which a package was installed by the npm of that Node, as a stranger would. */
+export interface EmptyProject {
+  folder: string;
+  /** What npm has put there, the package itself among them. */
+  packages: number;
+  /** On the disk, in units of 1,000,000 bytes. */
+  megabytes: number;
+  write(name: string, text: string): Promise<void>;
+  /** Runs a program of that Node or of the project, and gives what it wrote. Fails with its whole output where it does not end with 0. */
+  run(command: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;
+  remove(): Promise<void>;
+}
+
+export async function installInto(node: FoundNode, tarball: string): Promise<EmptyProject> {
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-project-'));
+  const base = environmentOf(node);
+  const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
+  const run: EmptyProject['run'] = async (command, args, environment = {}) => {
+    const env = { ...base, ...environment };
+    const { stdout, stderr } = await exec(command, args, { cwd: folder, env }).catch(
+      (error: Error & { stdout: string; stderr: string }) => {
+        throw new Error(`${error.message}\n${error.stdout}\n${error.stderr}`);
+      },
+    );
+    return stdout + stderr;
+  };
+  await write('package.json', '{"private":true}');
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball]);
+  const installed: { packages: object } = JSON.parse(
+    await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'),
+  );
+  return {
+    folder,
+    packages: Object.keys(installed.packages).length,
+    megabytes: (await bytesOnDisk(join(folder, 'node_modules'))) / 1_000_000,
+    write,
+    run,
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** What `du` counts: whole blocks, folders too. */
+async function bytesOnDisk(folder: string): Promise<number> {
+  const paths = [folder, ...(await readdir(folder, { recursive: true })).map((path) => join(folder, path))];
+  const blocks = await Promise.all(paths.map(async (path) => (await lstat(path)).blocks));
+  return blocks.reduce((sum, count) => sum + count * BLOCK_BYTES, 0);
+}
+
+/** The first block of code of that language in a text. */
+export function codeOf(markdown: string, language: string): string {
+  const [, code] = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(markdown) ?? [];
+  if (code === undefined) throw new Error(`no block of ${language}`);
+  return code;
+}

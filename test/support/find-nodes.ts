@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+
+export interface FoundNode {
+  folder: string;
+  version: string;
+  /** As `satisfies(22, 13)`: this one is as new. */
+  satisfies(major: number, minor: number): boolean;
+}
+
+/** The project's own Node, the machine's, and those that OPENAISLE_NODES names by their folders; each version once. */
+export function findNodes(): FoundNode[] {
+  const named = (process.env['OPENAISLE_NODES'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const folders = [dirname(process.execPath), ...named, ...ownPath()].filter((folder) =>
+    existsSync(join(folder, 'node')),
+  );
+  const found = folders.map((folder) => {
+    const version = execFileSync(join(folder, 'node'), ['--version'], { encoding: 'utf8' }).trim().slice(1);
+    const [is = 0, part = 0] = version.split('.').map(Number);
+    return {
+      folder,
+      version,
+      satisfies: (major: number, minor: number) => is > major || (is === major && part >= minor),
+    };
+  });
+  return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
+}
+
+/** What a program is started with so that it, and what it starts, runs on that Node. */
+export function environmentOf({ folder }: FoundNode): Record<string, string> {
+  return { PATH: [folder, ...ownPath()].join(delimiter), HOME: process.env['HOME'] ?? '' };
+}
+
+/** Without the project's own Node, which npm scripts of its tests have on their PATH. */
+function ownPath(): string[] {
+  return (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
+}
