@@ -1,9 +1,9 @@
 import { dirname, join, resolve } from 'node:path';
+import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../../agent/private-file.ts';
 import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import { defaultFile } from '../find-file.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
-import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../private-file.ts';
 
 const KIND = 'openaisle pairing code';
 
