@@ -11,3 +11,10 @@ export function isListening(name: string): Promise<boolean> {
     socket.once('error', () => resolve(false));
   });
 }
+
+/** Ctrl-C once: what is under way is ended in order. Twice: the process ends. */
+export function interruptionOf(process: Pick<NodeJS.Process, 'once'>): AbortSignal {
+  const ending = new AbortController();
+  process.once('SIGINT', () => ending.abort());
+  return ending.signal;
+}

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { interruptionOf } from './environment.ts';
 import { run } from './run.ts';
 import { openTerminal } from './terminal.ts';
 
@@ -13,4 +14,5 @@ process.exitCode = await run({
   terminal: openTerminal(process),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  interruption: () => interruptionOf(process),
 });
