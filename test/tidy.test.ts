@@ -212,7 +212,7 @@ describe('nothing lies about', () => {
   test('every shipped file is imported by another, started by a script, or published', () => {
     const manifest = read('package.json');
     const imported = new Set(shipped.flatMap(importsOf).map(({ to }) => to));
-    const published = /^src\/(?:sdk|cli)\//;
+    const published = /^src\/(?:sdk|agent|cli)\//;
     const isStarted = (path: string): boolean =>
       [path, path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js')].some((name) => manifest.includes(` ${name}`));
     const dead = shipped.filter(({ path }) => !imported.has(path) && !published.test(path) && !isStarted(path));

@@ -1,3 +1,4 @@
+import { AgentError } from '../agent/agent-error.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 
 /** Refused: the market said no, or the word it gave ends this. Wrong use: nothing of weight was sent. Unknown: it may have happened. */
@@ -35,12 +36,14 @@ export function wrongUse(title: string, nextStep?: string, reason = 'wrong_use')
 /** Whether the request may have been carried out although no success came back. */
 export function isUnknown(error: unknown): boolean {
   if (error instanceof MarketError) return error.status >= 500 && error.reason !== 'door_closed';
+  if (error instanceof AgentError) return error.trouble === 'unknown';
   return !(error instanceof CliError);
 }
 
 /** Any error as one that can be told. `said` adds what only the command knows: the file, and what to do next. */
 export function toCliError(error: unknown, said: { nextStep?: string | undefined; file?: string } = {}): CliError {
   if (error instanceof CliError) return error;
+  if (error instanceof AgentError) return new CliError(error.trouble, error.parts);
   if (error instanceof MarketError) {
     const { problem, requestId, retryAfterSeconds } = error;
     return new CliError(isUnknown(error) ? 'unknown' : 'refused', {

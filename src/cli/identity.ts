@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { lockFile, makeFolderOf, readPrivate, removePrivate, writePrivate } from '../agent/private-file.ts';
 import { HANDLE_PATTERN } from '../contract/identity.ts';
 import { wrongUse } from './cli-error.ts';
-import { lockFile, makeFolderOf, readPrivate, removePrivate, writePrivate } from './private-file.ts';
 
 /** Anything that can stand in a header: what a key looks like is the market's own choice. */
 export const SECRET_TEXT = /^[\x21-\x7e]{8,200}$/;

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { interruptionOf } from './environment.ts';
 import { run } from './run.ts';
 import { openTerminal } from './terminal.ts';
 
@@ -14,5 +13,10 @@ process.exitCode = await run({
   terminal: openTerminal(process),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
-  interruption: () => interruptionOf(process),
+  // Ctrl-C once: what is under way is ended in order. Twice: the process ends.
+  interruption: () => {
+    const ending = new AbortController();
+    process.once('SIGINT', () => ending.abort());
+    return ending.signal;
+  },
 });

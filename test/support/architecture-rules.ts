@@ -1,7 +1,17 @@
 import { findCycles } from './source/find-cycles.ts';
 import type { Import } from './source/imports-of.ts';
 
-export type Part = 'contract' | 'platform' | 'market' | 'facilitator' | 'city' | 'sdk' | 'cli' | 'local' | 'test';
+export type Part =
+  | 'contract'
+  | 'platform'
+  | 'market'
+  | 'facilitator'
+  | 'city'
+  | 'sdk'
+  | 'agent'
+  | 'cli'
+  | 'local'
+  | 'test';
 
 const EVERYTHING: readonly Part[] = [
   'contract',
@@ -10,6 +20,7 @@ const EVERYTHING: readonly Part[] = [
   'facilitator',
   'city',
   'sdk',
+  'agent',
   'cli',
   'local',
   'test',
@@ -23,7 +34,8 @@ const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   facilitator: ['contract', 'platform'],
   city: ['contract', 'platform'],
   sdk: ['contract'],
-  cli: ['contract', 'sdk'],
+  agent: ['contract', 'sdk'],
+  cli: ['contract', 'sdk', 'agent'],
   local: EVERYTHING.filter((part) => part !== 'test'),
   test: EVERYTHING,
 };

@@ -1,11 +1,11 @@
 import { dirname, join, resolve } from 'node:path';
+import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../../agent/private-file.ts';
 import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { defaultFile } from '../find-file.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../private-file.ts';
 
 const KIND = 'openaisle pairing code';
 

@@ -2,38 +2,49 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { wrongUse } from './cli-error.ts';
-import { isListening } from './environment.ts';
+import { refusedFile } from './agent-error.ts';
+import { holdUntilClosed, isListening } from './environment.ts';
 
 const FORBIDDEN = new Set(['EPERM', 'EACCES', 'EAFNOSUPPORT', 'EPROTONOSUPPORT', 'ENOSYS']);
 
+export interface LockOptions {
+  /** Waits until the file is free or this is aborted. Without it a file in use is refused at once. */
+  until?: AbortSignal;
+  /** Refuses where the system gives no lock, instead of going on without one. */
+  needed?: boolean;
+}
+
+export interface FileLock {
+  release(): Promise<void>;
+}
+
 /**
- * Makes this process the only one that works on a file. The lock is a listening socket named after the file: the kernel lets one process
- * have the name and takes it back when that process dies, however it dies. It does not reach across machines and containers.
+ * Makes this process the only one that works on a file, and this call the only one in its process. The lock is a listening socket named
+ * after the file: the kernel lets one process have the name and takes it back when that process dies, however it dies. It does not reach
+ * across machines and containers. Throws `file_in_use`; with `needed`, also `no_lock`.
  */
-export async function lockFile(path: string): Promise<{ release(): Promise<void> }> {
+export async function lockFile(path: string, { until, needed = false }: LockOptions = {}): Promise<FileLock> {
   const name = await socketName(path);
   for (let attempt = 1; ; attempt += 1) {
-    const server = await listen(name);
-    if (server === 'forbidden') return { release: async () => {} };
-    if (server !== null)
-      return {
-        release: async () => {
-          server.close();
-          await once(server, 'close');
-        },
-      };
-    if (attempt === 3 || (await isListening(name)))
-      throw wrongUse(
+    const lock = await listen(name);
+    if (lock === 'forbidden') {
+      if (!needed) return { release: async () => {} };
+      throw refusedFile('This system gives no lock on files', 'Run it outside of the sandbox.', 'no_lock');
+    }
+    if (lock !== null) return lock;
+    // Whoever holds it keeps the connection open until the end, so its closing is the news.
+    const freed = until !== undefined && !until.aborted && (await holdUntilClosed(name, until));
+    if (!freed && (attempt >= 3 || (await isListening(name))))
+      throw refusedFile(
         `Another openaisle is working on ${path}`,
         'Wait until it has ended, then run this again.',
         'file_in_use',
       );
     // Only names in the file system outlive their process.
-    if (name.startsWith(tmpdir())) await rm(name, { force: true });
+    if (!freed && name.startsWith(tmpdir())) await rm(name, { force: true });
   }
 }
 
@@ -50,46 +61,56 @@ async function socketName(path: string): Promise<string> {
 }
 
 /** Null when another process has the name. Forbidden: a sandbox without local sockets; there the look before each write has to do. */
-async function listen(name: string): Promise<Server | 'forbidden' | null> {
-  const server = createServer((socket) => socket.destroy());
+async function listen(name: string): Promise<FileLock | 'forbidden' | null> {
+  const waiting = new Set<{ destroy(): void }>();
+  const server = createServer((socket) => {
+    waiting.add(socket.unref());
+    socket.on('error', () => {}).once('close', () => waiting.delete(socket));
+    socket.resume();
+  });
   server.unref();
   server.listen({ path: name, exclusive: true });
   try {
     await once(server, 'listening');
-    return server;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (code === 'EADDRINUSE') return null;
     if (FORBIDDEN.has(code)) return 'forbidden';
     throw error;
   }
+  return {
+    release: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of waiting) socket.destroy();
+      await closed;
+    },
+  };
 }
 
 const LARGEST_BYTES = 65_536;
 
-/** The text of a file that its owner alone can read; null where there is none. */
-export async function readPrivate(path: string): Promise<string | null> {
+/** The text of a file that its owner alone can read; null where there is none. Throws `file_refused`. */
+export async function readPrivate(path: string, largestBytes = LARGEST_BYTES): Promise<string | null> {
   // A link would be replaced by the next write, and what it leads to would stay behind as it is.
   const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code === 'ENOENT') return null;
-    if (code === 'ELOOP') throw wrongUse(`${path} is a symbolic link`, 'Name the file itself.', 'file_refused');
+    if (code === 'ELOOP') throw refusedFile(`${path} is a symbolic link`, 'Name the file itself.');
     throw error;
   });
   if (file === null) return null;
   try {
     const { mode, size, uid } = await file.stat();
-    if ((mode & 0o170000) !== 0o100000) throw wrongUse(`${path} is not a file`, undefined, 'file_refused');
+    if ((mode & 0o170000) !== 0o100000) throw refusedFile(`${path} is not a file`);
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      throw wrongUse(
+      throw refusedFile(
         `${path} can be read or written by others (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
         `chmod 600 ${path} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
-        'file_refused',
       );
     const self = process.getuid?.();
-    if (self !== undefined && self !== 0 && uid !== self)
-      throw wrongUse(`${path} belongs to another user`, undefined, 'file_refused');
-    if (size > LARGEST_BYTES) throw wrongUse(`${path} is too large for what it should be`, undefined, 'file_refused');
+    if (self !== undefined && self !== 0 && uid !== self) throw refusedFile(`${path} belongs to another user`);
+    if (size > largestBytes) throw refusedFile(`${path} is too large for what it should be`);
     return await file.readFile('utf8');
   } finally {
     await file.close();
@@ -108,10 +129,10 @@ export async function makeFolderOf(path: string): Promise<void> {
 }
 
 /**
- * The text under that name, readable by its owner alone, whole and on the disk before this resolves: whatever stops the machine leaves the
+ * The text or bytes under that name, readable by its owner alone, whole and on the disk before this resolves: whatever stops the machine leaves the
  * old file or the new one. `new` never takes the place of a file. The caller holds the file's lock.
  */
-export async function writePrivate(path: string, text: string, how: 'new' | 'replace'): Promise<void> {
+export async function writePrivate(path: string, text: string | Uint8Array, how: 'new' | 'replace'): Promise<void> {
   const temporary = `${path}.tmp`;
   // Left by a process that was killed in the middle: the lock says that no process writes it now.
   await rm(temporary, { force: true });
@@ -139,7 +160,7 @@ async function placeNew(from: string, path: string): Promise<void> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (code === 'EEXIST') {
       await rm(from);
-      throw wrongUse(`${path} exists already`, 'Name another file.', 'file_exists');
+      throw refusedFile(`${path} exists already`, 'Name another file.', 'file_exists');
     }
     if (!NO_LINKS.has(code)) throw error;
     await rename(from, path);
