@@ -1,9 +1,11 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
 import { defaultFile, findFile, marketOf, namedFile, neededMarket, noIdentity } from '../find-file.ts';
 import { emptyIdentity, type Identity, type IdentityFile, usableCodes, withIdentityFile } from '../identity.ts';
 import { readCode, readKey, refusalOf } from '../open-account.ts';
+import { OF_A_MERCHANT } from '../options.ts';
 import { mustHoldNothingPending } from '../run-door.ts';
 
 const IN_DOUBT =
@@ -20,7 +22,7 @@ interface Wanted {
 }
 
 /** Eight new codes: at once with one of the old ones, after 72 hours with the key alone (W10). */
-export async function codes(cli: Cli): Promise<Done> {
+async function run(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
   const given = options['code-stdin'] === true ? await readCode(cli) : null;
@@ -91,7 +93,7 @@ async function renew(cli: Cli, held: IdentityFile, { market, content, key, code 
             `Eight new recovery codes are in ${path}. They come in force at ${valid_from}.`,
             'The old ones stay until then, and using one of them ends the new ones.',
           ],
-    json: { status: 'generated', market, handle: changed.handle, valid, valid_from, file: path },
+    json: { market, handle: changed.handle, valid, valid_from, file: path },
     secrets: recovery_codes.map((one) => `recovery code  ${one}`),
   };
 }
@@ -106,3 +108,12 @@ async function generate(cli: Cli, market: string, { key, code }: Pick<Wanted, 'k
   if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', 'the answer is not one to generate');
   return answer;
 }
+
+export const codes: Command = {
+  name: 'codes',
+  summary: 'eight new recovery codes: at once with one of the old ones, after 72 hours with the key alone',
+  positionals: [],
+  options: [...OF_A_MERCHANT, 'code-stdin', 'key-only', 'reveal'],
+  examples: ['openaisle codes', 'openaisle codes --key-only'],
+  run,
+};

@@ -1,0 +1,60 @@
+import { CLIENT_CLASSES } from '../contract/vocabulary.ts';
+
+interface OptionSpec {
+  type: 'string' | 'boolean';
+  /** It may stand there several times. */
+  multiple?: true;
+  short?: string;
+  /** What stands for the value in help. FILE and DIR are completed as paths. */
+  value?: string;
+  /** The values there are, for completion. What is refused is said by the command that reads it. */
+  choices?: readonly string[];
+  summary: string;
+}
+
+/** Every option that any command takes, once: parsing, help and completion are made from it. */
+export const OPTIONS = {
+  market: { type: 'string', value: 'URL', summary: 'the market’s address (or OPENAISLE_MARKET; a file knows its own)' },
+  handle: {
+    type: 'string',
+    value: 'NAME',
+    summary: 'the merchant, whose file is ~/.config/openaisle/<market host>/<handle>.json',
+  },
+  file: { type: 'string', value: 'FILE', summary: 'another merchant’s file than that' },
+  'allow-http': { type: 'boolean', summary: 'also without TLS to a machine other than this one' },
+  json: { type: 'boolean', summary: 'one JSON object on the standard output, without secrets' },
+  reveal: { type: 'boolean', summary: 'print the secrets as well; only on a terminal' },
+  help: { type: 'boolean', short: 'h', summary: 'this text' },
+  version: { type: 'boolean', summary: 'the version' },
+  out: { type: 'string', value: 'FILE', summary: 'the file to write' },
+  model: { type: 'string', value: 'NAME', summary: 'the model that acts for the merchant' },
+  class: { type: 'string', value: 'CLASS', choices: CLIENT_CLASSES, summary: CLIENT_CLASSES.join(' or ') },
+  'human-approved': { type: 'boolean', summary: 'a human has approved that this store is opened' },
+  'new-handle': { type: 'string', value: 'NAME', summary: 'with --resume, when the handle was taken meanwhile' },
+  resume: { type: 'boolean', summary: 'finish what was saved and not confirmed, or tell that it is over' },
+  'key-stdin': { type: 'boolean', summary: 'the key is the first line of the standard input' },
+  'code-stdin': { type: 'boolean', summary: 'a recovery code is the next line of the standard input' },
+  'key-only': { type: 'boolean', summary: 'use no recovery code: the new ones come in force after 72 hours' },
+} as const satisfies Readonly<Record<string, OptionSpec>>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+/** What every command takes. */
+export const EVERYWHERE: readonly OptionName[] = ['market', 'allow-http', 'json', 'help', 'version'];
+/** What a command takes that works with a merchant's file. */
+export const OF_A_MERCHANT: readonly OptionName[] = ['handle', 'file', 'key-stdin'];
+
+type ValueOf<Spec> = Spec extends { type: 'boolean' } ? boolean : Spec extends { multiple: true } ? string[] : string;
+
+/** Options as parseArgs names them; an absent one is undefined. */
+export type Options = { readonly [N in OptionName]?: ValueOf<(typeof OPTIONS)[N]> };
+
+export function specOf(name: OptionName): OptionSpec {
+  return OPTIONS[name];
+}
+
+/** As it is typed, with what stands for its value. */
+export function spelled(name: OptionName): string {
+  const { value } = specOf(name);
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
