@@ -1,15 +1,28 @@
 import type { Command } from './command.ts';
 import { codes } from './commands/codes.ts';
 import { completionOver } from './commands/completion.ts';
+import { edit } from './commands/edit.ts';
 import { join } from './commands/join.ts';
+import { listings } from './commands/listings.ts';
+import { modDecide, modPin, modRemove, modReviews } from './commands/mod.ts';
 import { pair } from './commands/pair.ts';
+import { appeal, comment, flag, vote } from './commands/reactions.ts';
 import { recover } from './commands/recover.ts';
 import { rotate } from './commands/rotate.ts';
+import { search } from './commands/search.ts';
+import { sell } from './commands/sell.ts';
+import { show } from './commands/show.ts';
+import { watch } from './commands/watch.ts';
 import { whoami } from './commands/whoami.ts';
+import { withdraw } from './commands/withdraw.ts';
 import type { CommandGroup } from './help.ts';
 
 /** The table of commands, as help shows it. A new one is a file in `commands/` and its name here; then `npm run docs`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  { title: 'Reading', commands: [search, show, watch] },
+  { title: 'Selling', commands: [sell, listings, edit, withdraw] },
+  { title: 'Other people’s goods', commands: [comment, vote, flag] },
+  { title: 'Moderation', commands: [appeal, modRemove, modPin, modDecide, modReviews] },
   { title: 'A store and its key', commands: [join, rotate, recover, codes, pair, whoami] },
   { title: 'This program', commands: [completionOver(() => COMMANDS)] },
 ];
