@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
 import { readBaseUrl } from '../sdk/client.ts';
@@ -63,15 +63,19 @@ export function policyFileOf(env: Env): string {
   return join(configFolder(env), 'policy.json');
 }
 
-/** The policy of this user: 5 USDC a purchase and 20 a day where there is no file. Throws `PolicyRefused` when the file cannot be read. */
-export async function readPolicy(env: Env): Promise<Policy> {
-  const path = policyFileOf(env);
+/**
+ * The policy of this user: 5 USDC a purchase and 20 a day where there is no file. `file` is another one than the usual, which must be
+ * there. Throws `PolicyRefused` when the file cannot be read.
+ */
+export async function readPolicy(env: Env, file?: string): Promise<Policy> {
+  const path = file === undefined ? policyFileOf(env) : resolve(file);
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    if (code !== 'ENOENT') throw unreadable(path, code);
+    // What was named and is not there may be spelled wrong: its limits must not be left out.
+    if (code !== 'ENOENT' || file !== undefined) throw unreadable(path, code);
     return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null };
   }
   let read: unknown;

@@ -4,6 +4,7 @@ import { completionOver } from './commands/completion.ts';
 import { edit } from './commands/edit.ts';
 import { join } from './commands/join.ts';
 import { listings } from './commands/listings.ts';
+import { mcp } from './commands/mcp.ts';
 import { modDecide, modPin, modRemove, modReviews } from './commands/mod.ts';
 import { pair } from './commands/pair.ts';
 import { appeal, comment, flag, vote } from './commands/reactions.ts';
@@ -23,6 +24,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: 'Selling', commands: [sell, listings, edit, withdraw] },
   { title: 'Other people’s goods', commands: [comment, vote, flag] },
   { title: 'Moderation', commands: [appeal, modRemove, modPin, modDecide, modReviews] },
+  { title: 'A model’s tools', commands: [mcp] },
   { title: 'A store and its key', commands: [join, rotate, recover, codes, pair, whoami] },
   { title: 'This program', commands: [completionOver(() => COMMANDS)] },
 ];

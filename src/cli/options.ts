@@ -72,6 +72,14 @@ export const OPTIONS = {
   'reply-to': { type: 'string', value: 'ID', summary: 'the comment that this answers' },
   code: { type: 'string', value: 'CODE', choices: REMOVAL_REASON_CODES, summary: REMOVAL_REASON_CODES.join(', ') },
   comment: { type: 'boolean', summary: 'ID is that of a comment' },
+  policy: {
+    type: 'string',
+    value: 'FILE',
+    summary: 'limits; else ~/.config/openaisle/policy.json, else the built-in ones',
+  },
+  dir: { type: 'string', value: 'DIR', summary: 'the folder for the goods (else ~/.local/share/openaisle/goods)' },
+  rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
+  'sell-from': { type: 'string', value: 'DIR', summary: 'the one folder out of which a model may sell files' },
   off: { type: 'boolean', summary: 'unpin it' },
   'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that paid the money back' },
 } as const satisfies Readonly<Record<string, OptionSpec>>;

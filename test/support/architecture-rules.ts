@@ -9,6 +9,7 @@ export type Part =
   | 'city'
   | 'sdk'
   | 'agent'
+  | 'mcp-server'
   | 'cli'
   | 'local'
   | 'test';
@@ -21,6 +22,7 @@ const EVERYTHING: readonly Part[] = [
   'city',
   'sdk',
   'agent',
+  'mcp-server',
   'cli',
   'local',
   'test',
@@ -35,7 +37,8 @@ const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   city: ['contract', 'platform'],
   sdk: ['contract'],
   agent: ['contract', 'sdk'],
-  cli: ['contract', 'sdk', 'agent'],
+  'mcp-server': ['contract', 'sdk', 'agent'],
+  cli: ['contract', 'sdk', 'agent', 'mcp-server'],
   local: EVERYTHING.filter((part) => part !== 'test'),
   test: EVERYTHING,
 };
