@@ -1,7 +1,13 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { usdcAdmin } from '../../test/support/chain.ts';
-import { type HostHereOptions, type Owner, ownerHomes, startHostHere } from '../../test/support/local-tools.ts';
+import {
+  type HostHereOptions,
+  type Owner,
+  ownerHomes,
+  quickWaits,
+  startHostHere,
+} from '../../test/support/local-tools.ts';
 import { type Member, paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
 import { unfenced } from '../../test/support/mcp-ask.ts';
 import { ERAS } from '../../test/support/mcp-inspector.ts';
@@ -34,17 +40,7 @@ async function list(priceUnits: bigint, artifact: string, title?: string): Promi
 const ownerOf = (wallet: TestAccount, policy?: Record<string, unknown>): Promise<Owner> =>
   makeOwner({ market: world.url, wallet, ...(policy === undefined ? {} : { policy }) });
 
-/** Waiting for the chain makes its blocks, so that finality comes without it taking time. The ticks of progress wait as they do. */
-const start = (given: HostHereOptions) =>
-  startHostHere({
-    environment: { sleep: (ms, signal) => (ms === 3_000 ? never(signal) : world.finalize()) },
-    ...given,
-  });
-
-const never = (signal?: AbortSignal): Promise<void> =>
-  new Promise((_, reject) => {
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+const start = (given: HostHereOptions) => startHostHere({ environment: quickWaits(world), ...given });
 
 describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
   test('are few, described to the last argument, and say what they may do', async () => {

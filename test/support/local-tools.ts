@@ -1,7 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Client, type ElicitResult, InMemoryTransport, type Transport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll } from 'vitest';
 import { printWallet } from '../../src/agent/wallet-file.ts';
 import type { Cli } from '../../src/cli/cli.ts';
@@ -15,7 +17,7 @@ import type { ToolContext } from '../../src/mcp-server/tool-context.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import type { Environment } from '../../src/sdk/environment.ts';
 import { watchText } from './canary.ts';
-import type { Member } from './market-world.ts';
+import type { Member, World } from './market-world.ts';
 import type { Era } from './mcp-ask.ts';
 
 /** A person at the host: what they are asked, and what they say. */
@@ -128,6 +130,20 @@ export function ownerHomes() {
   };
 }
 
+const TICK_MS = 3_000;
+
+/** Waiting for the chain makes its blocks, so that finality comes without it taking time. Ticks of progress never come. */
+export function quickWaits({ finalize }: Pick<World, 'finalize'>): Pick<Environment, 'sleep'> {
+  return {
+    sleep: (ms, signal) =>
+      ms === TICK_MS
+        ? new Promise((_, reject) => {
+            signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+          })
+        : finalize(),
+  };
+}
+
 export interface HostHereOptions {
   owner: Owner;
   era: Era;
@@ -168,5 +184,56 @@ export async function startHostHere(given: HostHereOptions): Promise<Host & { lo
       ending.abort();
       await served;
     },
+  };
+}
+
+export interface SpawnedHost extends Host {
+  /** Kill -9. */
+  kill(): void;
+  ended: Promise<unknown>;
+  stderr(): string;
+  /** What the library could not read on the standard output. */
+  strayLines(): readonly string[];
+}
+
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+/** `openaisle mcp` as a host starts it: a process of its own, spoken with over its standard input and output. */
+export async function spawnHost(given: {
+  owner: Owner;
+  era: Era;
+  person?: Person;
+  args?: readonly string[];
+}): Promise<SpawnedHost> {
+  const { owner, era, person, args = [] } = given;
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [CLI, 'mcp', ...args],
+    env: { PATH: process.env['PATH'] ?? '', ...owner.env },
+    cwd: owner.home,
+    stderr: 'pipe',
+  });
+  let stderr = '';
+  transport.stderr?.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+    watchText('the standard error of openaisle mcp', stderr);
+  });
+  const stray: string[] = [];
+  const host = await connectHost(transport, era, person);
+  const { pid } = transport;
+  const closed = host.client.onclose;
+  const ended = new Promise<void>((resolve) => {
+    host.client.onclose = () => {
+      closed?.();
+      resolve();
+    };
+  });
+  host.client.onerror = (error) => void stray.push(error.message);
+  return {
+    ...host,
+    ended,
+    kill: () => void (pid !== null && process.kill(pid, 'SIGKILL')),
+    stderr: () => stderr,
+    strayLines: () => stray,
   };
 }
