@@ -2,10 +2,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { usdcAdmin } from '../../test/support/chain.ts';
-import { type Owner, ownerHomes, spawnHost } from '../../test/support/local-tools.ts';
+import { type Owner, ownerHomes, spawnHost, speakRaw } from '../../test/support/local-tools.ts';
 import { paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
 import { ERAS, inspectCommand, TOOL_ERROR } from '../../test/support/mcp-inspector.ts';
 import { seedListing } from '../../test/support/seed.ts';
+import { printWallet } from '../agent/wallet-file.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -66,11 +67,10 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
     const sold = await host.call('sell', goods, () => void world.finalize());
     expect(sold.data).toMatchObject({ status: 'listed', fee_usdc: 1 });
     const { data: shown } = await host.call('show', { listing_id: sold.data['listing_id'] });
-    expect(shown).toMatchObject({ title: goods.title, seller: merchant.handle, seller_wallet: wallet.address });
+    expect(shown).toMatchObject({ title: goods.title, seller: merchant.handle, seller_wallet: wallet.signer.address });
     expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([1_000_000n]);
     expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([1_000_000n]);
     await host.close();
-    expect(host.strayLines()).toEqual([]);
     expectNoKey([...host.heard, host.stderr()], wallet);
     expect([...host.heard, host.stderr()].join('')).not.toContain(merchant.key);
   });
@@ -129,4 +129,49 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
     const refused = await tool('buy', { listing_id: id, max_price_usdc: 0.5 });
     expect(refused).toMatchObject({ code: TOOL_ERROR, result: { structuredContent: { reason: 'above_max_price' } } });
   });
+});
+
+test('nothing but the protocol is on the standard output, also while it pays, and it ends in order when its input does', async () => {
+  const wallet = await funded('raw');
+  const owner = await makeOwner({ market: world.url, wallet });
+  const id = await list('raw goods', 'Raw goods');
+  const clientInfo = { name: 'raw', version: '1' };
+  const given = { name: 'buy', arguments: { listing_id: id, max_price_usdc: 1 }, _meta: { progressToken: 4 } };
+  const messages = [
+    { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/call', params: { name: 'buy', arguments: { listing_id: 99_999, max_price_usdc: 1 } } },
+    { id: 3, method: 'tools/call', params: { name: 'show', arguments: { listing_id: id } } },
+    { id: 4, method: 'tools/call', params: given },
+  ];
+  const { code, lines, stderr } = await speakRaw(owner, messages, () => void world.finalize());
+  expect(lines.map((line) => JSON.parse(line).jsonrpc)).toEqual(lines.map(() => '2.0'));
+  expect(lines.filter((line) => line.includes('notifications/progress'))).not.toEqual([]);
+  expect(lines.at(-1)).toContain('was bought for 1 USDC');
+  expect(stderr).toContain(`bought: listing ${id}, 1 USDC`);
+  expect(code).toBe(0);
+});
+
+test('a keystore is opened by the passphrase of the variable, once, and an identity of another market is not used', async () => {
+  const wallet = await funded('locked away');
+  const merchant = await world.join('elsewhere');
+  const owner = await makeOwner({ market: 'http://127.0.0.1:1', wallet, merchant });
+  const file = join(owner.home, 'keystore.json');
+  await writeFile(file, printWallet(wallet.key, wallet.address, 'a passphrase'), { mode: 0o600 });
+  const id = await list('for a keystore', 'For a keystore');
+  const env = { ...owner.env, OPENAISLE_MARKET: world.url, OPENAISLE_WALLET_PASSPHRASE: 'a passphrase' };
+  const identity = join(owner.home, '.config', 'openaisle', '127.0.0.1_1', 'elsewhere.json');
+  const host = await spawnHost({
+    owner: { ...owner, env },
+    era: 'modern',
+    args: ['--wallet', file, '--file', identity],
+  });
+  const bought = await host.call('buy', { listing_id: id, max_price_usdc: 1 }, () => void world.finalize());
+  expect(bought.data).toMatchObject({ status: 'bought' });
+  const sold = await host.call('sell', { title: 'Goods', description: 'd', price_usdc: 1, text: 'goods' });
+  expect(sold).toMatchObject({ isError: true, data: { status: 'wrong_use' } });
+  expect(sold.text).toContain('is for http://127.0.0.1:1');
+  await host.close();
+  expectNoKey([...host.heard, host.stderr()], wallet);
+  expect([...host.heard, host.stderr()].join('')).not.toContain('a passphrase');
 });

@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Client, type ElicitResult, InMemoryTransport, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -192,11 +195,43 @@ export interface SpawnedHost extends Host {
   kill(): void;
   ended: Promise<unknown>;
   stderr(): string;
-  /** What the library could not read on the standard output. */
-  strayLines(): readonly string[];
 }
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+export interface RawRun {
+  code: number | null;
+  lines: string[];
+  stderr: string;
+}
+
+/** Says these messages to `openaisle mcp`, a line each, closes its input once the last is answered, and waits for its end. */
+export async function speakRaw(
+  owner: Owner,
+  messages: readonly Record<string, unknown>[],
+  onLine: () => void,
+): Promise<RawRun> {
+  const child = spawn(process.execPath, [CLI, 'mcp'], {
+    ...{ env: { PATH: process.env['PATH'] ?? '', ...owner.env }, cwd: owner.home },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const closed = once(child, 'close');
+  const lines: string[] = [];
+  const waiting = messages.flatMap(({ id }) => (typeof id === 'number' ? [id] : []));
+  for (const message of messages) child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    onLine();
+    const answered = /"id":(\d+)/.exec(line)?.[1];
+    if (answered !== undefined && Number(answered) === waiting.at(-1)) child.stdin.end();
+  }
+  const [code] = (await closed) as [number | null];
+  return { code, lines, stderr };
+}
 
 /** `openaisle mcp` as a host starts it: a process of its own, spoken with over its standard input and output. */
 export async function spawnHost(given: {
@@ -218,7 +253,6 @@ export async function spawnHost(given: {
     stderr += chunk.toString();
     watchText('the standard error of openaisle mcp', stderr);
   });
-  const stray: string[] = [];
   const host = await connectHost(transport, era, person);
   const { pid } = transport;
   const closed = host.client.onclose;
@@ -228,12 +262,10 @@ export async function spawnHost(given: {
       resolve();
     };
   });
-  host.client.onerror = (error) => void stray.push(error.message);
   return {
     ...host,
     ended,
     kill: () => void (pid !== null && process.kill(pid, 'SIGKILL')),
     stderr: () => stderr,
-    strayLines: () => stray,
   };
 }

@@ -40,8 +40,8 @@ async function goodsOf(context: ToolContext, { text, path, media_type }: Given) 
 }
 
 /**
- * The file's own place, which must be in the folder that the owner named: whoever talks a model into it could otherwise have any file of
- * this machine published.
+ * The file's own place, which must be in the folder that the owner named: a listing that talks a model into it could otherwise have any
+ * file of this machine published.
  */
 async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
   if (sellFrom === null)
