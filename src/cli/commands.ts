@@ -1,16 +1,23 @@
 import type { Command } from './command.ts';
+import { buy } from './commands/buy.ts';
 import { codes } from './commands/codes.ts';
 import { completionOver } from './commands/completion.ts';
 import { join } from './commands/join.ts';
 import { pair } from './commands/pair.ts';
+import { purchases } from './commands/purchases.ts';
 import { recover } from './commands/recover.ts';
 import { rotate } from './commands/rotate.ts';
+import { verify } from './commands/verify.ts';
+import { wait } from './commands/wait.ts';
+import { walletAddress, walletBalance, walletNew } from './commands/wallet.ts';
 import { whoami } from './commands/whoami.ts';
 import type { CommandGroup } from './help.ts';
 
 /** The table of commands, as help shows it. A new one is a file in `commands/` and its name here; then `npm run docs`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: 'A store and its key', commands: [join, rotate, recover, codes, pair, whoami] },
+  { title: 'Buying', commands: [buy, wait, purchases, verify] },
+  { title: 'The wallet', commands: [walletNew, walletAddress, walletBalance] },
   { title: 'This program', commands: [completionOver(() => COMMANDS)] },
 ];
 

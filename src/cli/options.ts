@@ -35,6 +35,17 @@ export const OPTIONS = {
   'key-stdin': { type: 'boolean', summary: 'the key is the first line of the standard input' },
   'code-stdin': { type: 'boolean', summary: 'a recovery code is the next line of the standard input' },
   'key-only': { type: 'boolean', summary: 'use no recovery code: the new ones come in force after 72 hours' },
+  wallet: {
+    type: 'string',
+    value: 'FILE',
+    summary: 'the wallet’s file (else OPENAISLE_WALLET_KEY, else ~/.config/openaisle/wallet.json)',
+  },
+  max: { type: 'string', value: 'USDC', summary: 'the most that it may cost; the policy may allow less' },
+  dir: { type: 'string', value: 'DIR', summary: 'the folder for the goods (else ~/.local/share/openaisle/goods)' },
+  rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
+  encrypt: { type: 'boolean', summary: 'under a passphrase, typed or from OPENAISLE_WALLET_PASSPHRASE' },
+  'pay-again': { type: 'boolean', summary: 'pay once more where the market says that the first payment ended unpaid' },
+  'pay-anew': { type: 'boolean', summary: 'the transfer that the market found paid for something else' },
 } as const satisfies Readonly<Record<string, OptionSpec>>;
 
 export type OptionName = keyof typeof OPTIONS;
