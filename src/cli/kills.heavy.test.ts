@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { watch } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,6 @@ const KILLS_A_ROUND = 4;
 const CHANGES = 24;
 const LONGEST_MS = 4_000;
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
-const SELL = fileURLToPath(new URL('../../test/support/agent-sell-program.ts', import.meta.url));
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
 let world: World;
@@ -49,20 +48,23 @@ afterAll(async () => {
 
 interface Run {
   args: string[];
-  env: Record<string, string>;
+  /** The first line of its standard input. */
+  input: string;
   wallet: TestAccount;
 }
 
 /** Runs it, killed a few times, until it has ended by itself; what it printed last. */
-async function runThroughKills({ args, env, wallet }: Run, round: number): Promise<string> {
+async function runThroughKills({ args, input, wallet }: Run, round: number): Promise<string> {
   const book = openSpendBook({ env: { HOME: home }, address: wallet.address });
   const spends = join(book.folder, 'spends');
   await mkdir(spends, { recursive: true, mode: 0o700 });
-  const start = (): ChildProcess =>
-    spawn(process.execPath, args, {
-      env: { ...env, HOME: home, OPENAISLE_WALLET_KEY: wallet.key },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+  const start = (): ChildProcess => {
+    const env = { HOME: home, OPENAISLE_WALLET_KEY: wallet.key };
+    const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    // It may be killed before it reads.
+    child.stdin.on('error', () => {}).end(input);
+    return child;
+  };
   for (let kill = 0; kill < KILLS_A_ROUND; kill += 1) {
     const child = start();
     const ended = once(child, 'exit');
@@ -127,8 +129,8 @@ test.each(rounds)(
       artifact,
     });
     await world.running.eventsSettled();
-    const args = [MAIN, 'buy', String(id), '--max', '1.5', '--market', world.url, '--json'];
-    const { path } = JSON.parse(await runThroughKills({ args, env: {}, wallet }, round)) as { path: string };
+    const args = ['buy', String(id), '--max', '1.5', '--market', world.url, '--json'];
+    const { path } = JSON.parse(await runThroughKills({ args, input: '', wallet }, round)) as { path: string };
     expect(await readFile(path, 'utf8')).toBe(artifact);
     expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([1_500_000n]);
     const book = openSpendBook({ env: { HOME: home }, address: wallet.address });
@@ -141,16 +143,17 @@ test.each(rounds)(
   'a listing whose process is killed again and again is one listing and one fee ($round)',
   async ({ round }) => {
     const wallet = await walletOf(`killed seller ${round}`);
-    const listing = {
-      ...{ title: `Goods of a killed seller ${round}`, description: 'd', preview: '', artifact: `hidden ${round}` },
-      ...{ price_usdc: 1, seller_wallet: wallet.address },
-    };
-    const env = { MARKET: world.url, MERCHANT_KEY: seller.key, LISTING: JSON.stringify(listing) };
-    const id = (await runThroughKills({ args: [SELL], env, wallet }, round)).trim();
+    const title = `Goods of a killed seller ${round}`;
+    const file = join(home, `killed-${round}.txt`);
+    await writeFile(file, `hidden goods ${round}`);
+    const said = ['--title', title, '--price', '1', '--description', 'd', '--market', world.url];
+    const args = ['sell', file, ...said, '--key-stdin', '--json'];
+    const sold = await runThroughKills({ args, input: `${seller.key}\n`, wallet }, round);
+    const { listing_id: id } = JSON.parse(sold) as { listing_id: number };
     expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([1_000_000n]);
     const { body } = await world.ask('GET', `/api/store/${seller.handle}?limit=50`);
-    const listed = JSON.stringify(body).split(`"${listing.title}"`).length - 1;
-    expect([listed, Number(id) > 0]).toEqual([1, true]);
+    const listed = JSON.stringify(body).split(`"${title}"`).length - 1;
+    expect([listed, id > 0]).toEqual([1, true]);
   },
   120_000,
 );

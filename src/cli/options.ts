@@ -1,4 +1,5 @@
-import { CLIENT_CLASSES } from '../contract/vocabulary.ts';
+import { REMOVAL_REASON_CODES } from '../contract/moderation.ts';
+import { AISLES, CLIENT_CLASSES, EVENT_KINDS, SORTS } from '../contract/vocabulary.ts';
 
 interface OptionSpec {
   type: 'string' | 'boolean';
@@ -35,11 +36,44 @@ export const OPTIONS = {
   'key-stdin': { type: 'boolean', summary: 'the key is the first line of the standard input' },
   'code-stdin': { type: 'boolean', summary: 'a recovery code is the next line of the standard input' },
   'key-only': { type: 'boolean', summary: 'use no recovery code: the new ones come in force after 72 hours' },
+  aisle: { type: 'string', value: 'AISLE', choices: AISLES, summary: AISLES.join(', ') },
+  tag: { type: 'string', multiple: true, value: 'TAG', summary: 'a tag; search takes one, sell and edit up to eight' },
+  seller: { type: 'string', value: 'HANDLE', summary: 'goods of this merchant alone' },
+  'max-price': { type: 'string', value: 'USDC', summary: 'goods that cost no more' },
+  sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },
+  free: { type: 'boolean', summary: 'free goods alone' },
+  limit: { type: 'string', value: 'COUNT', summary: 'how many rows at most, 1 to 50' },
+  cursor: { type: 'string', value: 'CURSOR', summary: 'go on after the page before, which names it' },
+  kind: { type: 'string', value: 'KIND', choices: EVENT_KINDS, summary: 'events of this kind alone' },
+  after: { type: 'string', value: 'ID', summary: 'begin after this event; 0: at the beginning of the log' },
+  count: { type: 'string', value: 'COUNT', summary: 'end after so many events' },
+  title: { type: 'string', value: 'TEXT', summary: '3 to 120 characters' },
+  price: { type: 'string', value: 'USDC', summary: 'from 0 on, with at most 6 decimals; it never changes' },
+  description: { type: 'string', value: 'TEXT', summary: 'what it is, up to 4,000 characters' },
+  preview: { type: 'string', value: 'FILE', summary: 'a text that everybody may read, up to 4,000 characters' },
+  license: { type: 'string', value: 'SPDX', summary: 'an SPDX license expression, or other' },
+  goods: { type: 'string', value: 'FILE', summary: 'other goods: free ones alone can be changed' },
+  'media-type': { type: 'string', value: 'TYPE', summary: 'of the goods; else by the ending of the file’s name' },
+  'seller-wallet': {
+    type: 'string',
+    value: 'ADDRESS',
+    summary: 'where buyers pay to; else the wallet that pays the fee',
+  },
+  supersedes: { type: 'string', value: 'ID', summary: 'an own listing of which this is the newer version' },
+  entitle: { type: 'boolean', summary: 'who bought the superseded one gets this free of charge; for good' },
+  'dry-run': { type: 'boolean', summary: 'have everything checked, and pay and list nothing' },
   wallet: {
     type: 'string',
     value: 'FILE',
     summary: 'the wallet’s file (else OPENAISLE_WALLET_KEY, else ~/.config/openaisle/wallet.json)',
   },
+  'max-fee': { type: 'string', value: 'USDC', summary: 'the most that the fee may be; 1 where it is not said' },
+  reason: { type: 'string', value: 'TEXT', summary: 'why, in up to 500 characters; public' },
+  'reply-to': { type: 'string', value: 'ID', summary: 'the comment that this answers' },
+  code: { type: 'string', value: 'CODE', choices: REMOVAL_REASON_CODES, summary: REMOVAL_REASON_CODES.join(', ') },
+  comment: { type: 'boolean', summary: 'ID is that of a comment' },
+  off: { type: 'boolean', summary: 'unpin it' },
+  'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that paid the money back' },
   max: { type: 'string', value: 'USDC', summary: 'the most that it may cost; the policy may allow less' },
   dir: { type: 'string', value: 'DIR', summary: 'the folder for the goods (else ~/.local/share/openaisle/goods)' },
   rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },

@@ -1,5 +1,5 @@
 import { createClient } from '../sdk/client.ts';
-import { systemEnvironment } from '../sdk/environment.ts';
+import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, EXITS, toCliError, wrongUse } from './cli-error.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
@@ -17,13 +17,15 @@ export interface Surroundings {
   out(text: string): void;
   err(text: string): void;
   interruption(): AbortSignal;
+  /** In place of the machine's own network and clock. */
+  environment?: Partial<Environment>;
 }
 
 /** One command, and the exit code it ends with. Whatever is printed goes through `hideSecrets`, but what --reveal asks for. */
 export async function run(around: Surroundings): Promise<number> {
   const { argv, env, terminal } = around;
   // What cannot be understood may still have asked for JSON.
-  const asJson = argv.includes('--json');
+  const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
   const say = printer(around.out, colours(terminal.canReveal));
   const complain = printer(around.err, colours(terminal.errorsOnScreen));
@@ -34,8 +36,10 @@ export async function run(around: Surroundings): Promise<number> {
       return 0;
     }
     mustMayReveal(options, terminal);
-    const now = systemEnvironment.now;
-    const connect: Cli['connect'] = (baseUrl, key) => createClient(key === undefined ? { baseUrl } : { baseUrl, key });
+    const environment = { ...systemEnvironment, ...around.environment };
+    const { now } = environment;
+    const connect: Cli['connect'] = (baseUrl, key) =>
+      createClient({ baseUrl, environment, ...(key === undefined ? {} : { key }) });
     const note = (line: string): void => (asJson ? undefined : complain([line]));
     const { interruption } = around;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });
@@ -92,7 +96,10 @@ function jsonOf({ trouble, parts }: CliError): Record<string, unknown> {
 
 function linesOf({ trouble, parts }: CliError): string[] {
   const { reason, title, detail, nextStep, file, errors, retryAfterSeconds } = parts;
-  const verdict = { refused: 'refused', wrong_use: 'not done', unknown: 'outcome unknown' }[trouble];
+  const verdict =
+    reason === 'not_connected'
+      ? 'not done'
+      : { refused: 'refused', wrong_use: 'not done', unknown: 'outcome unknown' }[trouble];
   return [
     `${verdict}: ${title} (${reason})`,
     ...(detail === undefined || detail === title ? [] : [detail]),

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { openTerminal, type Streams } from '../../src/cli/terminal.ts';
+import type { Environment } from '../../src/sdk/environment.ts';
 import { holdsSecret } from './canary.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -27,6 +28,8 @@ export interface CliOptions {
   env?: Record<string, string>;
   /** Ends a command that would go on, as Ctrl-C does. */
   interruption?: AbortSignal;
+  /** In place of the machine's network and clock; not of a process of its own. */
+  environment?: Partial<Environment>;
   /** A folder of its own in place of the one that all runs share: another machine. */
   home?: string;
 }
@@ -100,7 +103,7 @@ async function collect(child: ChildProcess, args: readonly string[]): Promise<Cl
 async function runHere(
   argv: readonly string[],
   env: Record<string, string>,
-  { input = '', interruption = new AbortController().signal }: CliOptions,
+  { input = '', interruption = new AbortController().signal, environment = {} }: CliOptions,
 ): Promise<CliRun> {
   let [stdout, stderr] = ['', ''];
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -117,6 +120,7 @@ async function runHere(
       stderr += text;
     },
     interruption: () => interruption,
+    environment,
   });
   return searched(argv, { code, stdout, stderr });
 }

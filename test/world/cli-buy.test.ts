@@ -87,6 +87,7 @@ describe('the command line buys', () => {
     ['a limit that is no sum', ['buy', '1', '--max', '1e3'], 2, 'wrong_use'],
     ['no number', ['buy', 'goods', '--max', '1'], 2, 'wrong_use'],
     ['no such listing', ['buy', '999999', '--max', '1'], 1, 'not_found'],
+    ['a folder that is a file', ['buy', '1', '--max', '1', '--dir', import.meta.filename], 2, 'file_trouble'],
     ['nothing bought', ['verify', '999999'], 2, 'no_purchase'],
     ['no chain named', ['wallet', 'balance'], 2, 'wrong_use'],
     [
@@ -127,7 +128,7 @@ describe('the command line buys', () => {
     child.stderr?.once('data', () => child.kill('SIGINT'));
     const { code, stderr } = await ended;
     resolve();
-    expect([code, stderr]).toEqual([3, expect.stringContaining('openaisle buy')]);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('openaisle wait')]);
     const went = await cli.run(['wait', '--json'], around);
     expect(went.json()).toMatchObject({ status: 'ok', finished: [{ kind: 'purchase', listing_id: id }] });
     expect((await cli.run(['wait'], around)).stdout).toContain('No payment of this wallet is under way');

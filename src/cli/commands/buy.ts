@@ -5,26 +5,26 @@ import { wrongUse } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { neededMarket } from '../find-file.ts';
 import { openAccount } from '../open-account.ts';
-import { openSpending, readListingId, readUsdc } from '../open-spending.ts';
+import { notPaid, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { paymentTrouble } from '../payment-trouble.ts';
 import { oneLine } from '../printable.ts';
+import { readId, readUsdc } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
-  const listingId = readListingId(positionals[0] ?? '');
-  if (options.max === undefined) throw wrongUse('How much may it cost at most? Give --max USDC');
-  const maxPriceUsdc = readUsdc(options.max, '--max');
+  const listingId = readId(positionals[0]);
+  const maxPriceUsdc = readUsdc(options.max, 'max');
+  if (maxPriceUsdc === undefined) throw wrongUse('How much may it cost at most? Give --max USDC');
   const { market, key } = await buyerOf(cli);
-  const spending = await openSpending(cli);
+  const purse = await openPurse(cli);
   const bought = await buyGoods({
-    ...spending,
+    ...purse,
     client: cli.connect(market, key),
     listingId,
     maxPriceUsdc,
     outDir: options.dir,
   }).catch((error: unknown) => {
-    throw paymentTrouble(error, `openaisle buy ${listingId} --max ${options.max} --market ${market}`);
+    throw notPaid(error, purse.wallet, `openaisle buy ${listingId} --max ${options.max} --market ${market}`);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere } = bought;
   const how = alreadyHere ? 'bought before, and still here' : `paid ${sayUsdc(paidUnits)}`;

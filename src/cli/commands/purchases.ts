@@ -1,13 +1,16 @@
 import { listSpends, type SpendRow } from '../../agent/list-purchases.ts';
 import { readPolicy } from '../../agent/policy.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
 import type { Cli, Done } from '../cli.ts';
 import type { Command } from '../command.ts';
-import { openBook, spentOf } from '../open-spending.ts';
+import { openBook } from '../open-purse.ts';
 import { oneLine } from '../printable.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const book = await openBook(cli);
-  const [rows, today] = [await listSpends(book), await spentOf(book, await readPolicy(cli.env))];
+  const rows = await listSpends(book);
+  const { perDayUnits } = await readPolicy(cli.env);
+  const today = { spent_today_usdc: usdcOfUnits(await book.spentToday()), per_day_usdc: usdcOfUnits(perDayUnits) };
   const purchases = rows.filter(({ kind }) => kind === 'purchase');
   const fees = rows.filter(({ kind }) => kind === 'listing_fee');
   return {

@@ -5,7 +5,7 @@ import type { Cli, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { namedMarket } from '../find-file.ts';
-import { openBook } from '../open-spending.ts';
+import { openBook } from '../open-purse.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const { options, env, positionals } = cli;

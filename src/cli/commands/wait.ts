@@ -4,17 +4,18 @@ import type { Cli, Done } from '../cli.ts';
 import type { Command } from '../command.ts';
 import { namedMarket } from '../find-file.ts';
 import { openAccount } from '../open-account.ts';
-import { openSpending, readListingId } from '../open-spending.ts';
+import { notPaid, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { paymentTrouble } from '../payment-trouble.ts';
 import { oneLine } from '../printable.ts';
+import { readId } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const [given] = cli.positionals;
-  const listingId = given === undefined ? undefined : readListingId(given);
+  const listingId = given === undefined ? undefined : readId(given);
   const market = namedMarket(cli);
+  const purse = await openPurse(cli);
   const finished = await finishSpends({
-    ...(await openSpending(cli)),
+    ...purse,
     isMeant: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(record.market, await keyFor(cli, record)),
@@ -27,7 +28,7 @@ async function run(cli: Cli): Promise<Done> {
     return { lines: said, json: { finished: finished.map(jsonOf) }, secrets: [] };
   }
   for (const line of lines) cli.note(line);
-  throw paymentTrouble('error' in failed ? failed.error : null, 'openaisle wait');
+  throw notPaid('error' in failed ? failed.error : null, purse.wallet, 'openaisle wait');
 }
 
 /** A fee is paid by a merchant, whose key asks for the listing. Goods are collected by the wallet itself. */

@@ -1,9 +1,10 @@
-import { createWallet, defaultWalletFile, readWalletAddress } from '../../agent/open-wallet.ts';
+import { createWallet, defaultWalletFile } from '../../agent/open-wallet.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import type { Cli, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import type { Command } from '../command.ts';
+import { walletAddress as addressToPay } from '../open-purse.ts';
 
 async function makeWallet(cli: Cli): Promise<Done> {
   const { env, options } = cli;
@@ -30,20 +31,15 @@ async function newPassphrase({ env, terminal }: Cli): Promise<string> {
   return typed;
 }
 
-function addressOf({ env, options, terminal }: Cli) {
-  const passphrase = terminal.canAsk ? () => terminal.askUnseen('Passphrase of the wallet:') : undefined;
-  return readWalletAddress({ file: options.wallet, env, passphrase });
-}
-
 async function showAddress(cli: Cli): Promise<Done> {
-  const address = await addressOf(cli);
+  const address = await addressToPay(cli);
   return { lines: [address], json: { address }, secrets: [] };
 }
 
 async function showBalance(cli: Cli): Promise<Done> {
   const rpc = cli.options.rpc ?? cli.env['OPENAISLE_RPC'];
   if (rpc === undefined || rpc === '') throw wrongUse('Which chain? Give --rpc URL, or set OPENAISLE_RPC');
-  const address = await addressOf(cli);
+  const address = await addressToPay(cli);
   const chain = await openChain(rpc);
   const units = await chain.readBalance(address);
   return {
