@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { NETWORK_NAMES } from '../contract/vocabulary.ts';
@@ -12,7 +12,7 @@ import { AgentError, PolicyRefused } from './agent-error.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { folderNameOf } from './places.ts';
 import { howToChange, judgeSpend, type Policy } from './policy.ts';
-import { lookAtGoods, saveGoods } from './save-goods.ts';
+import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import { type KeptGoods, type SpendPlan, type SpendRecord, spendPlanOf } from './spend-record.ts';
 
@@ -62,6 +62,7 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
   if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
+  if (options.outDir !== undefined) await mustTakeFiles(options.outDir);
   // The SDK's own name for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
   return await book.hold(key, async (held) => {
@@ -120,7 +121,7 @@ async function planOf(
     seller: listing.merchant,
     payee: listing.seller_wallet as `0x${string}`,
     network: known,
-    out_dir: outDir ?? null,
+    out_dir: outDir === undefined ? null : resolve(outDir),
     listing: null,
     amountUnits,
   };

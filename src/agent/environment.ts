@@ -1,36 +1,44 @@
 import { connect } from 'node:net';
 
-/** Whether a process listens at the local socket of that name. */
-export function isListening(name: string): Promise<boolean> {
+/** `held`: a process listens at the local socket. `stale`: its name is there, and none listens. `free`: neither. */
+export type SocketState = 'held' | 'stale' | 'free';
+
+export function lookAt(name: string): Promise<SocketState> {
   return new Promise((resolve) => {
     const socket = connect({ path: name });
     socket.once('connect', () => {
       socket.destroy();
-      resolve(true);
+      resolve('held');
     });
-    socket.once('error', () => resolve(false));
+    socket.once('error', (error) => resolve(stateOf(error)));
   });
 }
 
-/** Waits for the end of the process, or of its lock, that listens there. False when it did not listen, or the signal came first. */
-export function holdUntilClosed(name: string, until: AbortSignal): Promise<boolean> {
+/**
+ * Waits for the end of whoever listens there: of the process, or of its listening. `held`: the signal came first. It needs no looking
+ * again and again: who listens keeps the connection open until its end, and the kernel closes it then.
+ */
+export function waitForEnd(name: string, until: AbortSignal): Promise<SocketState> {
   return new Promise((resolve) => {
+    let state: SocketState = 'free';
     const socket = connect({ path: name });
-    let connected = false;
     const stop = (): void => {
-      connected = false;
+      state = 'held';
       socket.destroy();
     };
     until.addEventListener('abort', stop, { once: true });
-    socket.once('connect', () => {
-      connected = true;
-      if (until.aborted) stop();
+    if (until.aborted) stop();
+    socket.on('error', (error) => {
+      state = stateOf(error);
     });
-    socket.on('error', () => {});
     socket.resume();
     socket.once('close', () => {
       until.removeEventListener('abort', stop);
-      resolve(connected);
+      resolve(state);
     });
   });
+}
+
+function stateOf(error: Error): SocketState {
+  return 'code' in error && error.code === 'ECONNREFUSED' ? 'stale' : 'free';
 }

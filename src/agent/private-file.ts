@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { refusedFile } from './agent-error.ts';
-import { holdUntilClosed, isListening } from './environment.ts';
+import { lookAt, waitForEnd } from './environment.ts';
 
 const FORBIDDEN = new Set(['EPERM', 'EACCES', 'EAFNOSUPPORT', 'EPROTONOSUPPORT', 'ENOSYS']);
 
@@ -35,16 +35,16 @@ export async function lockFile(path: string, { until, needed = false }: LockOpti
       throw refusedFile('This system gives no lock on files', 'Run it outside of the sandbox.', 'no_lock');
     }
     if (lock !== null) return lock;
-    // Whoever holds it keeps the connection open until the end, so its closing is the news.
-    const freed = until !== undefined && !until.aborted && (await holdUntilClosed(name, until));
-    if (!freed && (attempt >= 3 || (await isListening(name))))
+    const seen = until === undefined ? await lookAt(name) : await waitForEnd(name, until);
+    const isOver = until === undefined ? attempt >= 3 : until.aborted;
+    if (seen === 'held' || isOver)
       throw refusedFile(
         `Another openaisle is working on ${path}`,
         'Wait until it has ended, then run this again.',
         'file_in_use',
       );
-    // Only names in the file system outlive their process.
-    if (!freed && name.startsWith(tmpdir())) await rm(name, { force: true });
+    // Only names in the file system outlive their process; one that ends in order takes its name along.
+    if (seen === 'stale' && name.startsWith(tmpdir())) await rm(name, { force: true });
   }
 }
 

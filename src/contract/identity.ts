@@ -12,7 +12,7 @@ const session = z.string().min(1).max(200);
 const stageId = { session, csrf: session };
 
 /** Clients of the original service send it at every door. Only a registration has a use for it. */
-const ignoredClass = z.string().max(100).optional().describe('ignored');
+const ignoredClass = publicText(0, 100).optional().describe('ignored');
 /** Any text at all: one that is not a code is refused like one that is not in force (W10). */
 const recoveryCode = z.string().describe('one of the eight codes in force, in any case');
 
