@@ -257,7 +257,7 @@ describe('the command line on a market', () => {
       { env },
     );
     expect(picture.stdout).toMatch(/^Listed: \d+, /);
-    expect(picture.stderr).toMatch(/s so far/);
+    expect(picture.stderr).toMatch(/blocks to go/);
   });
 
   test('sell without title, wallet or money says what is missing, and nothing is paid', async () => {
