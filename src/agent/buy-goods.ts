@@ -68,12 +68,12 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   return await book.hold(key, async (held) => {
     const { record } = held;
     const kept = record?.delivery ?? null;
-    const isPaidFor = kept !== null && kept.receipt !== null && options.payAgain !== true;
-    if (record !== null && isPaidFor && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
-    // Free goods, and those that an earlier purchase gives: asked for again, since they may have been edited, but never paid for.
-    const isFree = kept !== null && kept.receipt === null && record?.amount_units === '0' && options.payAgain !== true;
-    const isNew = record === null || record.state === 'settled';
-    if (isNew && !isPaidFor && !isFree) await prepare(options, held, key, maxUnits);
+    const isHad = record !== null && kept !== null && options.payAgain !== true;
+    // Free goods, and those that an earlier purchase gives, are asked for again: they may have been edited.
+    const isFree = kept?.receipt === null && record?.amount_units === '0';
+    if (isHad && !isFree && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
+    // What was had once is never paid for a second time, whatever the market says of it now.
+    if (!isHad && (record === null || record.state === 'settled')) await prepare(options, held, key, maxUnits);
     return await payAndKeep(options, held);
   });
 }
