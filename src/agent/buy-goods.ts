@@ -68,22 +68,18 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   return await book.hold(key, async (held) => {
     const { record } = held;
     const kept = record?.delivery ?? null;
-    const isPaidFor = kept !== null && kept.receipt !== null && options.payAgain !== true;
-    if (record !== null && isPaidFor && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
-    if (record === null || record.state === 'settled') await prepare(options, held, key, maxUnits, isPaidFor);
+    const isHad = record !== null && kept !== null && options.payAgain !== true;
+    // Free goods, and those that an earlier purchase gives, are asked for again: they may have been edited.
+    const isFree = kept?.receipt === null && record?.amount_units === '0';
+    if (isHad && !isFree && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
+    // What was had once is never paid for a second time, whatever the market says of it now.
+    if (!isHad && (record === null || record.state === 'settled')) await prepare(options, held, key, maxUnits);
     return await payAndKeep(options, held);
   });
 }
 
-/** Before the first signature: what is bought, whether that is allowed, and its sum put aside. Nothing is put aside for what is paid. */
-async function prepare(
-  options: BuyGoodsOptions,
-  held: HeldSpend,
-  key: string,
-  maxUnits: bigint,
-  isPaidFor: boolean,
-): Promise<void> {
-  if (isPaidFor) return;
+/** Before the first signature: what is bought, whether that is allowed, and its sum put aside. */
+async function prepare(options: BuyGoodsOptions, held: HeldSpend, key: string, maxUnits: bigint): Promise<void> {
   const { client, policy, listingId, signal } = options;
   const { listing } = (await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal }))
     .body;
@@ -161,7 +157,7 @@ async function payAndKeep(options: BuyGoodsOptions, held: HeldSpend): Promise<Bo
       client,
       wallet: guardWallet(wallet, held, again),
       listingId,
-      maxPriceUsdc: usdcOfUnits(plan.amountUnits),
+      maxPriceUsdc: mostFor(options, record),
       network: record.network,
       proofStore: held.proofStore,
       ...(payAgain === true ? { mayPayAgain: true } : {}),
@@ -176,6 +172,12 @@ async function payAndKeep(options: BuyGoodsOptions, held: HeldSpend): Promise<Bo
   const goods = await saveGoods(delivery, folderOf(options, record));
   await held.settle({ delivery: goods });
   return boughtOf(held.record ?? record, goods, false);
+}
+
+/** What was put aside. Where nothing is, the guard lets no payment pass, and this only must not stand in the way of collecting. */
+function mostFor({ maxPriceUsdc }: BuyGoodsOptions, { state, amount_units, delivery }: SpendRecord): number {
+  if (state !== 'settled') return usdcOfUnits(BigInt(amount_units));
+  return Math.max(maxPriceUsdc, delivery?.receipt?.amount_usdc ?? 0);
 }
 
 /** What goes to the SDK as it is. */
