@@ -160,7 +160,7 @@ function unwritable(folder: string, error: unknown): AgentError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
   return refusedFile(
     `Nothing can be written into ${folder} (${code})`,
-    'Nothing was asked of the market. Name a file in another folder, or mend this one.',
+    'Name a file in another folder, or mend this one. Then run the same command again.',
     'file_not_writable',
   );
 }

@@ -32,7 +32,7 @@ test('where no file can be written the market is not asked', async () => {
     const run = await cli.run([...joining('ink'), '--out', place, '--json'], { market });
     expect([run.code, run.json()]).toMatchObject([
       2,
-      { reason: 'file_not_writable', next_step: expect.stringContaining('Nothing was asked') },
+      { reason: 'file_not_writable', next_step: expect.stringContaining('another folder') },
     ]);
     expect(run.stderr).toContain('Nothing can be written into ');
   }
