@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { NETWORK_NAMES } from '../contract/vocabulary.ts';
@@ -12,7 +12,7 @@ import { AgentError, PolicyRefused } from './agent-error.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { folderNameOf } from './places.ts';
 import { howToChange, judgeSpend, type Policy } from './policy.ts';
-import { lookAtGoods, saveGoods } from './save-goods.ts';
+import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import { type KeptGoods, type SpendPlan, type SpendRecord, spendPlanOf } from './spend-record.ts';
 
@@ -62,27 +62,24 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
   if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
+  if (options.outDir !== undefined) await mustTakeFiles(options.outDir);
   // The SDK's own name for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
   return await book.hold(key, async (held) => {
     const { record } = held;
     const kept = record?.delivery ?? null;
-    const isPaidFor = kept !== null && kept.receipt !== null && options.payAgain !== true;
-    if (record !== null && isPaidFor && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
-    if (record === null || record.state === 'settled') await prepare(options, held, key, maxUnits, isPaidFor);
+    const isHad = record !== null && kept !== null && options.payAgain !== true;
+    // Free goods, and those that an earlier purchase gives, are asked for again: they may have been edited.
+    const isFree = kept?.receipt === null && record?.amount_units === '0';
+    if (isHad && !isFree && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
+    // What was had once is never paid for a second time, whatever the market says of it now.
+    if (!isHad && (record === null || record.state === 'settled')) await prepare(options, held, key, maxUnits);
     return await payAndKeep(options, held);
   });
 }
 
-/** Before the first signature: what is bought, whether that is allowed, and its sum put aside. Nothing is put aside for what is paid. */
-async function prepare(
-  options: BuyGoodsOptions,
-  held: HeldSpend,
-  key: string,
-  maxUnits: bigint,
-  isPaidFor: boolean,
-): Promise<void> {
-  if (isPaidFor) return;
+/** Before the first signature: what is bought, whether that is allowed, and its sum put aside. */
+async function prepare(options: BuyGoodsOptions, held: HeldSpend, key: string, maxUnits: bigint): Promise<void> {
   const { client, policy, listingId, signal } = options;
   const { listing } = (await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal }))
     .body;
@@ -120,7 +117,7 @@ async function planOf(
     seller: listing.merchant,
     payee: listing.seller_wallet as `0x${string}`,
     network: known,
-    out_dir: outDir ?? null,
+    out_dir: outDir === undefined ? null : resolve(outDir),
     listing: null,
     amountUnits,
   };
@@ -160,7 +157,7 @@ async function payAndKeep(options: BuyGoodsOptions, held: HeldSpend): Promise<Bo
       client,
       wallet: guardWallet(wallet, held, again),
       listingId,
-      maxPriceUsdc: usdcOfUnits(plan.amountUnits),
+      maxPriceUsdc: mostFor(options, record),
       network: record.network,
       proofStore: held.proofStore,
       ...(payAgain === true ? { mayPayAgain: true } : {}),
@@ -175,6 +172,12 @@ async function payAndKeep(options: BuyGoodsOptions, held: HeldSpend): Promise<Bo
   const goods = await saveGoods(delivery, folderOf(options, record));
   await held.settle({ delivery: goods });
   return boughtOf(held.record ?? record, goods, false);
+}
+
+/** What was put aside. Where nothing is, the guard lets no payment pass, and this only must not stand in the way of collecting. */
+function mostFor({ maxPriceUsdc }: BuyGoodsOptions, { state, amount_units, delivery }: SpendRecord): number {
+  if (state !== 'settled') return usdcOfUnits(BigInt(amount_units));
+  return Math.max(maxPriceUsdc, delivery?.receipt?.amount_usdc ?? 0);
 }
 
 /** What goes to the SDK as it is. */

@@ -12,8 +12,8 @@ export type Finished =
 export interface FinishOptions extends Omit<SpendOptions, 'client'> {
   /** A client of the record's market: with the merchant's key, where a fee is under way. */
   connect(record: SpendRecord): Promise<Client>;
-  /** One listing's purchase only. */
-  listingId?: number;
+  /** Which of them; default: all that are under way. */
+  isMeant?(record: SpendRecord): boolean;
   onBegin?(record: SpendRecord): void;
 }
 
@@ -24,10 +24,8 @@ export function isUnderWay({ state }: SpendRecord): boolean {
 
 /** Goes on with every payment of the book that was signed and is not done, one after the other. An error ends one of them, not the rest. */
 export async function finishSpends(options: FinishOptions): Promise<Finished[]> {
-  const { connect, listingId, onBegin, ...shared } = options;
-  const open = (await options.book.list()).filter(
-    (record) => isUnderWay(record) && (listingId === undefined || record.listing_id === listingId),
-  );
+  const { connect, isMeant = isUnderWay, onBegin, ...shared } = options;
+  const open = (await options.book.list()).filter((record) => isUnderWay(record) && isMeant(record));
   const finished: Finished[] = [];
   for (const record of open) {
     onBegin?.(record);

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { bytesToHex, type Hex } from 'viem';
+import { bytesToHex, getAddress, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
@@ -45,7 +45,7 @@ export async function readWalletAddress(source: WalletSource): Promise<Hex> {
   if (ofVariable) return (await openWallet(source)).address;
   const path = source.file === undefined ? defaultWalletFile(source.env) : resolve(source.file);
   const stored = await readWalletFile(path);
-  if (stored.kind === 'keystore' && stored.address !== null) return stored.address as Hex;
+  if (stored.kind === 'keystore' && stored.address !== null) return getAddress(stored.address);
   return (await openWallet(source)).address;
 }
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { link, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { refusedFile } from './agent-error.ts';
+import { type AgentError, refusedFile } from './agent-error.ts';
 import { lookAt, waitForEnd } from './environment.ts';
 
 const FORBIDDEN = new Set(['EPERM', 'EACCES', 'EAFNOSUPPORT', 'EPROTONOSUPPORT', 'ENOSYS']);
@@ -120,12 +120,49 @@ export async function readPrivate(path: string, largestBytes = LARGEST_BYTES): P
 /** Errors of file systems that know no second name for a file. */
 const NO_LINKS = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
-/** On the disk with every folder above it that had to be made. */
-export async function makeFolderOf(path: string): Promise<void> {
+/** On the disk with every folder above it that had to be made. Answers with those that were, the innermost first. */
+export async function makeFolderOf(path: string): Promise<string[]> {
   const folder = dirname(path);
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolderOf(made);
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw unwritable(folder, error);
+  });
+  const made: string[] = [];
+  if (first === undefined) return made;
+  for (let one = folder; one.length >= first.length; one = dirname(one)) made.push(one);
+  for (const one of made) await syncFolderOf(one);
+  return made;
+}
+
+/** Takes away folders that were made for nothing. One that holds something by now stays, and those around it. */
+export async function removeEmpty(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    const isGone = await rmdir(folder).then(
+      () => true,
+      () => false,
+    );
+    if (!isGone) return;
+  }
+}
+
+/** Whether the file can be written, found out before anything depends on it. The caller holds the file's lock. */
+export async function mustBeWritable(path: string): Promise<void> {
+  const temporary = `${path}.tmp`;
+  try {
+    await rm(temporary, { force: true });
+    await (await open(temporary, 'wx', 0o600)).close();
+    await rm(temporary);
+  } catch (error) {
+    throw unwritable(dirname(path), error);
+  }
+}
+
+function unwritable(folder: string, error: unknown): AgentError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  return refusedFile(
+    `Nothing can be written into ${folder} (${code})`,
+    'Name a file in another folder, or mend this one. Then run the same command again.',
+    'file_not_writable',
+  );
 }
 
 /**

@@ -30,7 +30,8 @@ export async function openChain(
   rpcUrl: string,
   environment: Pick<Environment, 'fetch'> = systemEnvironment,
 ): Promise<ChainReader> {
-  const url = URL.parse(rpcUrl);
+  // Node 20 has no URL.parse before its last releases.
+  const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     const title = 'The address of the RPC endpoint must be http or https';
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });

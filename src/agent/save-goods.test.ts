@@ -18,7 +18,7 @@ const delivery = deliverySchema.parse((deliveryAnswer(7) as { body: unknown }).b
 test.each([
   ['notes.md', '7-notes.md'],
   ['../../etc/passwd', '7-etc-passwd'],
-  ['/root/.ssh/authorized_keys'.replace('root', 'top'), '7-top-.ssh-authorized_keys'],
+  ['/var/.ssh/authorized_keys', '7-var-.ssh-authorized_keys'],
   ['C:\\windows\\x.exe', '7-C-windows-x.exe'],
   ['.bashrc', '7-bashrc'],
   ['con', '7-con'],

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
@@ -26,6 +26,12 @@ export async function saveGoods(delivery: Delivery, folder: string): Promise<Kep
     receipt: delivery.receipt,
     recovery_slip: delivery.recovery_slip ?? null,
   };
+}
+
+/** Makes the folder. Throws as the file system does where no file can be written into it: better before a payment than after. */
+export async function mustTakeFiles(folder: string): Promise<void> {
+  await makeFolderOf(join(resolve(folder), 'any'));
+  await access(folder, constants.W_OK | constants.X_OK);
 }
 
 async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {

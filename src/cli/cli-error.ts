@@ -62,7 +62,7 @@ export function toCliError(error: unknown, said: { nextStep?: string | undefined
     });
   }
   if (error instanceof UnreadableAnswer) return fromUnreadable(error, said);
-  return fromPayment(error) ?? fromSystem(error, said);
+  return fromPayment(error, said.nextStep) ?? fromSystem(error, said);
 }
 
 function fromUnreadable(error: UnreadableAnswer, said: { nextStep?: string | undefined; file?: string }): CliError {
@@ -88,21 +88,21 @@ function fromUnreadable(error: UnreadableAnswer, said: { nextStep?: string | und
 }
 
 /** What the SDK's payers throw. */
-function fromPayment(error: unknown): CliError | null {
+function fromPayment(error: unknown, nextStep: string | undefined): CliError | null {
   if (error instanceof TermsRefused)
     return new CliError('refused', { reason: error.why, title: error.message, nextStep: error.nextStep });
   if (error instanceof PaymentUndecided)
     return new CliError('unknown', {
       reason: 'payment_undecided',
-      title: error.message,
-      nextStep: 'Run the same command again: it goes on with the same payment, and pays nothing twice.',
+      title: 'The wait ended before the payment was decided; what was signed is kept',
+      nextStep: 'Do not pay again. The same command goes on with it and pays nothing twice, as does openaisle wait.',
     });
   if (error instanceof PaymentMayBeLost)
     return new CliError('unknown', {
       reason: 'payment_may_be_lost',
       title: 'The market lost history, and the chain shows a payment that may be the one for this',
       detail: error.txHash === null ? undefined : `Transaction ${error.txHash}. Nothing more was paid.`,
-      nextStep: 'Find out what that transaction paid for; if it was this, ask who received it.',
+      nextStep: nextStep ?? 'Find out what that transaction paid for; if it was this, ask who received it.',
     });
   if (error instanceof ArtifactMismatch)
     return new CliError('refused', {

@@ -65,7 +65,7 @@ export const OPTIONS = {
   wallet: {
     type: 'string',
     value: 'FILE',
-    summary: 'the wallet that pays; else OPENAISLE_WALLET_KEY, or the usual file',
+    summary: 'the wallet’s file (else OPENAISLE_WALLET_KEY, else ~/.config/openaisle/wallet.json)',
   },
   'max-fee': { type: 'string', value: 'USDC', summary: 'the most that the fee may be; 1 where it is not said' },
   reason: { type: 'string', value: 'TEXT', summary: 'why, in up to 500 characters; public' },
@@ -82,6 +82,12 @@ export const OPTIONS = {
   'sell-from': { type: 'string', value: 'DIR', summary: 'the one folder out of which a model may sell files' },
   off: { type: 'boolean', summary: 'unpin it' },
   'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that paid the money back' },
+  max: { type: 'string', value: 'USDC', summary: 'the most that it may cost; the policy may allow less' },
+  dir: { type: 'string', value: 'DIR', summary: 'the folder for the goods (else ~/.local/share/openaisle/goods)' },
+  rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
+  encrypt: { type: 'boolean', summary: 'under a passphrase, typed or from OPENAISLE_WALLET_PASSPHRASE' },
+  'pay-again': { type: 'boolean', summary: 'pay once more where the market says that the first payment ended unpaid' },
+  'pay-anew': { type: 'boolean', summary: 'the transfer that the market found paid for something else' },
 } as const satisfies Readonly<Record<string, OptionSpec>>;
 
 export type OptionName = keyof typeof OPTIONS;

@@ -126,7 +126,23 @@ describe('buying under a policy and into a book', () => {
     const { path, paidUnits: paid } = await buyGoods(options);
     expect([path.startsWith(join(home, 'free')), paid, wallet.signed]).toEqual([true, 0n, []]);
     await buyGoods(options);
+    await buyGoods(options);
     expect(await options.book.spentToday()).toBe(0n);
+    expect((await options.book.list()).filter(({ listing_id }) => listing_id === id)).toHaveLength(1);
+  });
+});
+
+describe('a merchant’s purchase made elsewhere', () => {
+  test('is collected here by the key, unsigned, and again when the file is gone', async () => {
+    const id = await list(2_000_000n, 'goods bought elsewhere');
+    const client = clientOf(other.key);
+    const elsewhere = openSpendBook({ env: { HOME: join(home, 'elsewhere') }, address: buyerTwo.address });
+    await buyGoods(buying(buyerTwo.signer, id, { client, book: elsewhere }));
+    const wallet = counting(buyerTwo.signer);
+    const { path, paidUnits: paid } = await buyGoods(buying(wallet, id, { client }));
+    await rm(path);
+    expect(await buyGoods(buying(wallet, id, { client, maxPriceUsdc: 0 }))).toMatchObject({ path });
+    expect([paid, wallet.signed]).toEqual([0n, []]);
   });
 });
 

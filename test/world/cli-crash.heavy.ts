@@ -219,6 +219,21 @@ describe('the command line, interrupted', () => {
     await expect(readStored(from)).rejects.toThrow('ENOENT');
   });
 
+  test('where the request for new codes never arrived the same command makes them at once', async () => {
+    const { file, stored } = await opened('lost-request');
+    gate.set('generate', 'lose_request');
+    const cut = await cli.run(['codes', '--json', '--file', file]);
+    expect([cut.code, cut.json()]).toMatchObject([
+      3,
+      { next_step: expect.stringMatching(/^Run openaisle codes again/) },
+    ]);
+    gate.set('generate', 'pass');
+    expect((await cli.run(['codes', '--json', '--file', file])).json()).toMatchObject({ status: 'ok', valid: 'now' });
+    const renewed = await readStored(file);
+    expect(renewed.codes_in_doubt_since).toBeNull();
+    expect(renewed.recovery_codes.filter((code) => stored.recovery_codes.includes(code))).toEqual([]);
+  });
+
   test('new codes that were never seen are in doubt, and stay so until others are seen', async () => {
     const { file, stored } = await opened('doubt');
     gate.set('generate', 'lose_answer');

@@ -158,6 +158,8 @@ describe('the command line on a market', () => {
   });
 
   test('watch tells each event as it happens, from any number on, and ends in order', async () => {
+    const talked = await seed('Talked of');
+    for (const text of ['One', 'Two', 'Three', 'Four', 'Five', 'Six']) await as('keeper', ['comment', talked, text]);
     const first = await reading(['watch', '--after', '0', '--count', '1', '--json']);
     expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { id: 1 }]);
     const ending = new AbortController();
@@ -191,6 +193,18 @@ describe('the command line on a market', () => {
     await expect.poll(async () => (await world.ask('GET', '/api/events')).status).toBe(200);
     ending.abort();
     expect(await text).toMatchObject({ code: 0, stdout: expect.not.stringContaining('{"id"') });
+    const whole = await reading(['watch', '--after', '0', '--count', '6', '--json']);
+    let connections = 0;
+    const cut = await reading(['watch', '--after', '0', '--count', '6', '--json'], {
+      environment: {
+        sleep: async () => {},
+        fetch: async (url, init) => {
+          connections += 1;
+          return endedAfter(await fetch(url, init), 2);
+        },
+      },
+    });
+    expect([cut.code, cut.stdout, connections]).toEqual([0, whole.stdout, 3]);
     const refused = await reading(['watch', '--after', '99999999', '--json']);
     expect([refused.code, refused.json()['reason']]).toEqual([1, 'cursor_invalid']);
   });
@@ -243,7 +257,7 @@ describe('the command line on a market', () => {
       { env },
     );
     expect(picture.stdout).toMatch(/^Listed: \d+, /);
-    expect(picture.stderr).toMatch(/s so far/);
+    expect(picture.stderr).toMatch(/blocks to go/);
   });
 
   test('sell without title, wallet or money says what is missing, and nothing is paid', async () => {
@@ -265,3 +279,28 @@ describe('the command line on a market', () => {
     ]);
   });
 });
+
+/** The stream as a bad network gives it: it ends behind so many events. */
+function endedAfter(response: Response, events: number): Response {
+  let text = '';
+  const ending = new TransformStream<string, string>({
+    transform: (chunk, controller) => {
+      text += chunk;
+      // The block at the beginning says how long to pause, and is no event.
+      const blocks = text.split('\n\n').filter((block) => block.includes('event: '));
+      if (blocks.length < events) return;
+      controller.enqueue(
+        `${text
+          .split('\n\n')
+          .slice(0, events + 1)
+          .join('\n\n')}\n\nid: 7`,
+      );
+      controller.terminate();
+    },
+  });
+  const body = response.body
+    ?.pipeThrough(new TextDecoderStream())
+    .pipeThrough(ending)
+    .pipeThrough(new TextEncoderStream());
+  return new Response(body ?? null, { status: response.status, headers: response.headers });
+}

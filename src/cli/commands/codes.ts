@@ -9,7 +9,7 @@ import { OF_A_MERCHANT } from '../options.ts';
 import { mustHoldNothingPending } from '../run-door.ts';
 
 const IN_DOUBT =
-  'The codes in the file may be over, and the new ones were never shown. Run openaisle codes --key-only: it makes others, in force after 72 hours.';
+  'Run openaisle codes again: if the codes in the file are still in force it makes eight new ones at once. If it says recovery_code_refused, the answer that was lost had ended them: openaisle codes --key-only makes others, in force after 72 hours.';
 
 const OTHER_WAYS =
   'Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.';
@@ -70,6 +70,7 @@ async function renew(cli: Cli, held: IdentityFile, { market, content, key, code 
   const { path } = held;
   const asked = { ...content, market };
   const at = new Date(cli.now()).toISOString();
+  await held.mustBeWritable();
   if (code !== null) await held.save({ ...asked, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
   const made = await generate(cli, market, { key, code }).catch(async (error: unknown) => {
     const unknown = isUnknown(error);

@@ -1,5 +1,12 @@
 import { dirname, join, resolve } from 'node:path';
-import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../../agent/private-file.ts';
+import {
+  lockFile,
+  makeFolderOf,
+  mustBeWritable,
+  readPrivate,
+  removeEmpty,
+  writePrivate,
+} from '../../agent/private-file.ts';
 import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import type { Command } from '../command.ts';
@@ -16,12 +23,13 @@ async function run(cli: Cli): Promise<Done> {
   const handle = await handleOf(cli, account);
   const { out } = cli.options;
   const path = out === undefined ? pairingFile(defaultFile(cli, market, handle), handle) : resolve(out);
-  await makeFolderOf(path);
+  const made = await makeFolderOf(path);
   const lock = await lockFile(path);
   try {
     const before = await readPrivate(path);
     if (before !== null && !isPairingFile(before))
       throw wrongUse(`${path} holds something else`, 'Name another file with --out.', 'file_exists');
+    await mustBeWritable(path);
     const { body } = await connectTo(
       cli,
       market,
@@ -43,6 +51,7 @@ async function run(cli: Cli): Promise<Done> {
     };
   } finally {
     await lock.release();
+    await removeEmpty(made);
   }
 }
 

@@ -7,7 +7,6 @@ import { wrongUse } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { notPaid, openPurse, walletAddress } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { progressLine } from '../progress-line.ts';
 import { type ReadGoods, readGoods, saidOf } from '../read-goods.ts';
 import { readId, readText, readUsdc } from '../read-values.ts';
 
@@ -68,7 +67,6 @@ async function list(cli: Cli, client: Client, market: string, body: Body): Promi
     client,
     listing: body,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
-    onProgress: (progress) => cli.note(progressLine(progress)),
   }).catch((error: unknown) => {
     throw notPaid(error, purse.wallet);
   });
@@ -110,6 +108,8 @@ export const sell: Command = {
     'dry-run',
     'wallet',
     'max-fee',
+    'pay-again',
+    'pay-anew',
     ...OF_A_MERCHANT,
   ],
   examples: [

@@ -60,7 +60,7 @@ function warningsOf({ path, content }: Account, codes: { valid_at: string } | nu
     warnings.push(`something begun is not known to be confirmed: ${resumeCommand(content.pending, path)}`);
   if (content?.codes_in_doubt_since != null)
     warnings.push(
-      `new recovery codes were asked for at ${content.codes_in_doubt_since} and never seen; the codes in the file may be over: openaisle codes --key-only`,
+      `new recovery codes were asked for at ${content.codes_in_doubt_since} and never seen; the codes in the file may be over: openaisle codes, and if it refuses them openaisle codes --key-only`,
     );
   return warnings;
 }
