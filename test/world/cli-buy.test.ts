@@ -87,7 +87,7 @@ describe('the command line buys', () => {
     ['a limit that is no sum', ['buy', '1', '--max', '1e3'], 2, 'wrong_use'],
     ['no number', ['buy', 'goods', '--max', '1'], 2, 'wrong_use'],
     ['no such listing', ['buy', '999999', '--max', '1'], 1, 'not_found'],
-    ['a folder that is a file', ['buy', '1', '--max', '1', '--dir', import.meta.filename], 2, 'file_trouble'],
+    ['a folder that is a file', ['buy', '1', '--max', '1', '--dir', import.meta.filename], 2, 'file_not_writable'],
     ['nothing bought', ['verify', '999999'], 2, 'no_purchase'],
     ['no chain named', ['wallet', 'balance'], 2, 'wrong_use'],
     [
