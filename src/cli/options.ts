@@ -77,8 +77,6 @@ export const OPTIONS = {
     value: 'FILE',
     summary: 'limits; else ~/.config/openaisle/policy.json, else the built-in ones',
   },
-  dir: { type: 'string', value: 'DIR', summary: 'the folder for the goods (else ~/.local/share/openaisle/goods)' },
-  rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
   'sell-from': { type: 'string', value: 'DIR', summary: 'the one folder out of which a model may sell files' },
   off: { type: 'boolean', summary: 'unpin it' },
   'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that paid the money back' },

@@ -1,12 +1,14 @@
-import { openWallet, readWalletAddress } from '../agent/open-wallet.ts';
+import { openWallet } from '../agent/open-wallet.ts';
 import { readPolicy } from '../agent/policy.ts';
 import { openSpendBook } from '../agent/spend-book.ts';
 import type { ToolContext, Trouble } from '../mcp-server/tool-context.ts';
 import type { Client } from '../sdk/client.ts';
+import { MarketError } from '../sdk/errors.ts';
 import { type Cli, connectTo } from './cli.ts';
 import { toCliError, wrongUse } from './cli-error.ts';
 import { neededMarket } from './find-file.ts';
 import { openAccount, refusalOf } from './open-account.ts';
+import { notPaid, walletAddress } from './open-purse.ts';
 import { hideSecrets } from './printable.ts';
 import { progressLine } from './progress-line.ts';
 import { readGoods } from './read-goods.ts';
@@ -18,9 +20,8 @@ const PATIENCE_SECONDS = 45;
 export function toolContextOf(cli: Cli): ToolContext {
   const { options, env, note } = cli;
   const market = neededMarket(cli);
-  const source = { file: options.wallet, env };
   const policyNow = () => readPolicy(env, options.policy);
-  const wallet = once(() => openWallet(source));
+  const wallet = once(() => openWallet({ file: options.wallet, env }));
   return {
     client: connectTo(cli, market)(),
     openPurse: async () => {
@@ -29,14 +30,14 @@ export function toolContextOf(cli: Cli): ToolContext {
     },
     readPolicy: policyNow,
     openBook: (address) => openSpendBook({ env, address }),
-    walletAddress: () => readWalletAddress(source),
+    walletAddress: () => walletAddress(cli),
     asMerchant: (work) => asMerchantOf(cli, market, work),
     merchantHandle: async () => (await accountAt(cli, market)).content?.handle ?? '',
     goodsFolder: options.dir,
     sellFrom: options['sell-from'] ?? null,
     readGoods,
     rpcUrl: options.rpc ?? env['OPENAISLE_RPC'],
-    troubleOf,
+    troubleOf: (error) => troubleOf(cli, error),
     sayProgress: progressLine,
     clean: hideSecrets,
     log: note,
@@ -75,8 +76,12 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   }
 }
 
-function troubleOf(error: unknown): Trouble {
-  const { trouble, parts } = toCliError(error);
+async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
+  const address = await walletAddress(cli).catch(() => null);
+  const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
+  // A second payment for the same is the owner's to allow, not a model's.
+  const again = isPoor ? 'this tool' : 'openaisle wait';
+  const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
   const { reason, title, detail, nextStep, file, errors, retryAfterSeconds } = parts;
   const fields = (errors ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ');
   const told = [detail, fields].filter((text) => text !== undefined && text !== '').join(' ');

@@ -29,6 +29,6 @@ export async function checkPurchase(
     const { ok, goods, market, chain: found } = await verifyGoods(record, { client, chain });
     return { ok, goods, market: market?.status ?? null, chain: found?.status ?? null };
   } catch (error) {
-    return { ok: null, trouble: troubleOf(error).title };
+    return { ok: null, trouble: (await troubleOf(error)).title };
   }
 }

@@ -82,6 +82,6 @@ async function answerCall<Input extends z.ZodObject>(
     return toolResult(context, answer);
   } catch (error) {
     if (error instanceof NeedsPerson) return await askPerson(context, codec, asking, error);
-    return toolResult(context, answerOf(context, tool.name, error));
+    return toolResult(context, await answerOf(context, tool.name, error));
   }
 }

@@ -78,7 +78,7 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
   test('killed in the middle of a purchase, the same call of the next process goes on and pays nothing twice', async () => {
     const wallet = await funded(`killed ${era}`);
     const owner = await makeOwner({ market: world.url, wallet });
-    for (const [round, at] of ['looking', 'signed', 'submitted', 'mined'].entries()) {
+    for (const [round, at] of ['looking', 'signed', 'handed in', 'the transfer is seen'].entries()) {
       const id = await list(`killed goods ${era} ${round}`, `Killed goods ${era} ${round}`);
       const given = { listing_id: id, max_price_usdc: 1 };
       const first = await spawnHost({ owner, era });

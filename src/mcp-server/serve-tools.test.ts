@@ -107,7 +107,7 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
     const given = { listing_id: id, max_price_usdc: 1 };
     const waiting = await host.call('buy', given, (step) => steps.push(step));
     expect(waiting).toMatchObject({ isError: false, data: { status: 'waiting', do_not_pay_again: true } });
-    expect(steps.join()).toContain('mined, 4 blocks to go');
+    expect(steps.join()).toContain('4 blocks to go');
     expect((await host.call('status')).data).toMatchObject({ wallet: { open_payments: [{ listing_id: id }] } });
     await host.close();
     const patient = await start({ owner, era });

@@ -56,7 +56,7 @@ export interface ToolContext {
   /** An RPC endpoint of the chain; undefined: the chain is not asked. */
   rpcUrl: string | undefined;
   /** Any error in words. */
-  troubleOf(error: unknown): Trouble;
+  troubleOf(error: unknown): Promise<Trouble>;
   /** Null: there is nothing to say. */
   sayProgress(progress: Progress): string | null;
   /** Without secrets, and without characters that steer a terminal or turn text round. */

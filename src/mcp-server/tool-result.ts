@@ -42,7 +42,11 @@ function sha256(text: string): string {
 }
 
 /** How a call ends that is not done: waiting is no error, since the same call goes on. */
-export function answerOf(context: Pick<ToolContext, 'troubleOf'>, tool: string, error: unknown): ToolAnswer {
+export async function answerOf(
+  context: Pick<ToolContext, 'troubleOf'>,
+  tool: string,
+  error: unknown,
+): Promise<ToolAnswer> {
   const again = `Call ${tool} again with the same arguments: it goes on with the same payment, and pays nothing twice.`;
   if (error instanceof PaymentUndecided)
     return {
@@ -50,7 +54,7 @@ export function answerOf(context: Pick<ToolContext, 'troubleOf'>, tool: string, 
       data: { status: 'waiting', do_not_pay_again: true, next_step: again },
       untrusted: false,
     };
-  const trouble = context.troubleOf(error);
+  const trouble = await context.troubleOf(error);
   const { status, reason, title, detail, next_step, file } = trouble;
   const verdict = { refused: 'Refused', wrong_use: 'Not done', unknown: 'Outcome unknown' }[status];
   return {

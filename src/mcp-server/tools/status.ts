@@ -47,7 +47,7 @@ export const status = localTool({
       try {
         return await work;
       } catch (error) {
-        const { title, next_step = null } = context.troubleOf(error);
+        const { title, next_step = null } = await context.troubleOf(error);
         return { trouble: title, next_step };
       }
     };
