@@ -8,6 +8,8 @@ import { paidUnits, startWorld, type World } from '../../test/support/market-wor
 import { unfenced } from '../../test/support/mcp-ask.ts';
 import { seedListing } from '../../test/support/seed.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
+import { systemRandom } from '../platform/random.ts';
+import { makeMerchantKey } from '../platform/secrets.ts';
 
 const { buyerOne, sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 1_000_000n;
@@ -27,9 +29,13 @@ const ATTACKS = [
   ...HOSTILE_TEXTS,
 ];
 
+/** What moves a cursor, colours or turns text round. */
+const STEERING = /(?!\n)[\p{Cc}\p{Cf}]/u;
+
 let world: World;
 let owner: Owner;
 let host: Host;
+let rogue: bigint;
 let questions: string[];
 const ids: number[] = [];
 const makeOwner = ownerHomes();
@@ -38,6 +44,7 @@ beforeAll(async () => {
   world = await startWorld();
   await world.join('the-keeper');
   const seller = await world.join('rogue');
+  rogue = seller.id;
   for (const text of ATTACKS) {
     const goods = { wallet: sellerOne.address, priceUnits: PRICE, title: text, artifact: text };
     const { id } = await seedListing(world.db.database, seller.id, goods);
@@ -79,6 +86,7 @@ test('what a seller wrote stands inside of the fence and nowhere else', async ()
     const { said, inside } = parted(shown.text);
     expect(said, ATTACKS[at]).toBe(`Listing ${id}: 1 USDC, live.\n`);
     expect([shown.untrusted, JSON.parse(inside)]).toEqual([true, shown.data]);
+    expect(STEERING.test(shown.text), ATTACKS[at]).toBe(false);
   }
   const found = await host.call('search', { limit: 50 });
   expect(parted(found.text).said).toBe(`${ATTACKS.length} of ${ATTACKS.length} listings.\n`);
@@ -128,4 +136,17 @@ test('the book tells of them in a fence as well', async () => {
   const told = await host.call('purchases', { limit: 100 });
   expect(parted(told.text).said).toBe(`${ATTACKS.length} of ${ATTACKS.length} payments of this wallet.\n`);
   expect(told.data['payments']).toHaveLength(ATTACKS.length);
+});
+
+test('goods that hold a key are saved as they are, and the answer does not say it', async () => {
+  // Of another market: what looks like a key of this one fails every test that stores it.
+  const key = makeMerchantKey(systemRandom, 'bazaar');
+  const artifact = `the key is ${key} indeed`;
+  const goods = { wallet: sellerOne.address, priceUnits: 0n, artifact };
+  const { id } = await seedListing(world.db.database, rogue, goods);
+  await world.running.eventsSettled();
+  const bought = await host.call('buy', { listing_id: Number(id), max_price_usdc: 0 });
+  expect(bought.data['first_lines']).toBe('the key is [secret] indeed');
+  expect(host.heard.at(-1)).not.toContain(key);
+  expect(await readFile(String(bought.data['path']), 'utf8')).toBe(artifact);
 });

@@ -144,12 +144,32 @@ test('nothing but the protocol is on the standard output, also while it pays, an
     { id: 3, method: 'tools/call', params: { name: 'show', arguments: { listing_id: id } } },
     { id: 4, method: 'tools/call', params: given },
   ];
-  const { code, lines, stderr } = await speakRaw(owner, messages, () => void world.finalize());
+  const { code, lines, stderr } = await speakRaw(owner, messages, { onLine: () => void world.finalize() });
   expect(lines.map((line) => JSON.parse(line).jsonrpc)).toEqual(lines.map(() => '2.0'));
   expect(lines.filter((line) => line.includes('notifications/progress'))).not.toEqual([]);
   expect(lines.at(-1)).toContain('was bought for 1 USDC');
   expect(stderr).toContain(`bought: listing ${id}, 1 USDC`);
   expect(code).toBe(0);
+});
+
+test('a host that closes in the middle of a payment ends it in order, and the next one goes on', async () => {
+  const wallet = await funded('left alone');
+  const owner = await makeOwner({ market: world.url, wallet });
+  const id = await list('awaited goods', 'Awaited goods');
+  const clientInfo = { name: 'raw', version: '1' };
+  const given = { listing_id: id, max_price_usdc: 1 };
+  const messages = [
+    { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/call', params: { name: 'buy', arguments: given, _meta: { progressToken: 2 } } },
+  ];
+  const { code, lines } = await speakRaw(owner, messages, { endAt: 'the transfer is seen' });
+  expect([code, lines.some((line) => line.includes('"id":2'))]).toEqual([0, false]);
+  const host = await spawnHost({ owner, era: 'modern' });
+  expect((await host.call('status')).data).toMatchObject({ wallet: { open_payments: [{ listing_id: id }] } });
+  expect((await host.call('buy', given, () => void world.finalize())).data).toMatchObject({ status: 'bought' });
+  await host.close();
+  expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([1_000_000n]);
 });
 
 test('a keystore is opened by the passphrase of the variable, once, and an identity of another market is not used', async () => {

@@ -185,6 +185,19 @@ describe('the owner’s limits', () => {
   });
 });
 
+test('a wallet without money is told where to send some, and the same call goes on when it is there', async () => {
+  const wallet = testAccount('poor');
+  const id = await list(1_000_000n, 'dear goods');
+  const host = await start({ owner: await ownerOf(wallet), era: 'modern' });
+  const given = { listing_id: id, max_price_usdc: 1 };
+  const refused = await host.call('buy', given);
+  expect(refused).toMatchObject({ isError: true, data: { reason: 'insufficient_funds' } });
+  expect(refused.text).toContain(wallet.signer.address);
+  await usdcAdmin(world.chain).mint(wallet.address, 1_000_000n);
+  expect((await host.call('buy', given)).data).toMatchObject({ status: 'bought' });
+  await host.close();
+});
+
 describe('selling', () => {
   const goods = { title: 'Sold by a model', description: 'what it is', price_usdc: 1 };
 

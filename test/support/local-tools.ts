@@ -205,11 +205,14 @@ export interface RawRun {
   stderr: string;
 }
 
-/** Says these messages to `openaisle mcp`, a line each, closes its input once the last is answered, and waits for its end. */
+/**
+ * Says these messages to `openaisle mcp`, a line each, closes its input once the last is answered or a line holds
+ * `endAt`, and waits for its end.
+ */
 export async function speakRaw(
   owner: Owner,
   messages: readonly Record<string, unknown>[],
-  onLine: () => void,
+  { onLine = () => {}, endAt }: { onLine?: () => void; endAt?: string },
 ): Promise<RawRun> {
   const child = spawn(process.execPath, [CLI, 'mcp'], {
     ...{ env: { PATH: process.env['PATH'] ?? '', ...owner.env }, cwd: owner.home },
@@ -227,7 +230,8 @@ export async function speakRaw(
     lines.push(line);
     onLine();
     const answered = /"id":(\d+)/.exec(line)?.[1];
-    if (answered !== undefined && Number(answered) === waiting.at(-1)) child.stdin.end();
+    const isLast = answered !== undefined && Number(answered) === waiting.at(-1);
+    if (isLast || (endAt !== undefined && line.includes(endAt))) child.stdin.end();
   }
   const [code] = (await closed) as [number | null];
   return { code, lines, stderr };

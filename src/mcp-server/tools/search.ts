@@ -40,9 +40,7 @@ export const search = localTool({
       ...given,
       ...(free === undefined ? {} : { free: free ? ('true' as const) : ('false' as const) }),
       // An address has no exponents.
-      ...(max_price_usdc === undefined
-        ? {}
-        : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') || '0' }),
+      ...(max_price_usdc === undefined ? {} : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') }),
     };
     const { body } = await client.browseShelves({ query, signal });
     const listings = body.listings.flatMap((row) => ('merchant' in row ? [rowOf(row)] : []));
