@@ -76,13 +76,18 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   }
 }
 
+/** In place of the requests that a market names for it: a model has no tool for them. */
+const BY_TRANSFER =
+  'Nothing was paid. These tools pay by x402 alone; what the market sells by a transfer is bought by the owner, or left.';
+
 async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const address = await walletAddress(cli).catch(() => null);
   const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
   // A second payment for the same is the owner's to allow, not a model's.
   const again = isPoor ? 'this tool' : 'openaisle wait';
   const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
-  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds } = parts;
+  const { reason, title, detail, file, errors, retryAfterSeconds } = parts;
+  const nextStep = reason === 'x402_not_offered' ? BY_TRANSFER : parts.nextStep;
   const fields = (errors ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ');
   const told = [detail, fields].filter((text) => text !== undefined && text !== '').join(' ');
   return {

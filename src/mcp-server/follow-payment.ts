@@ -38,7 +38,9 @@ export async function followPayment<T>(
   try {
     return await work({
       onProgress: (told) => {
-        message = tools.sayProgress(told) ?? message;
+        const said = tools.sayProgress(told) ?? message;
+        if (said === message) return;
+        message = said;
         tell();
       },
       signal: AbortSignal.any([mcpReq.signal, environment.deadline(tools.patienceSeconds * 1_000 + GRACE_MS)]),

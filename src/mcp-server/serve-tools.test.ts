@@ -198,6 +198,15 @@ test('a wallet without money is told where to send some, and the same call goes 
   await host.close();
 });
 
+test('what is sold by a transfer alone is refused without a request that no tool can make', async () => {
+  const id = await list(1n, 'cheaper than x402 is offered for');
+  const host = await start({ owner: await ownerOf(buyerOne), era: 'modern' });
+  const refused = await host.call('buy', { listing_id: id, max_price_usdc: 1 });
+  expect(refused).toMatchObject({ isError: true, data: { reason: 'x402_not_offered' } });
+  expect(refused.text).not.toContain('POST');
+  await host.close();
+});
+
 describe('selling', () => {
   const goods = { title: 'Sold by a model', description: 'what it is', price_usdc: 1 };
 
