@@ -89,13 +89,13 @@ test('finished responses have one cache, and one path stands before the framewor
   ]);
 });
 
-test('only facilitator, SDK and the local world hold keys and sign', () => {
-  expect(outside(shipped.flatMap(signingUses), among('facilitator', 'sdk', 'local'))).toEqual([]);
+test('only facilitator, SDK, the wallet of an agent and the local world hold keys and sign', () => {
+  expect(outside(shipped.flatMap(signingUses), among('facilitator', 'sdk', 'agent', 'local'))).toEqual([]);
 });
 
 test('clock, chance, timers and the network are taken from the machine in platform and in the SDK environment only', () => {
   const allowed = (path: string): boolean =>
-    path.startsWith('src/platform/') || path === 'src/sdk/environment.ts' || path === 'src/cli/environment.ts';
+    path.startsWith('src/platform/') || path === 'src/sdk/environment.ts' || path === 'src/agent/environment.ts';
   expect(outside(shipped.flatMap(worldUses), allowed)).toEqual([]);
 });
 

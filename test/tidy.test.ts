@@ -194,7 +194,9 @@ describe('words', () => {
     expect(occurrences(texts, new RegExp(author, 'i'))).toEqual([]);
     // A program that connects has a name: as that it is spoken of where people are told how, and elsewhere as a host.
     const isOfClients = (path: string): boolean =>
-      /^(?:docs\/(?:connect|mcp)\.md|src\/market\/pages\/connect\/|test\/(?:support|world)\/oauth-)/.test(path);
+      /^(?:docs\/(?:connect|mcp|mcp-local)\.md|src\/market\/pages\/connect\/|test\/(?:support|world)\/oauth-)/.test(
+        path,
+      );
     const others = texts.filter((path) => !isOfClients(path));
     const named = either(['\\bCl', 'aude\\b(?!\\.(?:ai|com)\\b|-code-client-metadata\\b)']);
     expect(occurrences(others, new RegExp(named, 'i'))).toEqual([]);

@@ -1,15 +1,23 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
-import type { Options } from './read-arguments.ts';
+import type { Options } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a command works with. */
 export interface Cli {
   options: Options;
+  /** What stands after the command's name; as many as its row asks for. */
+  positionals: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   terminal: Terminal;
   now(): number;
   connect(market: string, key?: string): Client;
+  /** Lines on the standard output before the command is done. Cleaned as all that is printed. */
+  say(lines: readonly string[]): void;
+  /** A line for a person who waits, on the standard error; not with --json. */
+  note(line: string): void;
+  /** From the first call on Ctrl-C aborts this signal in place of ending the process. */
+  interruption(): AbortSignal;
 }
 
 /** A client of one market, with a key or without. */
@@ -22,8 +30,8 @@ export function connectTo(cli: Cli, market: string): Connect {
 /** What a command that is done has to say. */
 export interface Done {
   lines: readonly string[];
-  /** Without secrets. */
-  json: Readonly<Record<string, unknown>>;
+  /** Without secrets, and without `status`, which is `ok`. Null: everything was said before. */
+  json: Readonly<Record<string, unknown>> | null;
   /** Printed only with --reveal, on a terminal. */
   secrets: readonly string[];
 }

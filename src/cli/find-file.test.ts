@@ -6,7 +6,7 @@ import { createClient } from '../sdk/client.ts';
 import type { Cli } from './cli.ts';
 import { defaultFile, findFile, marketOf, neededMarket } from './find-file.ts';
 import { emptyIdentity } from './identity.ts';
-import type { Options } from './read-arguments.ts';
+import type { Options } from './options.ts';
 import { openTerminal } from './terminal.ts';
 
 describe('where a merchant’s file is', () => {
@@ -18,10 +18,14 @@ describe('where a merchant’s file is', () => {
 
   const cli = (options: Options = {}, env: Record<string, string> = {}): Cli => ({
     options,
+    positionals: [],
     env: { XDG_CONFIG_HOME: folder, ...env },
     terminal: openTerminal(process),
     now: () => 0,
     connect: (baseUrl) => createClient({ baseUrl }),
+    say: () => {},
+    note: () => {},
+    interruption: () => new AbortController().signal,
   });
 
   test('the market’s host, port and path name the folder', () => {

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { configFolder, folderNameOf } from '../agent/places.ts';
 import { HANDLE_PATTERN } from '../contract/identity.ts';
 import { readBaseUrl } from '../sdk/client.ts';
 import type { Cli } from './cli.ts';
@@ -62,11 +62,7 @@ export function defaultFile(cli: Cli, market: string, handle: string): string {
 }
 
 function folderOf(cli: Cli, market: string): string {
-  const { XDG_CONFIG_HOME: given } = cli.env;
-  const base = given !== undefined && isAbsolute(given) ? given : join(homedir(), '.config');
-  const { host, pathname } = new URL(market);
-  const name = host + (pathname === '/' ? '' : pathname);
-  return join(base, 'openaisle', name.replaceAll(/[^A-Za-z0-9.-]/g, '_'));
+  return join(configFolder(cli.env), folderNameOf(market));
 }
 
 /** The file of the merchant that was meant: the named one, the one of the handle, or the only one of that market. */

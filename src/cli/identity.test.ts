@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { writePrivate } from '../agent/private-file.ts';
 import { emptyIdentity, printIdentity, readIdentity, withIdentityFile } from './identity.ts';
-import { writePrivate } from './private-file.ts';
 
 const INK = { ...emptyIdentity('https://market.example', 'ink'), merchant_key: 'a-key-of-ink' };
 

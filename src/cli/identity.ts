@@ -1,7 +1,15 @@
 import { z } from 'zod';
+import {
+  lockFile,
+  makeFolderOf,
+  mustBeWritable,
+  readPrivate,
+  removeEmpty,
+  removePrivate,
+  writePrivate,
+} from '../agent/private-file.ts';
 import { HANDLE_PATTERN } from '../contract/identity.ts';
 import { wrongUse } from './cli-error.ts';
-import { lockFile, makeFolderOf, readPrivate, removePrivate, writePrivate } from './private-file.ts';
 
 /** Anything that can stand in a header: what a key looks like is the market's own choice. */
 export const SECRET_TEXT = /^[\x21-\x7e]{8,200}$/;
@@ -83,6 +91,8 @@ export interface IdentityFile {
   readonly path: string;
   /** As it stands on the disk; null where there is no file. */
   readonly content: Identity | null;
+  /** Refuses a file that cannot be written, before anything is asked of a market for it. */
+  mustBeWritable(): Promise<void>;
   /** On the disk when it resolves. */
   save(content: Identity): Promise<void>;
   remove(): Promise<void>;
@@ -90,7 +100,7 @@ export interface IdentityFile {
 
 /** One process at a time: a key that another process saved between this one's read and write would be lost. */
 export async function withIdentityFile<T>(path: string, work: (held: IdentityFile) => Promise<T>): Promise<T> {
-  await makeFolderOf(path);
+  const made = await makeFolderOf(path);
   const lock = await lockFile(path);
   try {
     let text = await readPrivate(path);
@@ -100,6 +110,7 @@ export async function withIdentityFile<T>(path: string, work: (held: IdentityFil
       get content() {
         return content;
       },
+      mustBeWritable: () => mustBeWritable(path),
       save: async (changed) => {
         // The lock does not reach everywhere: a home may be shared with another machine.
         if ((await readPrivate(path)) !== text)
@@ -115,6 +126,7 @@ export async function withIdentityFile<T>(path: string, work: (held: IdentityFil
     });
   } finally {
     await lock.release();
+    await removeEmpty(made);
   }
 }
 

@@ -14,4 +14,10 @@ process.exitCode = await run({
   terminal: openTerminal(process),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  // Ctrl-C once: what is under way is ended in order. Twice: the process ends.
+  interruption: () => {
+    const ending = new AbortController();
+    process.once('SIGINT', () => ending.abort());
+    return ending.signal;
+  },
 });

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { systemRandom } from '../platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../platform/secrets.ts';
 import { CliError } from './cli-error.ts';
-import { COMMANDS, hideSecrets, readArguments } from './read-arguments.ts';
+import { COMMANDS } from './commands.ts';
+import { hideSecrets } from './printable.ts';
+import { readArguments } from './read-arguments.ts';
 
 const SECRETS = ['aisle', 'city', 'x1'].flatMap((prefix) => [
   makeMerchantKey(systemRandom, prefix),
@@ -12,7 +14,7 @@ const SECRETS = ['aisle', 'city', 'x1'].flatMap((prefix) => [
 
 function refusalOf(given: readonly string[]): CliError {
   try {
-    readArguments(given);
+    readArguments(given, COMMANDS);
   } catch (error) {
     if (error instanceof CliError) return error;
     throw error;
@@ -39,15 +41,20 @@ describe('the command line', () => {
 
   test('names of files and merchants are no secrets', () => {
     for (const file of ['aisle_sk_old.json', 'aisle_rc_backup-2026-11.json', 'my_rc_file', 'a_pc_1'])
-      expect(readArguments(['whoami', '--file', file]).options.file).toBe(file);
+      expect(readArguments(['whoami', '--file', file], COMMANDS).options.file).toBe(file);
   });
 
   test('each command takes its own options and no other', () => {
-    for (const command of COMMANDS) expect(readArguments([command]).command).toBe(command);
+    for (const command of COMMANDS) {
+      const needed = command.positionals.filter(({ required }) => required).map(({ name }) => name);
+      const given = [...command.name.split(' '), ...needed];
+      expect(readArguments(given, COMMANDS)).toMatchObject({ command, positionals: needed, asked: 'run' });
+    }
     expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami does not take --resume');
     expect(refusalOf(['join', '--code-stdin']).trouble).toBe('wrong_use');
-    expect(refusalOf([]).trouble).toBe('wrong_use');
-    expect(refusalOf(['join', 'rotate']).trouble).toBe('wrong_use');
+    expect(refusalOf(['join', 'rotate']).parts.title).toBe('join takes no rotate');
+    expect(refusalOf(['completion']).parts.title).toBe('SHELL is missing');
+    expect(refusalOf(['jion']).parts.title).toMatch(/^There is no command jion\. There are: .*join, rotate/);
     expect(refusalOf(['join', '--nonsense']).trouble).toBe('wrong_use');
   });
 
@@ -55,6 +62,9 @@ describe('the command line', () => {
     expect(refusalOf(['whoami', '--json', '--reveal']).parts.title).toContain('do not go together');
     expect(refusalOf(['join', '--new-handle', 'ink']).parts.title).toContain('--resume');
     expect(refusalOf(['whoami', '--market', '']).parts.title).toBe('--market is empty');
+    expect(refusalOf(['join', '--class', 'cat']).parts.title).toBe(
+      '--class must be coding_persistent or coding_ephemeral',
+    );
   });
 });
 

@@ -1,73 +1,65 @@
 import { parseArgs } from 'node:util';
 import { wrongUse } from './cli-error.ts';
-
-export const COMMANDS = ['join', 'rotate', 'recover', 'codes', 'pair', 'whoami'] as const;
-export type CommandName = (typeof COMMANDS)[number];
-
-const OPTIONS = {
-  market: { type: 'string' },
-  handle: { type: 'string' },
-  file: { type: 'string' },
-  out: { type: 'string' },
-  'allow-http': { type: 'boolean' },
-  model: { type: 'string' },
-  class: { type: 'string' },
-  'human-approved': { type: 'boolean' },
-  'new-handle': { type: 'string' },
-  resume: { type: 'boolean' },
-  'key-stdin': { type: 'boolean' },
-  'code-stdin': { type: 'boolean' },
-  'key-only': { type: 'boolean' },
-  json: { type: 'boolean' },
-  reveal: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
-} as const;
-type OptionName = keyof typeof OPTIONS;
-
-const EVERYWHERE: readonly OptionName[] = [
-  'market',
-  'handle',
-  'file',
-  'allow-http',
-  'json',
-  'reveal',
-  'help',
-  'version',
-];
-const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
-  join: ['out', 'model', 'class', 'human-approved', 'new-handle', 'resume'],
-  rotate: ['resume', 'key-stdin'],
-  recover: ['out', 'resume', 'code-stdin'],
-  codes: ['key-stdin', 'code-stdin', 'key-only'],
-  pair: ['out', 'key-stdin'],
-  whoami: ['key-stdin'],
-};
-
-/** Options as parseArgs names them; an absent one is undefined. */
-export type Options = { readonly [N in OptionName]?: (typeof OPTIONS)[N]['type'] extends 'string' ? string : boolean };
+import { type Command, usageOf } from './command.ts';
+import { EVERYWHERE, OPTIONS, type OptionName, type Options, specOf } from './options.ts';
+import { holdsSecret } from './printable.ts';
 
 export interface Arguments {
-  /** Null: help, or the version, was asked for. */
-  command: CommandName | null;
+  /** Null: none was named, or help on all of them was asked for. */
+  command: Command | null;
+  /** What stands after the command's name. */
+  positionals: readonly string[];
   options: Options;
+  asked: 'run' | 'help' | 'version';
 }
 
 /** What the user asks for. A secret on the command line is refused before anything else: other users of the machine can read it there. */
-export function readArguments(given: readonly string[]): Arguments {
+export function readArguments(given: readonly string[], commands: readonly Command[]): Arguments {
   mustHoldNoSecret(given);
-  const { values: options, positionals } = parse(given);
-  if (options.help === true || options.version === true) return { command: null, options };
-  const [name, ...rest] = positionals;
-  const command = COMMANDS.find((one) => one === name);
-  if (command === undefined || rest.length > 0)
-    throw wrongUse(`Name one command: ${COMMANDS.join(', ')}`, 'openaisle --help tells more.');
-  for (const option of Object.keys(options) as OptionName[]) {
-    if (!EVERYWHERE.includes(option) && !TAKES[command].includes(option))
-      throw wrongUse(`${command} does not take --${option}`, 'openaisle --help tells more.');
-  }
+  const { values: options, positionals: words } = parse(given);
+  if (options.version === true) return { command: null, positionals: [], options, asked: 'version' };
+  const named = words[0] === 'help' ? words.slice(1) : words;
+  if (named.length === 0) return { command: null, positionals: [], options, asked: 'help' };
+  const command = findCommand(named, commands);
+  const positionals = named.slice(command.name.split(' ').length);
+  if (options.help === true || named !== words) return { command, positionals, options, asked: 'help' };
+  mustTake(command, options);
   mustFitTogether(options);
-  return { command, options };
+  mustCount(command, positionals);
+  return { command, positionals, options, asked: 'run' };
+}
+
+/** The command of the first one or two words. */
+function findCommand(words: readonly string[], commands: readonly Command[]): Command {
+  const [first = '', second] = words;
+  const found =
+    commands.find(({ name }) => name === `${first} ${second}`) ?? commands.find(({ name }) => name === first);
+  if (found !== undefined) return found;
+  const family = commands.filter(({ name }) => name.startsWith(`${first} `));
+  const names = (family.length > 0 ? family : commands).map(({ name }) => name).join(', ');
+  throw wrongUse(
+    `There is no command ${words.slice(0, 2).join(' ')}. There are: ${names}`,
+    'openaisle help tells more.',
+  );
+}
+
+function mustTake({ name, options: own }: Command, options: Options): void {
+  for (const option of Object.keys(options) as OptionName[]) {
+    if (!EVERYWHERE.includes(option) && !own.includes(option))
+      throw wrongUse(`${name} does not take --${option}`, `openaisle ${name} --help tells more.`);
+  }
+}
+
+function mustCount(command: Command, given: readonly string[]): void {
+  const { positionals } = command;
+  const needed = positionals.filter(({ required }) => required);
+  const [missing] = needed.slice(given.length);
+  const isEndless = positionals.some(({ variadic }) => variadic === true);
+  const tooMany = !isEndless && given.length > positionals.length;
+  if (missing === undefined && !tooMany) return;
+  const what =
+    missing === undefined ? `${command.name} takes no ${given[positionals.length]}` : `${missing.name} is missing`;
+  throw wrongUse(what, `Usage: ${usageOf(command)}`);
 }
 
 function mustHoldNoSecret(given: readonly string[]): void {
@@ -84,7 +76,7 @@ function parse(given: readonly string[]) {
     return parseArgs({ args: [...given], options: OPTIONS, allowPositionals: true });
   } catch (error) {
     const said = error instanceof Error ? (error.message.split('. ')[0] ?? '') : '';
-    throw wrongUse(said, 'openaisle --help tells more.');
+    throw wrongUse(said, 'openaisle help tells more.');
   }
 }
 
@@ -98,19 +90,10 @@ function mustFitTogether(options: Options): void {
   both('resume', 'key-stdin');
   both('resume', 'code-stdin');
   if (options['new-handle'] !== undefined && options.resume !== true) throw wrongUse('--new-handle needs --resume');
-  for (const [name, value] of Object.entries(options)) if (value === '') throw wrongUse(`--${name} is empty`);
-}
-
-/** What looks like a key or a code of any market, whole or cut off: the prefix is the market's own choice (W3). */
-const SECRET_SHAPE = /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
-/** Characters that move the cursor, colour text or turn its direction; what a market says is printed without them. */
-const UNPRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
-
-function holdsSecret(text: string): boolean {
-  return text.search(SECRET_SHAPE) !== -1;
-}
-
-/** For everything that is printed but what --reveal asks for. */
-export function hideSecrets(text: string): string {
-  return text.replace(UNPRINTABLE, '').replace(SECRET_SHAPE, '[secret]');
+  for (const [name, value] of Object.entries(options)) {
+    if ([value].flat().includes('')) throw wrongUse(`--${name} is empty`);
+    const { choices } = specOf(name as OptionName);
+    if (typeof value === 'string' && choices?.includes(value) === false)
+      throw wrongUse(`--${name} must be ${choices.join(' or ')}`);
+  }
 }

@@ -32,6 +32,8 @@ export interface DoorRun {
 export async function runDoor(cli: Cli, run: DoorRun): Promise<Finished> {
   if (run.path !== null) return withIdentityFile(run.path, (held) => inFile(cli, held, run, null));
   const market = run.market(null, '');
+  // The file's name comes with the answer; its folder is known.
+  await withIdentityFile(defaultFile(cli, market, 'any'), (held) => held.mustBeWritable());
   const begun = await run.begin(null, market);
   try {
     return await withIdentityFile(defaultFile(cli, market, begun.handle), (held) => inFile(cli, held, run, begun));
@@ -50,6 +52,7 @@ async function inFile(cli: Cli, held: IdentityFile, run: DoorRun, early: Begun |
       throw wrongUse(`${path} belongs to ${market}`, 'Name another file with --file.');
     mustHoldNothingPending(content, path);
     run.check?.(content, path);
+    if (begun === null) await held.mustBeWritable();
     begun ??= await run.begin(content, market);
     saved = withPending(content, begun, market, path);
     await held.save(saved);

@@ -9,6 +9,8 @@ export interface Terminal {
   readonly canAsk: boolean;
   /** The standard output is a screen, neither a file nor a pipe. */
   readonly canReveal: boolean;
+  /** So is the standard error. */
+  readonly errorsOnScreen: boolean;
   ask(question: string): Promise<string>;
   /** What is typed is not shown. */
   askUnseen(question: string): Promise<string>;
@@ -24,6 +26,7 @@ export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
   const terminal: Terminal = {
     canAsk: stdin.isTTY === true && stderr.isTTY === true,
     canReveal: stdout.isTTY === true,
+    errorsOnScreen: stderr.isTTY === true,
     ask: (question) =>
       new Promise((resolve) => {
         const asked = createInterface({ input: stdin, output: stderr });

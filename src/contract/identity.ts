@@ -11,13 +11,15 @@ export const handleIn = z.string().regex(new RegExp(HANDLE_PATTERN), 'must match
 const session = z.string().min(1).max(200);
 const stageId = { session, csrf: session };
 
+/** Clients of the original service send it at every door. Only a registration has a use for it. */
+const ignoredClass = publicText(0, 100).optional().describe('ignored');
 /** Any text at all: one that is not a code is refused like one that is not in force (W10). */
 const recoveryCode = z.string().describe('one of the eight codes in force, in any case');
 
 export const stageFields = z.strictObject({
   action: z.literal('stage'),
   handle: handleIn,
-  model: publicText(1, 100),
+  model: publicText(0, 120),
   client_class: z.enum(CLIENT_CLASSES),
   human_approved: z.literal(true),
 });
@@ -82,7 +84,11 @@ export const rotate = endpoint({
   path: '/api/rotate',
   summary: 'Replace a key in two steps: begin with the current one, confirm with the new one. The codes stay.',
   auth: 'staged_key',
-  body: z.discriminatedUnion('action', [z.strictObject({ action: z.literal('begin') }), confirmStage, cancelStage]),
+  body: z.discriminatedUnion('action', [
+    z.strictObject({ action: z.literal('begin'), client_class: ignoredClass }),
+    confirmStage,
+    cancelStage,
+  ]),
   answers: { 200: z.union([stagedRotation, confirmed, canceled]) },
   errors: ['stage_closed', 'retired_flow', 'door_closed', 'rate_limited', 'not_found', 'key_required', 'key_invalid'],
   cache: 'private',
@@ -93,6 +99,7 @@ export const rotate = endpoint({
 export const generatedCodes = z
   .object({
     status: z.literal('generated'),
+    handle: z.string().optional().describe('absent from markets before 0.2.0'),
     recovery_codes: shownCodes,
     valid: z.enum(['now', 'later']),
     valid_from: timeOut,
@@ -106,10 +113,14 @@ export const recovery = endpoint({
   summary: 'Come back with a recovery code: begin shows a new key and eight new codes once, confirm makes them real.',
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
-    z.strictObject({ action: z.literal('begin'), recovery_code: recoveryCode }),
+    z.strictObject({ action: z.literal('begin'), recovery_code: recoveryCode, client_class: ignoredClass }),
     confirmStage,
     cancelStage,
-    z.strictObject({ action: z.literal('generate'), recovery_code: recoveryCode.optional() }),
+    z.strictObject({
+      action: z.literal('generate'),
+      recovery_code: recoveryCode.optional(),
+      client_class: ignoredClass,
+    }),
   ]),
   answers: { 200: z.union([staged, confirmed, canceled, generatedCodes]) },
   errors: [

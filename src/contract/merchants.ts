@@ -92,6 +92,7 @@ export const getMe = endpoint({
   }),
   answers: {
     200: z.object({
+      handle: z.string().optional().describe('of the merchant; absent from markets before 0.2.0'),
       merchant: merchantRecord,
       credits: z.int().describe('paid listing fees that no listing has spent'),
       reviews: z.array(reviewOut).describe('undecided payments on which this merchant decides, the oldest first'),

@@ -80,7 +80,7 @@ async function callEndpoint(
   try {
     response = await environment.fetch(url, init);
   } catch (cause) {
-    throw new UnreadableAnswer('no_answer', 'no answer came', { cause });
+    throw new UnreadableAnswer('no_answer', `no answer came from ${config.baseUrl}`, { cause });
   }
   return readAnswer(endpoint, response, config.maxResponseBytes);
 }

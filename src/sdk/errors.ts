@@ -60,6 +60,16 @@ export class MarketError extends Error {
  */
 export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
+const REPEAT = 'Send the same request again: nothing is done twice, and no second signature is needed.';
+const NEXT_STEPS: Readonly<Record<WhyUnreadable, string>> = {
+  no_answer: `Look at the address and the network. ${REPEAT}`,
+  redirect: 'Use the address that it leads to, if it is the market’s own: none is followed with a key.',
+  too_large: 'Ask for less at once by limit, or raise maxResponseBytes.',
+  not_json: 'Look whether the address is that of a market, and what stands before it.',
+  not_a_problem: `Look what stands before the market. ${REPEAT}`,
+  unexpected: `Use a newer version of this client, if there is one. ${REPEAT}`,
+};
+
 /** Nothing is known: the request may have been carried out or not. Repeat it as it was; never pay on the strength of it. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer';
@@ -69,10 +79,12 @@ export class UnreadableAnswer extends Error {
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   readonly doNotPayAgain = true;
+  readonly nextStep: string;
 
   constructor(why: WhyUnreadable, detail: string, seen: { status?: number; headers?: Headers; cause?: unknown } = {}) {
     super(`${detail}; whether the request was carried out is not known`, { cause: seen.cause });
     this.why = why;
+    this.nextStep = NEXT_STEPS[why];
     this.status = seen.status ?? null;
     this.requestId = seen.headers?.get('x-request-id') ?? null;
     this.retryAfterSeconds = readRetryAfter(seen.headers);

@@ -4,6 +4,7 @@ import { MarketError, problemIn, type ReadProblem, readRetryAfter, rowOf, Unread
 
 /** A mark at the beginning stays, as everything that was sent does. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
+const LARGEST_REFUSAL_BYTES = 1_048_576;
 
 export interface LooseAnswer {
   status: number;
@@ -36,7 +37,16 @@ export async function readAnswer(
   return { status, body: parsed.data, requestId: headers.get('x-request-id') };
 }
 
-function refusal(endpoint: EndpointShape, response: Response, body: unknown): MarketError | UnreadableAnswer {
+/** A refusal of what is no endpoint of the contract. */
+export async function readRefusal(response: Response): Promise<MarketError | UnreadableAnswer> {
+  return refusal({}, response, readJson(await readText(response, LARGEST_REFUSAL_BYTES), response));
+}
+
+function refusal(
+  endpoint: Pick<EndpointShape, 'payment'>,
+  response: Response,
+  body: unknown,
+): MarketError | UnreadableAnswer {
   const { status, headers } = response;
   const parsed = problemIn.safeParse(body);
   if (!parsed.success || parsed.data.status !== status) {
@@ -59,7 +69,7 @@ function refusal(endpoint: EndpointShape, response: Response, body: unknown): Ma
 }
 
 // The market's own word first, then the table's. A fault or an unknown reason on a payment route proves nothing: the careful reading.
-function mayNotPay(endpoint: EndpointShape, problem: ReadProblem): boolean | undefined {
+function mayNotPay(endpoint: Pick<EndpointShape, 'payment'>, problem: ReadProblem): boolean | undefined {
   if (problem.do_not_pay_again !== undefined) return problem.do_not_pay_again;
   const row = rowOf(problem.reason);
   if (row?.do_not_pay_again !== undefined) return row.do_not_pay_again;

@@ -6,10 +6,12 @@ const PLAYED_LONGER = [
   'test/world/{reorgs,two-providers-flips,faults-rpc,identity-races,identity-codes,life-races}.heavy.ts',
   'test/history/synchronous.heavy.ts',
   'src/facilitator/kill-points.heavy.test.ts',
+  'src/cli/kills.heavy.test.ts',
 ];
 const ROUNDS = Object.fromEntries(
   Object.entries({
     OPENAISLE_KILLS: '10',
+    OPENAISLE_AGENT_KILLS: '100',
     OPENAISLE_REORGS: '500',
     OPENAISLE_FLIPS: '5000',
     OPENAISLE_CONFIRM_ROUNDS: '500',

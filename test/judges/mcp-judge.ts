@@ -149,13 +149,29 @@ interface InspectorRun {
   stderr: string;
 }
 
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+/** The Inspector over a process of its own that runs `openaisle mcp` with these variables. */
+export async function inspectCommand(
+  env: Readonly<Record<string, string>>,
+  era: Era,
+  args: readonly string[],
+): Promise<InspectorRun> {
+  const variables = Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+  return await runInspector([...variables, '--transport', 'stdio', ...args], era, [process.execPath, CLI, 'mcp']);
+}
+
 /** The Inspector's command line. It is run from where its package has it, and looks for nothing that an install script would fetch. */
 export async function inspect(url: string, era: Era, args: readonly string[]): Promise<InspectorRun> {
+  return await runInspector(['--transport', 'http', '--stored-auth-only', ...args], era, [url]);
+}
+
+async function runInspector(args: readonly string[], era: Era, target: readonly string[]): Promise<InspectorRun> {
   const home = await mkdtemp(join(tmpdir(), 'openaisle-inspector-'));
   try {
     const { code, seconds, stdout, stderr } = await runJudge(
       'inspector/clients/launcher/build/index.js',
-      ['--cli', url, '--transport', 'http', '--protocol-era', era, '--format', 'json', '--stored-auth-only', ...args],
+      ['--cli', ...target, '--protocol-era', era, '--format', 'json', ...args],
       { home },
     );
     const said: { result?: Record<string, unknown> } = stdout === '' ? {} : JSON.parse(stdout);

@@ -155,13 +155,13 @@ function doorRequests() {
         cancel,
       ],
     },
-    rotate: { bodies: [{ fields: { action: 'begin' }, opaque: [] }, confirm, cancel] },
+    rotate: { bodies: [{ fields: { action: 'begin', client_class: 'any' }, opaque: [] }, confirm, cancel] },
     recovery: {
       bodies: [
-        { fields: { action: 'begin', ...code }, opaque: ['recovery_code'] },
+        { fields: { action: 'begin', client_class: 'any', ...code }, opaque: ['recovery_code'] },
         confirm,
         cancel,
-        { fields: { action: 'generate', ...code }, opaque: ['recovery_code'] },
+        { fields: { action: 'generate', client_class: 'any', ...code }, opaque: ['recovery_code'] },
       ],
     },
     pair: { bodies: [{ fields: {}, opaque: [] }] },

@@ -62,7 +62,7 @@ describe('the command line, interrupted', () => {
       const { pending, merchant_key } = await readStored(file);
       expect([pending?.door, merchant_key]).toEqual(['register', null]);
       await letArrive(arrives, pending?.merchant_key);
-      expect((await resume('join', file)).json()).toMatchObject({ status: 'confirmed', handle: `join-${name}` });
+      expect((await resume('join', file)).json()).toMatchObject({ status: 'ok', handle: `join-${name}` });
       const stored = await readStored(file);
       expect(stored).toMatchObject({ merchant_key: pending?.merchant_key, pending: null });
       expect(await standing(stored.merchant_key)).toBe(200);
@@ -214,9 +214,24 @@ describe('the command line, interrupted', () => {
     const { pending } = await readStored(from);
     const renamed = await cli.run(['join', '--resume', '--json', '--file', from, '--new-handle', 'second-best']);
     const to = cli.fileOf(gate.url, 'second-best');
-    expect(renamed.json()).toMatchObject({ status: 'confirmed', handle: 'second-best', file: to });
+    expect(renamed.json()).toMatchObject({ status: 'ok', handle: 'second-best', file: to });
     expect(await readStored(to)).toMatchObject({ handle: 'second-best', merchant_key: pending?.merchant_key });
     await expect(readStored(from)).rejects.toThrow('ENOENT');
+  });
+
+  test('where the request for new codes never arrived the same command makes them at once', async () => {
+    const { file, stored } = await opened('lost-request');
+    gate.set('generate', 'lose_request');
+    const cut = await cli.run(['codes', '--json', '--file', file]);
+    expect([cut.code, cut.json()]).toMatchObject([
+      3,
+      { next_step: expect.stringMatching(/^Run openaisle codes again/) },
+    ]);
+    gate.set('generate', 'pass');
+    expect((await cli.run(['codes', '--json', '--file', file])).json()).toMatchObject({ status: 'ok', valid: 'now' });
+    const renewed = await readStored(file);
+    expect(renewed.codes_in_doubt_since).toBeNull();
+    expect(renewed.recovery_codes.filter((code) => stored.recovery_codes.includes(code))).toEqual([]);
   });
 
   test('new codes that were never seen are in doubt, and stay so until others are seen', async () => {

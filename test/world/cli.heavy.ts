@@ -28,7 +28,7 @@ describe('the command line against a running market', () => {
     const file = cli.fileOf(market, 'ink');
     const joined = await cli.run([...joining('ink'), '--json'], { market });
     expect(joined.json()).toEqual({
-      status: 'confirmed',
+      status: 'ok',
       market,
       handle: 'ink',
       merchant_id: expect.any(Number),
@@ -49,7 +49,7 @@ describe('the command line against a running market', () => {
     expect(second).toEqual({ ...first, merchant_key: expect.any(String) });
 
     const renewed = await cli.run(['codes', '--json'], { market });
-    expect(renewed.json()).toMatchObject({ status: 'generated', valid: 'now' });
+    expect(renewed.json()).toMatchObject({ status: 'ok', valid: 'now' });
     const third = await readStored(file);
     expect(third.recovery_codes.filter((code) => second.recovery_codes.includes(code))).toEqual([]);
 
@@ -72,7 +72,7 @@ describe('the command line against a running market', () => {
     const file = cli.fileOf(market, 'wait');
     const before = await readStored(file);
     const made = await cli.run(['codes', '--key-only', '--json', '--file', file]);
-    expect(made.json()).toMatchObject({ status: 'generated', valid: 'later' });
+    expect(made.json()).toMatchObject({ status: 'ok', valid: 'later' });
     const after = await readStored(file);
     expect(after.recovery_codes).toEqual(before.recovery_codes);
     expect(after.waiting_codes?.recovery_codes).toHaveLength(8);
@@ -87,7 +87,7 @@ describe('the command line against a running market', () => {
     const paired = await cli.run(['pair', '--handle', 'pairer', '--json'], { market });
     const file = join(dirname(cli.fileOf(market, 'pairer')), 'pairer.pairing.json');
     expect(paired.json()).toEqual({
-      status: 'created',
+      status: 'ok',
       market,
       handle: 'pairer',
       expires_at: expect.any(String),

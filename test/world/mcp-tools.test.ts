@@ -185,7 +185,7 @@ it('what hosts show of the tools changes only on purpose: its bytes are pinned',
   const { message } = await askMcp(world, 'tools/list');
   const hash = createHash('sha256').update(JSON.stringify(message.result?.['tools'])).digest('hex');
   // Who changes a tool looks at the list once more and then writes the new hash here.
-  expect(hash).toBe('3cea19d7e7cd0ee5d06fb9479c10396095a7261e229e4a2da502f16e1ca2be98');
+  expect(hash).toBe('0f256c1a811ec8c83ea9172a2b117916197cfcb0498b2a46f06128ec508dffef');
 });
 
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {

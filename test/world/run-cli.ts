@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { openTerminal, type Streams } from '../../src/cli/terminal.ts';
+import type { Environment } from '../../src/sdk/environment.ts';
 import { holdsSecret } from '../support/canary.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -21,10 +22,14 @@ export interface CliRun {
   json(): Record<string, unknown>;
 }
 
-interface CliOptions {
+export interface CliOptions {
   market?: string;
   input?: string;
   env?: Record<string, string>;
+  /** Ends a command that would go on, as Ctrl-C does. */
+  interruption?: AbortSignal;
+  /** In place of the machine's network and clock; not of a process of its own. */
+  environment?: Partial<Environment>;
   /** A folder of its own in place of the one that all runs share: another machine. */
   home?: string;
 }
@@ -72,8 +77,7 @@ export function cliRuns() {
     /** As a process of its own. */
     spawned: (args: readonly string[], options?: CliOptions) => start(args, options).ended,
     /** In this process. */
-    run: (args: readonly string[], options: CliOptions = {}) =>
-      runHere(args, environment(options), options.input ?? ''),
+    run: (args: readonly string[], options: CliOptions = {}) => runHere(args, environment(options), options),
     fileOf: (market: string, handle: string, home = folder) =>
       join(home, 'config', 'openaisle', new URL(market).host.replace(':', '_'), `${handle}.json`),
   };
@@ -96,7 +100,11 @@ async function collect(child: ChildProcess, args: readonly string[]): Promise<Cl
   return searched(args, { code, stdout, stderr });
 }
 
-async function runHere(argv: readonly string[], env: Record<string, string>, input: string): Promise<CliRun> {
+async function runHere(
+  argv: readonly string[],
+  env: Record<string, string>,
+  { input = '', interruption = new AbortController().signal, environment = {} }: CliOptions,
+): Promise<CliRun> {
   let [stdout, stderr] = ['', ''];
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const streams = { stdin: Readable.from([input]), stdout: nowhere, stderr: nowhere } as unknown as Streams;
@@ -111,6 +119,8 @@ async function runHere(argv: readonly string[], env: Record<string, string>, inp
     err: (text) => {
       stderr += text;
     },
+    interruption: () => interruption,
+    environment,
   });
   return searched(argv, { code, stdout, stderr });
 }

@@ -1,13 +1,15 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
 import { defaultFile, findFile, marketOf, namedFile, neededMarket, noIdentity } from '../find-file.ts';
 import { emptyIdentity, type Identity, type IdentityFile, usableCodes, withIdentityFile } from '../identity.ts';
 import { readCode, readKey, refusalOf } from '../open-account.ts';
+import { OF_A_MERCHANT } from '../options.ts';
 import { mustHoldNothingPending } from '../run-door.ts';
 
 const IN_DOUBT =
-  'The codes in the file may be over, and the new ones were never shown. Run openaisle codes --key-only: it makes others, in force after 72 hours.';
+  'Run openaisle codes again: if the codes in the file are still in force it makes eight new ones at once. If it says recovery_code_refused, the answer that was lost had ended them: openaisle codes --key-only makes others, in force after 72 hours.';
 
 const OTHER_WAYS =
   'Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.';
@@ -20,7 +22,7 @@ interface Wanted {
 }
 
 /** Eight new codes: at once with one of the old ones, after 72 hours with the key alone (W10). */
-export async function codes(cli: Cli): Promise<Done> {
+async function run(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
   const given = options['code-stdin'] === true ? await readCode(cli) : null;
@@ -68,6 +70,7 @@ async function renew(cli: Cli, held: IdentityFile, { market, content, key, code 
   const { path } = held;
   const asked = { ...content, market };
   const at = new Date(cli.now()).toISOString();
+  await held.mustBeWritable();
   if (code !== null) await held.save({ ...asked, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
   const made = await generate(cli, market, { key, code }).catch(async (error: unknown) => {
     const unknown = isUnknown(error);
@@ -91,7 +94,7 @@ async function renew(cli: Cli, held: IdentityFile, { market, content, key, code 
             `Eight new recovery codes are in ${path}. They come in force at ${valid_from}.`,
             'The old ones stay until then, and using one of them ends the new ones.',
           ],
-    json: { status: 'generated', market, handle: changed.handle, valid, valid_from, file: path },
+    json: { market, handle: changed.handle, valid, valid_from, file: path },
     secrets: recovery_codes.map((one) => `recovery code  ${one}`),
   };
 }
@@ -106,3 +109,12 @@ async function generate(cli: Cli, market: string, { key, code }: Pick<Wanted, 'k
   if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', 'the answer is not one to generate');
   return answer;
 }
+
+export const codes: Command = {
+  name: 'codes',
+  summary: 'eight new recovery codes: at once with one of the old ones, after 72 hours with the key alone',
+  positionals: [],
+  options: [...OF_A_MERCHANT, 'code-stdin', 'key-only', 'reveal'],
+  examples: ['openaisle codes', 'openaisle codes --key-only'],
+  run,
+};

@@ -2,13 +2,14 @@ import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
 import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../find-file.ts';
 import type { Finished } from '../finish-stage.ts';
 import { type IdentityFile, readIdentity, secretsOf, withIdentityFile } from '../identity.ts';
 import { pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 
 /** Opens a store: stage, save, confirm (W10). */
-export async function join(cli: Cli): Promise<Done> {
+async function run(cli: Cli): Promise<Done> {
   return told(await (cli.options.resume === true ? resume(cli) : begin(cli)));
 }
 
@@ -93,7 +94,19 @@ function told({ path, content }: Finished): Done {
       `The key and ${recovery_codes.length} recovery codes are in ${path}, readable by you alone.`,
       'Keep a copy of the codes in another place: one of them brings a lost store back.',
     ],
-    json: { status: 'confirmed', market, handle, merchant_id, file: path },
+    json: { market, handle, merchant_id, file: path },
     secrets: secretsOf(content),
   };
 }
+
+export const join: Command = {
+  name: 'join',
+  summary: 'opens a store: a new key and eight recovery codes, saved before they are confirmed',
+  positionals: [],
+  options: ['handle', 'file', 'out', 'model', 'class', 'human-approved', 'resume', 'new-handle', 'reveal'],
+  examples: [
+    'openaisle join --handle ink --model my-model --class coding_persistent --human-approved',
+    'openaisle join --resume --new-handle quill',
+  ],
+  run,
+};

@@ -1,25 +1,35 @@
 import { dirname, join, resolve } from 'node:path';
+import {
+  lockFile,
+  makeFolderOf,
+  mustBeWritable,
+  readPrivate,
+  removeEmpty,
+  writePrivate,
+} from '../../agent/private-file.ts';
 import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
 import { defaultFile } from '../find-file.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
-import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../private-file.ts';
+import { OF_A_MERCHANT } from '../options.ts';
 
 const KIND = 'openaisle pairing code';
 
 /** A code that a human types on the hosted connector's page (W10). It goes into a file, since it is a key for ten minutes. */
-export async function pair(cli: Cli): Promise<Done> {
+async function run(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key } = account;
   const handle = await handleOf(cli, account);
   const { out } = cli.options;
   const path = out === undefined ? pairingFile(defaultFile(cli, market, handle), handle) : resolve(out);
-  await makeFolderOf(path);
+  const made = await makeFolderOf(path);
   const lock = await lockFile(path);
   try {
     const before = await readPrivate(path);
     if (before !== null && !isPairingFile(before))
       throw wrongUse(`${path} holds something else`, 'Name another file with --out.', 'file_exists');
+    await mustBeWritable(path);
     const { body } = await connectTo(
       cli,
       market,
@@ -36,11 +46,12 @@ export async function pair(cli: Cli): Promise<Done> {
         `A pairing code for ${handle} is in ${path}, readable by you alone. It works once, until ${expires_at}.`,
         'Type it on the hosted connector’s page and nowhere else.',
       ],
-      json: { status: 'created', market, handle, expires_at, file: path },
+      json: { market, handle, expires_at, file: path },
       secrets: [`pairing code   ${pairing_code}`],
     };
   } finally {
     await lock.release();
+    await removeEmpty(made);
   }
 }
 
@@ -65,3 +76,12 @@ function isPairingFile(text: string): boolean {
     return false;
   }
 }
+
+export const pair: Command = {
+  name: 'pair',
+  summary: 'a code to type on the hosted connector’s page: one use, ten minutes',
+  positionals: [],
+  options: [...OF_A_MERCHANT, 'out', 'reveal'],
+  examples: ['openaisle pair', 'openaisle pair --out code.json'],
+  run,
+};

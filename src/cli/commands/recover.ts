@@ -1,6 +1,7 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, connectTo, type Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
 import { findFile, marketOf, namedFile } from '../find-file.ts';
 import type { Finished } from '../finish-stage.ts';
 import { type Identity, secretsOf, usableCodes } from '../identity.ts';
@@ -8,7 +9,7 @@ import { readCode } from '../open-account.ts';
 import { type Begun, pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 
 /** A new key and eight new codes, for a caller who has one of the codes in force. */
-export async function recover(cli: Cli): Promise<Done> {
+async function run(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options.resume === true) return told(await resumeDoor(cli, { path: await findFile(cli), door: 'recovery' }));
   const given = options['code-stdin'] === true ? await readCode(cli) : null;
@@ -65,7 +66,16 @@ function told({ path, content }: Finished): Done {
       `${handle} has a new key and ${recovery_codes.length} new recovery codes, in ${path}.`,
       'Every older key and code is over. Keep a copy of the codes in another place.',
     ],
-    json: { status: 'confirmed', market, handle, merchant_id, file: path },
+    json: { market, handle, merchant_id, file: path },
     secrets: secretsOf(content),
   };
 }
+
+export const recover: Command = {
+  name: 'recover',
+  summary: 'a new key and eight new codes, by one recovery code: of the file, of the input, or typed; older ones end',
+  positionals: [],
+  options: ['handle', 'file', 'out', 'resume', 'code-stdin', 'reveal'],
+  examples: ['openaisle recover', 'openaisle recover --code-stdin < code.txt'],
+  run,
+};

@@ -106,8 +106,10 @@ async function readAccountSummary(market: Market, snapshot: Queryable, caller: M
   if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
   const reviews = await readReviews(snapshot, caller, MOST_REVIEWS);
   const flags = caller.maintainer ? await readFlags(snapshot, MOST_FLAGS) : [];
+  const shown = presentMerchant(merchant);
   return {
-    merchant: presentMerchant(merchant),
+    handle: shown.handle,
+    merchant: shown,
     credits: Number(await countCredits(snapshot, caller.id)),
     reviews: reviews.map(presentReview),
     removal_notices: await readRemovalNotices(snapshot, caller.id),

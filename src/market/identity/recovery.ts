@@ -110,7 +110,7 @@ async function generateCodes(market: Market, { body, bearer, clientNetwork }: Ge
   const at = new Date(now);
   const code = body.recovery_code;
   const validFrom = code === undefined ? new Date(now + CODES_WAIT_HOURS * 3_600_000) : at;
-  await database.transaction(async (tx) => {
+  const handle = await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
     // It may have been replaced while this one waited.
     if ((await findCurrentKey(tx, merchantId)) !== keyId) throw new Refusal('key_invalid');
@@ -121,9 +121,11 @@ async function generateCodes(market: Market, { body, bearer, clientNetwork }: Ge
       await endSets(tx, merchantId, 'replaced', at);
     }
     await insertSet(tx, { merchantId, createdAt: at, validFrom, codeHashes, pepperVersion: pepper.version });
+    return findHandle(tx, merchantId);
   });
   return {
     status: 'generated' as const,
+    handle,
     recovery_codes: codes,
     valid: code === undefined ? ('later' as const) : ('now' as const),
     valid_from: isoTime(validFrom),

@@ -23,14 +23,34 @@ export function goodsOf({ artifact_commitment: commitment }: { artifact_commitme
   throw new TermsRefused('not_goods', 'the listing is a thing of the city: use buyThing');
 }
 
+const OTHER_TERMS = 'Do not pay this market until its operator has explained what it asks for.';
+const NEXT_STEPS: Readonly<Record<WhyRefused, string>> = {
+  price_above_limit: 'Look at the price, and allow more if it is worth that.',
+  unreadable_terms: OTHER_TERMS,
+  version_not_offered: 'Call without x402Version: then one that the market offers is taken.',
+  wrong_scheme: OTHER_TERMS,
+  wrong_network: 'Name the market’s network, if you hold money there; its official facts say which it is.',
+  wrong_asset: OTHER_TERMS,
+  wrong_payee: OTHER_TERMS,
+  wrong_amount: 'Read the listing again: its price may be another one.',
+  window_too_long: OTHER_TERMS,
+  wrong_domain: OTHER_TERMS,
+  wrong_intent: 'Open a new intent.',
+  other_market: 'Use the client of the market that this belongs to.',
+  too_little_time: 'Open a new intent, and pay at once.',
+  not_goods: 'Buy it in its city, or by buyThing.',
+};
+
 /** What the market asks for is not what the buyer agreed to. Nothing was signed or sent that could move money. */
 export class TermsRefused extends Error {
   override readonly name = 'TermsRefused';
   readonly why: WhyRefused;
+  readonly nextStep: string;
 
   constructor(why: WhyRefused, detail: string, outcome = 'nothing was signed') {
     super(`${detail}; ${outcome}`);
     this.why = why;
+    this.nextStep = NEXT_STEPS[why];
   }
 }
 

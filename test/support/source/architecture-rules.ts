@@ -28,7 +28,18 @@ function reach(start: string, targets: (name: string) => string[]): Set<string> 
   return found;
 }
 
-export type Part = 'contract' | 'platform' | 'market' | 'facilitator' | 'city' | 'sdk' | 'cli' | 'local' | 'test';
+export type Part =
+  | 'contract'
+  | 'platform'
+  | 'market'
+  | 'facilitator'
+  | 'city'
+  | 'sdk'
+  | 'agent'
+  | 'mcp-server'
+  | 'cli'
+  | 'local'
+  | 'test';
 
 const EVERYTHING: readonly Part[] = [
   'contract',
@@ -37,6 +48,8 @@ const EVERYTHING: readonly Part[] = [
   'facilitator',
   'city',
   'sdk',
+  'agent',
+  'mcp-server',
   'cli',
   'local',
   'test',
@@ -50,7 +63,9 @@ const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   facilitator: ['contract', 'platform'],
   city: ['contract', 'platform'],
   sdk: ['contract'],
-  cli: ['contract', 'sdk'],
+  agent: ['contract', 'sdk'],
+  'mcp-server': ['contract', 'sdk', 'agent'],
+  cli: ['contract', 'sdk', 'agent', 'mcp-server'],
   local: EVERYTHING.filter((part) => part !== 'test'),
   test: EVERYTHING,
 };

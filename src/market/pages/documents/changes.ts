@@ -28,6 +28,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'Answers about payments and intents carry `recovery_slip`; sent in `X-Recovery-Slip` after a recovery it takes the payment back. Without one, `{"collect": true, "collect_salt", "tx_hash"}` opens a review by the payee.',
       'The event of a new listing names its wallet, and the commitment to its goods.',
       'A listing may say its `license`: an SPDX license expression, or `other`. Shelves filter by it, edits change it before the first purchase, and purchases show it.',
+      '`/api/me` and the answer to new recovery codes name the `handle`. Rotation and recovery ignore a `client_class`, and a `model` has 0 to 120 characters.',
     ],
     endpoints: [],
     reasons: [

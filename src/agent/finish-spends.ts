@@ -1,0 +1,51 @@
+import { usdcOfUnits } from '../contract/money.ts';
+import type { Client } from '../sdk/client.ts';
+import { type BoughtGoods, buyGoods, type SpendOptions } from './buy-goods.ts';
+import { type SellGoodsOptions, type SoldGoods, sellGoods } from './sell-goods.ts';
+import type { SpendRecord } from './spend-record.ts';
+
+export type Finished =
+  | { record: SpendRecord; bought: BoughtGoods }
+  | { record: SpendRecord; sold: SoldGoods }
+  | { record: SpendRecord; error: unknown };
+
+export interface FinishOptions extends Omit<SpendOptions, 'client'> {
+  /** A client of the record's market: with the merchant's key, where a fee is under way. */
+  connect(record: SpendRecord): Promise<Client>;
+  /** Which of them; default: all that are under way. */
+  isMeant?(record: SpendRecord): boolean;
+  onBegin?(record: SpendRecord): void;
+}
+
+/** Signed for, and not known to be done. */
+export function isUnderWay({ state }: SpendRecord): boolean {
+  return state === 'signed';
+}
+
+/** Goes on with every payment of the book that was signed and is not done, one after the other. An error ends one of them, not the rest. */
+export async function finishSpends(options: FinishOptions): Promise<Finished[]> {
+  const { connect, isMeant = isUnderWay, onBegin, ...shared } = options;
+  const open = (await options.book.list()).filter((record) => isUnderWay(record) && isMeant(record));
+  const finished: Finished[] = [];
+  for (const record of open) {
+    onBegin?.(record);
+    try {
+      finished.push(await finishSpend(record, { ...shared, client: await connect(record) }));
+    } catch (error) {
+      finished.push({ record, error });
+    }
+  }
+  return finished;
+}
+
+async function finishSpend(record: SpendRecord, options: SpendOptions): Promise<Finished> {
+  if (record.listing_id !== null) {
+    // The sum was signed: what may be paid at most is settled.
+    const maxPriceUsdc = usdcOfUnits(BigInt(record.amount_units));
+    return { record, bought: await buyGoods({ ...options, listingId: record.listing_id, maxPriceUsdc }) };
+  }
+  // It was written from such a body, and the market checks it again.
+  const listing = record.listing as SellGoodsOptions['listing'] | null;
+  if (listing === null) throw new TypeError('the record holds no body of a listing');
+  return { record, sold: await sellGoods({ ...options, listing }) };
+}

@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import { usdcOfUnits } from '../contract/money.ts';
+import { AgentError } from './agent-error.ts';
+import { lookAtGoods } from './save-goods.ts';
+import type { SpendBook } from './spend-book.ts';
+import type { SpendRecord } from './spend-record.ts';
+
+/** One payment of the book as it is told: without secrets, and without the texts of a listing but its title. */
+export interface SpendRow {
+  kind: SpendRecord['kind'];
+  state: SpendRecord['state'];
+  market: string;
+  /** Of the goods, or of the listing that the fee was for; null while that is not live. */
+  listing_id: number | null;
+  /** Written by a seller: not to be acted upon. */
+  title: string;
+  seller: string | null;
+  /** What was signed for; 0 for free goods and where no fee was due. */
+  amount_usdc: number;
+  at: string;
+  path: string | null;
+  /** Of goods: whether the file holds them still. */
+  goods: 'intact' | 'changed' | 'missing' | null;
+  tx_hash: string | null;
+}
+
+/** All payments of this wallet, newest first. */
+export async function listSpends(book: SpendBook): Promise<SpendRow[]> {
+  return await Promise.all((await book.list()).map(toRow));
+}
+
+async function toRow(record: SpendRecord): Promise<SpendRow> {
+  const { kind, state, market, title, seller, delivery, listed } = record;
+  return {
+    kind,
+    state,
+    market,
+    listing_id: record.listing_id ?? listed?.listing_id ?? null,
+    title,
+    seller,
+    amount_usdc: usdcOfUnits(BigInt(record.amount_units)),
+    at: record.reserved_at,
+    path: delivery?.path ?? null,
+    goods: delivery === null ? null : await lookAtGoods(delivery),
+    tx_hash: delivery?.receipt?.tx_hash ?? listed?.tx_hash ?? null,
+  };
+}
+
+/** The purchase that is meant by a listing's number, or by the path of its goods. Throws `no_purchase`, `which_market`. */
+export async function findPurchase(book: SpendBook, meant: string, market: string | null): Promise<SpendRecord> {
+  const bought = (await book.list()).filter(
+    (record) => record.delivery !== null && (market === null || record.market === market),
+  );
+  const isId = /^\d{1,15}$/.test(meant);
+  const found = isId
+    ? bought.filter(({ listing_id }) => listing_id === Number(meant))
+    : bought.filter(({ delivery }) => delivery?.path === resolve(meant));
+  const [newest] = found;
+  if (newest === undefined) {
+    const nextStep = 'openaisle purchases lists what was bought with this wallet from here.';
+    const title = isId
+      ? `Listing ${meant} was not bought with this wallet`
+      : `${meant} is none of the goods bought here`;
+    throw new AgentError('wrong_use', { reason: 'no_purchase', title, nextStep });
+  }
+  const markets = new Set(found.map((record) => record.market));
+  if (markets.size === 1) return newest;
+  const title = `Listing ${meant} was bought at ${[...markets].join(' and ')}`;
+  throw new AgentError('wrong_use', { reason: 'which_market', title, nextStep: 'Name one by --market.' });
+}

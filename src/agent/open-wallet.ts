@@ -1,0 +1,118 @@
+import { join, resolve } from 'node:path';
+import { bytesToHex, getAddress, type Hex } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { type Environment, systemEnvironment } from '../sdk/environment.ts';
+import type { Wallet } from '../sdk/payments/payment-proof.ts';
+import { AgentError, refusedFile } from './agent-error.ts';
+import { configFolder, type Env } from './places.ts';
+import { lockFile, makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
+import { printWallet, readKeyText, readWalletText, type WalletFile } from './wallet-file.ts';
+
+export interface WalletSource {
+  /** A wallet file; it wins over the environment. */
+  file?: string | undefined;
+  /** OPENAISLE_WALLET_KEY (64 hex digits), OPENAISLE_WALLET_PASSPHRASE, XDG_CONFIG_HOME, HOME. */
+  env: Env;
+  /** Asks for the passphrase of a keystore, where the environment has none. */
+  passphrase?: (() => Promise<string>) | undefined;
+}
+
+/** Where the wallet is unless another file is named: `~/.config/openaisle/wallet.json`. */
+export function defaultWalletFile(env: Env): string {
+  return join(configFolder(env), 'wallet.json');
+}
+
+/**
+ * The wallet to pay with: of the named file, else of OPENAISLE_WALLET_KEY, else of the default file. A file must be readable by its owner
+ * alone. The key stays inside of what is returned. Throws `no_wallet`, `wallet_refused`, `passphrase_needed`, `passphrase_refused`,
+ * `file_refused`.
+ */
+export async function openWallet({ file, env, passphrase }: WalletSource): Promise<Wallet> {
+  const given = env['OPENAISLE_WALLET_KEY'];
+  if (file === undefined && given !== undefined && given !== '') return walletOfVariable(given);
+  const path = file === undefined ? defaultWalletFile(env) : resolve(file);
+  const stored = await readWalletFile(path);
+  const key = stored.kind === 'plain' ? stored.key : stored.unlock(await findPassphrase(env, path, passphrase));
+  const wallet = walletOf(key);
+  if (wallet === null || (stored.address !== null && stored.address.toLowerCase() !== wallet.address.toLowerCase()))
+    throw refusedFile(`The key in ${path} is not that of the address in it`, undefined, 'wallet_refused');
+  return wallet;
+}
+
+/** The address alone: of a keystore that names it, without its passphrase. Throws as `openWallet` does. */
+export async function readWalletAddress(source: WalletSource): Promise<Hex> {
+  const ofVariable = source.file === undefined && (source.env['OPENAISLE_WALLET_KEY'] ?? '') !== '';
+  if (ofVariable) return (await openWallet(source)).address;
+  const path = source.file === undefined ? defaultWalletFile(source.env) : resolve(source.file);
+  const stored = await readWalletFile(path);
+  if (stored.kind === 'keystore' && stored.address !== null) return getAddress(stored.address);
+  return (await openWallet(source)).address;
+}
+
+/** A new key in a new file of mode 0600, with a passphrase as a keystore. Never takes the place of a file: throws `file_exists`. */
+export async function createWallet(
+  path: string,
+  {
+    passphrase,
+    environment = systemEnvironment,
+  }: { passphrase?: string; environment?: Pick<Environment, 'randomBytes'> } = {},
+): Promise<{ address: Hex; path: string }> {
+  const full = resolve(path);
+  await makeFolderOf(full);
+  const lock = await lockFile(full);
+  try {
+    const key = bytesToHex(environment.randomBytes(32));
+    const wallet = walletOf(key);
+    if (wallet === null) throw new AgentError('unknown', { reason: 'unexpected', title: 'No key could be made' });
+    await writePrivate(full, printWallet(key, wallet.address, passphrase), 'new');
+    return { address: wallet.address, path: full };
+  } finally {
+    await lock.release();
+  }
+}
+
+async function readWalletFile(path: string): Promise<WalletFile> {
+  const text = await readPrivate(path);
+  if (text !== null) return readWalletText(text, path);
+  throw new AgentError('wrong_use', {
+    reason: 'no_wallet',
+    title: `There is no wallet at ${path}`,
+    nextStep: 'openaisle wallet new makes one; --wallet FILE names another, or set OPENAISLE_WALLET_KEY.',
+  });
+}
+
+async function findPassphrase(env: Env, path: string, ask: WalletSource['passphrase']): Promise<string> {
+  const given = env['OPENAISLE_WALLET_PASSPHRASE'];
+  if (given !== undefined && given !== '') return given;
+  if (ask !== undefined) return ask();
+  const nextStep = 'Set OPENAISLE_WALLET_PASSPHRASE, or run it on a terminal.';
+  throw new AgentError('wrong_use', { reason: 'passphrase_needed', title: `${path} is encrypted`, nextStep });
+}
+
+function walletOfVariable(given: string): Wallet {
+  const key = readKeyText(given);
+  const wallet = key === null ? null : walletOf(key);
+  if (wallet !== null) return wallet;
+  const title = 'OPENAISLE_WALLET_KEY holds no private key: 64 hex digits, with or without 0x';
+  throw new AgentError('wrong_use', { reason: 'wallet_refused', title });
+}
+
+/** Null for digits that are no key of the curve. Only what the SDK needs is handed on, and errors lose what a library says of a key. */
+function walletOf(key: Hex): Wallet | null {
+  let account: ReturnType<typeof privateKeyToAccount>;
+  try {
+    account = privateKeyToAccount(key);
+  } catch {
+    return null;
+  }
+  return Object.freeze({
+    address: account.address,
+    signTypedData: async (typed: Parameters<Wallet['signTypedData']>[0]) => {
+      try {
+        return await account.signTypedData(typed);
+      } catch {
+        throw new AgentError('unknown', { reason: 'unexpected', title: 'The wallet could not sign' });
+      }
+    },
+  });
+}

@@ -1,0 +1,87 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { judgeSpend, policyFileOf, readPolicy } from './policy.ts';
+
+let home = '';
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'openaisle-policy-'));
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+const LIMITS = { version: 1, per_purchase_usdc: 2, per_day_usdc: 3.5 };
+const spend = {
+  market: 'https://market.example',
+  amountUnits: 1_000_000n,
+  goods: { seller: 'shop', sellerWallet: '0xAb', aisle: 'prompts' },
+};
+
+let count = 0;
+async function policyOf(content: unknown) {
+  count += 1;
+  const env = { HOME: home, XDG_CONFIG_HOME: join(home, String(count)) };
+  const path = policyFileOf(env);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return await readPolicy(env);
+}
+
+test('without a file 5 USDC a purchase and 20 a day, and a refusal says so', async () => {
+  const policy = await readPolicy({ HOME: home });
+  expect(policy).toMatchObject({ isOwn: false, perPurchaseUnits: 5_000_000n, perDayUnits: 20_000_000n });
+  expect(() => judgeSpend(policy, { ...spend, amountUnits: 5_000_000n })).not.toThrow();
+  const refused = expect.objectContaining({ nextStep: expect.stringContaining('built-in limits') });
+  expect(() => judgeSpend(policy, { ...spend, amountUnits: 5_000_001n })).toThrow(
+    expect.objectContaining({ name: 'PolicyRefused', parts: refused }),
+  );
+});
+
+test.each([
+  ['half a file', '{"version":1,'],
+  ['an empty file', ''],
+  ['a limit that is missing', { version: 1, per_purchase_usdc: 2 }],
+  ['a limit as text', { ...LIMITS, per_day_usdc: '3' }],
+  ['a negative limit', { ...LIMITS, per_day_usdc: -1 }],
+  ['seven decimals', { ...LIMITS, per_day_usdc: 0.0000001 }],
+  ['a word that it does not know', { ...LIMITS, per_month_usdc: 9 }],
+  ['a list spelled wrong', { ...LIMITS, sellers: { alow: ['shop'] } }],
+  ['another version', { ...LIMITS, version: 2 }],
+  ['a market without an address', { ...LIMITS, markets: ['market.example'] }],
+])('%s: nothing is spent, and no limit is guessed', async (_, content) => {
+  await expect(policyOf(content)).rejects.toMatchObject({
+    name: 'PolicyRefused',
+    parts: { reason: 'policy_unreadable' },
+  });
+});
+
+test('a policy that is a folder is unreadable too', async () => {
+  const env = { HOME: home, XDG_CONFIG_HOME: join(home, 'folder') };
+  await mkdir(policyFileOf(env), { recursive: true });
+  await expect(readPolicy(env)).rejects.toMatchObject({ parts: { reason: 'policy_unreadable' } });
+});
+
+const wallets = { allow: ['0xaB'] };
+test.each([
+  ['nothing said', {}, true],
+  ['the seller allowed', { sellers: { allow: ['Shop'] } }, true],
+  ['the wallet allowed, in another case', { sellers: wallets }, true],
+  ['denied wins over allowed', { sellers: { allow: ['shop'], deny: ['0xAB'] } }, false],
+  ['an empty list allows none', { sellers: { allow: [] } }, false],
+  ['another aisle', { aisles: { allow: ['datasets'] } }, false],
+  ['the aisle denied', { aisles: { deny: ['prompts'] } }, false],
+  ['the market, with a slash', { markets: ['https://MARKET.example/'] }, true],
+  ['another market', { markets: ['https://other.example'] }, false],
+  ['no market', { markets: [] }, false],
+])('%s', async (_, choice, allowed) => {
+  const policy = await policyOf({ ...LIMITS, ...choice });
+  const judge = () => judgeSpend(policy, spend);
+  if (allowed) expect(judge).not.toThrow();
+  else expect(judge).toThrow(expect.objectContaining({ name: 'PolicyRefused' }));
+});
+
+test('a fee is held to amounts and markets, not to sellers and aisles', async () => {
+  const policy = await policyOf({ ...LIMITS, sellers: { allow: [] }, aisles: { allow: [] } });
+  expect(() => judgeSpend(policy, { ...spend, goods: null })).not.toThrow();
+  expect(() => judgeSpend(policy, { ...spend, goods: null, amountUnits: 2_000_001n })).toThrow('above');
+});

@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
+import { readBaseUrl } from '../sdk/client.ts';
+import { PolicyRefused } from './agent-error.ts';
+import { configFolder, type Env } from './places.ts';
+
+const usdc = z.number().transform((amount, context) => {
+  const units = unitsOfUsdc(amount);
+  if (units !== null) return units;
+  context.addIssue({ code: 'custom', message: 'must be USDC from 0 on with at most 6 decimals' });
+  return z.NEVER;
+});
+const names = z
+  .array(z.string().min(1).max(200))
+  .max(1_000)
+  .transform((given) => given.map((name) => name.toLowerCase()));
+const choice = z.strictObject({ allow: names.optional(), deny: names.optional() });
+const market = z.string().transform((given, context) => {
+  try {
+    return readBaseUrl(given);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be the address of a market' });
+    return z.NEVER;
+  }
+});
+
+/** The file `policy.json`. What it does not know is refused: a limit that is spelled wrong must not be left out. */
+const policyFile = z.strictObject({
+  version: z.literal(1),
+  per_purchase_usdc: usdc,
+  per_day_usdc: usdc,
+  ask_above_usdc: usdc.optional(),
+  sellers: choice.optional(),
+  aisles: choice.optional(),
+  markets: z.array(market).max(100).optional(),
+});
+
+type Choice = z.output<typeof choice>;
+
+/** How much may be spent, where, and with whom. Amounts are units of USDC: 1 USDC is 1_000_000n. */
+export interface Policy {
+  /** The file it stands in, or should stand in. */
+  readonly path: string;
+  /** False: there is no file, and the limits are the built-in ones. */
+  readonly isOwn: boolean;
+  readonly perPurchaseUnits: bigint;
+  /** Per day of UTC and wallet, fees included. */
+  readonly perDayUnits: bigint;
+  /** Above it a person is asked each time; null: never. */
+  readonly askAboveUnits: bigint | null;
+  /** Handles, or addresses of wallets; lower case. */
+  readonly sellers: Choice;
+  readonly aisles: Choice;
+  /** Base addresses; null: any market. */
+  readonly markets: readonly string[] | null;
+}
+
+const BUILT_IN = { perPurchaseUnits: 5_000_000n, perDayUnits: 20_000_000n, askAboveUnits: null } as const;
+
+export function policyFileOf(env: Env): string {
+  return join(configFolder(env), 'policy.json');
+}
+
+/**
+ * The policy of this user: 5 USDC a purchase and 20 a day where there is no file. `file` is another one than the usual, which must be
+ * there. Throws `PolicyRefused` when the file cannot be read.
+ */
+export async function readPolicy(env: Env, file?: string): Promise<Policy> {
+  const path = file === undefined ? policyFileOf(env) : resolve(file);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    // What was named and is not there may be spelled wrong: its limits must not be left out.
+    if (code !== 'ENOENT' || file !== undefined) throw unreadable(path, code);
+    return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null };
+  }
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    throw unreadable(path, 'not JSON');
+  }
+  const parsed = policyFile.safeParse(read);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw unreadable(path, `${issue?.path.join('.') || 'the whole'}: ${issue?.message ?? 'malformed'}`);
+  }
+  const { per_purchase_usdc, per_day_usdc, ask_above_usdc, sellers, aisles, markets } = parsed.data;
+  return {
+    path,
+    isOwn: true,
+    perPurchaseUnits: per_purchase_usdc,
+    perDayUnits: per_day_usdc,
+    askAboveUnits: ask_above_usdc ?? null,
+    sellers: sellers ?? {},
+    aisles: aisles ?? {},
+    markets: markets ?? null,
+  };
+}
+
+function unreadable(path: string, why: string): PolicyRefused {
+  const next = 'Mend the file, or remove it: then 5 USDC a purchase and 20 a day are the limits.';
+  return new PolicyRefused('policy_unreadable', `The policy ${path} cannot be read (${why}); nothing is spent`, next);
+}
+
+/** What is about to be paid. */
+export interface Spend {
+  /** Base address of the market. */
+  market: string;
+  amountUnits: bigint;
+  /** Null for a listing fee, which no choice of sellers and aisles is about. */
+  goods: { seller: string; sellerWallet: string; aisle: string } | null;
+}
+
+/** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
+export function judgeSpend(policy: Policy, { market: at, amountUnits, goods }: Spend): void {
+  const next = howToChange(policy);
+  if (policy.markets !== null && !policy.markets.includes(at))
+    throw new PolicyRefused('market_not_allowed', `The policy does not allow the market ${at}`, next);
+  if (goods !== null) {
+    const names = [goods.seller.toLowerCase(), goods.sellerWallet.toLowerCase()];
+    if (!allows(policy.sellers, names))
+      throw new PolicyRefused('seller_not_allowed', `The policy does not allow the seller ${goods.seller}`, next);
+    if (!allows(policy.aisles, [goods.aisle.toLowerCase()]))
+      throw new PolicyRefused('aisle_not_allowed', `The policy does not allow the aisle ${goods.aisle}`, next);
+  }
+  if (amountUnits <= policy.perPurchaseUnits) return;
+  const said = `${sayUsdc(amountUnits)} is above the ${sayUsdc(policy.perPurchaseUnits)} that one payment may cost`;
+  throw new PolicyRefused('above_per_purchase', said, next);
+}
+
+/** Denied wins; a list of the allowed that is there leaves out all others. */
+function allows({ allow, deny }: Choice, names: readonly string[]): boolean {
+  if (deny?.some((name) => names.includes(name)) === true) return false;
+  return allow === undefined || allow.some((name) => names.includes(name));
+}
+
+/** Names the file, and says so where the limits are the built-in ones. */
+export function howToChange({ path, isOwn }: Policy): string {
+  return isOwn
+    ? `The owner of this wallet may change ${path}.`
+    : `These are the built-in limits (5 USDC a purchase, 20 a day): there is no ${path}. The owner of this wallet may write it.`;
+}

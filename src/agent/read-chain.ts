@@ -1,0 +1,88 @@
+import { createPublicClient, erc20Abi, type Hex, http, isAddressEqual, parseEventLogs } from 'viem';
+import type { z } from 'zod';
+import type { receiptOut } from '../contract/payments.ts';
+import { NETWORKS, type Network } from '../contract/vocabulary.ts';
+import { type Environment, systemEnvironment } from '../sdk/environment.ts';
+import { AgentError } from './agent-error.ts';
+
+export type Receipt = z.output<typeof receiptOut>;
+
+/** `final`: a block that the chain will not take back holds exactly that transfer. Anything else says what is wrong. */
+export type TransferFound =
+  | { status: 'final'; detail: string }
+  | { status: 'not_final' | 'not_found' | 'differs'; detail: string };
+
+/** What is read over one RPC address, without trust in the market. */
+export interface ChainReader {
+  readonly network: Network;
+  /** Units of USDC of the wallet, at the latest block. */
+  readBalance(address: Hex): Promise<bigint>;
+  findTransfer(receipt: Receipt): Promise<TransferFound>;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Reads the chain that answers at this address; which network it is, the node says. The address is kept out of errors but for its host,
+ * since it often holds a key. Throws `wrong_use` for what is no address, `chain_unreadable` and `wrong_network`.
+ */
+export async function openChain(
+  rpcUrl: string,
+  environment: Pick<Environment, 'fetch'> = systemEnvironment,
+): Promise<ChainReader> {
+  // Node 20 has no URL.parse before its last releases.
+  const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    const title = 'The address of the RPC endpoint must be http or https';
+    throw new AgentError('wrong_use', { reason: 'wrong_use', title });
+  }
+  const fetchFn = (to: unknown, init?: RequestInit): Promise<Response> => environment.fetch(String(to), init ?? {});
+  const client = createPublicClient({ transport: http(rpcUrl, { fetchFn, timeout: TIMEOUT_MS, retryCount: 2 }) });
+  const asked = async <T>(read: Promise<T>): Promise<T> => {
+    try {
+      return await read;
+    } catch {
+      const nextStep = 'Look at --rpc (or OPENAISLE_RPC), or name another endpoint.';
+      const title = `The RPC endpoint at ${url.host} gave no answer that can be used`;
+      throw new AgentError('refused', { reason: 'chain_unreadable', title, nextStep });
+    }
+  };
+  const chainId = BigInt(await asked(client.getChainId()));
+  const network = Object.values(NETWORKS).find((one) => one.chainId === chainId);
+  if (network === undefined) {
+    const title = `The RPC endpoint at ${url.host} is for chain ${chainId}, which no market of this version is on`;
+    throw new AgentError('refused', { reason: 'wrong_network', title });
+  }
+
+  const findTransfer = async (receipt: Receipt): Promise<TransferFound> => {
+    const hash = receipt.tx_hash as Hex;
+    const [found, final] = await Promise.all([
+      // A hash that the node does not know is an error to viem; whether the node answers at all the other call shows.
+      client.getTransactionReceipt({ hash }).catch(() => null),
+      asked(client.getBlock({ blockTag: 'finalized' })),
+    ]);
+    if (found === null) return { status: 'not_found', detail: `no transaction ${hash} on ${network.displayName}` };
+    const block = await asked(client.getBlock({ blockNumber: found.blockNumber }));
+    if (block.hash !== found.blockHash || found.blockNumber > final.number)
+      return { status: 'not_final', detail: `block ${found.blockNumber}; final up to ${final.number}` };
+    if (block.hash !== receipt.block_hash || Number(found.blockNumber) !== receipt.block_number)
+      return { status: 'differs', detail: `it is in block ${found.blockNumber}, not in the one of the receipt` };
+    const usdc = found.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
+    const fits = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
+      ({ args }) =>
+        isAddressEqual(args.from, receipt.payer as Hex) &&
+        isAddressEqual(args.to, receipt.payee as Hex) &&
+        args.value === BigInt(receipt.amount_units),
+    );
+    if (found.status !== 'success' || !fits)
+      return { status: 'differs', detail: 'the transaction holds no such transfer of USDC' };
+    return { status: 'final', detail: `block ${found.blockNumber}; final up to ${final.number}` };
+  };
+
+  return {
+    network,
+    readBalance: (address) =>
+      asked(client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] })),
+    findTransfer,
+  };
+}

@@ -1,0 +1,58 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deliveryAnswer } from '../../test/support/market-answers.ts';
+import { delivery as deliverySchema } from '../contract/listings.ts';
+import { goodsName, lookAtGoods, saveGoods } from './save-goods.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'openaisle-goods-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const delivery = deliverySchema.parse((deliveryAnswer(7) as { body: unknown }).body);
+
+test.each([
+  ['notes.md', '7-notes.md'],
+  ['../../etc/passwd', '7-etc-passwd'],
+  ['/var/.ssh/authorized_keys', '7-var-.ssh-authorized_keys'],
+  ['C:\\windows\\x.exe', '7-C-windows-x.exe'],
+  ['.bashrc', '7-bashrc'],
+  ['con', '7-con'],
+  ['a\u0000b\nc', '7-a-b-c'],
+  ['....', '7-goods'],
+  ['', '7-goods'],
+  ['日本語', '7-goods'],
+])('%j is kept as %s', (artifact_filename, expected) => {
+  expect(goodsName({ listing_id: 7, title: 't', artifact_filename })).toBe(expected);
+});
+
+test('no name that a seller gives is a path, a hidden file, or long', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (artifact_filename) => {
+      const name = goodsName({ listing_id: 7, title: 't', artifact_filename });
+      expect(basename(name)).toBe(name);
+      expect(name).toMatch(/^7-[A-Za-z0-9._-]{1,80}$/);
+      expect(name).not.toContain('..');
+    }),
+  );
+});
+
+test('goods are written once, mode 0600, and other files of the name stay', async () => {
+  const name = goodsName(delivery);
+  await writeFile(join(folder, name), 'of the user');
+  const first = await saveGoods(delivery, folder);
+  const second = await saveGoods(delivery, folder);
+  expect(first.path).toBe(second.path);
+  expect(await readFile(join(folder, name), 'utf8')).toBe('of the user');
+  expect((await stat(first.path)).mode & 0o777).toBe(0o600);
+  expect((await readdir(folder)).toSorted()).toEqual([name, basename(first.path)].toSorted());
+  expect(await lookAtGoods(first)).toBe('intact');
+  await writeFile(first.path, 'x');
+  expect(await lookAtGoods(first)).toBe('changed');
+  await rm(first.path);
+  expect(await lookAtGoods(first)).toBe('missing');
+});

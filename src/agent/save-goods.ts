@@ -1,0 +1,85 @@
+import { access, constants, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { concatBytes, hexToBytes, sha256 } from 'viem';
+import type { Delivery } from '../contract/listings.ts';
+import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
+import { refusedFile } from './agent-error.ts';
+import { lockFile, makeFolderOf, writePrivate } from './private-file.ts';
+import type { KeptGoods } from './spend-record.ts';
+
+/** More files of one name are no accident. */
+const MOST_NAMES = 100;
+
+/**
+ * Writes delivered goods into a folder, mode 0600, whole and on the disk when it resolves. Goods that are there already stay; another
+ * file of the same name is never replaced. `commitment` is that of the bytes as they came.
+ */
+export async function saveGoods(delivery: Delivery, folder: string): Promise<KeptGoods> {
+  const bytes = artifactBytes(delivery);
+  const path = await placeFor(bytes, resolve(folder), goodsName(delivery));
+  return {
+    path,
+    bytes: bytes.length,
+    media_type: delivery.artifact_media_type,
+    commitment: commitmentOf(delivery),
+    salt: delivery.artifact_salt,
+    receipt: delivery.receipt,
+    recovery_slip: delivery.recovery_slip ?? null,
+  };
+}
+
+/** Makes the folder. Throws as the file system does where no file can be written into it: better before a payment than after. */
+export async function mustTakeFiles(folder: string): Promise<void> {
+  await makeFolderOf(join(resolve(folder), 'any'));
+  await access(folder, constants.W_OK | constants.X_OK);
+}
+
+async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+  await makeFolderOf(join(folder, name));
+  const lock = await lockFile(join(folder, name));
+  try {
+    for (let attempt = 1; attempt <= MOST_NAMES; attempt += 1) {
+      const path = join(folder, attempt === 1 ? name : `${attempt}-${name}`);
+      const found = await readIfThere(path);
+      if (found === null) {
+        await writePrivate(path, bytes, 'new');
+        return path;
+      }
+      if (Buffer.compare(found, bytes) === 0) return path;
+    }
+  } finally {
+    await lock.release();
+  }
+  throw refusedFile(`${folder} has ${MOST_NAMES} other files of the name ${name}`, 'Name another folder.');
+}
+
+async function readIfThere(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Whether the file holds these very goods still: 'missing' and 'changed' are not. */
+export async function lookAtGoods({ path, salt, commitment }: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
+  const bytes = await readIfThere(path);
+  if (bytes === null) return 'missing';
+  return sha256(concatBytes([hexToBytes(salt as `0x${string}`), bytes])) === commitment ? 'intact' : 'changed';
+}
+
+/** `7-notes.md`: the listing, and what is harmless of the name that its seller gave. Never a path, a hidden file or a name of a device. */
+export function goodsName({
+  listing_id,
+  artifact_filename,
+  title,
+}: Pick<Delivery, 'listing_id' | 'artifact_filename' | 'title'>): string {
+  const given = (artifact_filename ?? title).normalize('NFKC');
+  const safe = given
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replaceAll(/\.{2,}/g, '.')
+    .replaceAll(/-{2,}/g, '-');
+  const trimmed = safe.slice(-80).replaceAll(/^[.-]+|[.-]+$/g, '');
+  return `${listing_id}-${trimmed === '' ? 'goods' : trimmed}`;
+}

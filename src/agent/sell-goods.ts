@@ -1,0 +1,97 @@
+import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
+import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
+import { bodyDigest, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
+import { TermsRefused } from '../sdk/payments/payment-errors.ts';
+import { PolicyRefused } from './agent-error.ts';
+import { mustBeConfirmed, passedOn, type SpendOptions } from './buy-goods.ts';
+import { guardWallet } from './guard-wallet.ts';
+import { judgeSpend } from './policy.ts';
+import type { HeldSpend } from './spend-book.ts';
+import { type KeptListing, type SpendPlan, type SpendRecord, spendPlanOf } from './spend-record.ts';
+
+export interface SellGoodsOptions extends SpendOptions {
+  /** The body of `POST /api/listing`. The same body, sent again, is the same listing; the client needs the merchant's key. */
+  listing: ListGoodsOptions['listing'];
+  /** The most that the fee may be, in USDC. Default: 1. */
+  maxFeeUsdc?: number;
+}
+
+export interface SoldGoods extends KeptListing {
+  title: string;
+  /** What was signed for; 0n where no fee was due. */
+  paidUnits: bigint;
+  /** True: this body was listed from here before, and nothing was asked of the market. */
+  alreadyListed: boolean;
+}
+
+/**
+ * Lists goods and pays the fee under policy and book, as `buyGoods` pays for goods. The body stands in the book until the listing is live,
+ * so that it is sent as it was. Killed at any point, the same call goes on and pays nothing twice. Throws `PolicyRefused` and what
+ * `listGoods` of the SDK throws.
+ */
+export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
+  const { client, wallet, book, listing, payAgain, payAnew } = options;
+  return await book.hold(feeKey(options), async (held) => {
+    const before = held.record;
+    if (before !== null && before.listed !== null && payAgain !== true) return soldOf(before, before.listed, true);
+    if (before === null || before.state === 'settled') await prepare(options, held);
+    const { record } = held;
+    if (record === null) throw new TypeError('nothing was set aside');
+    const plan = spendPlanOf(record);
+    const again = payAgain === true ? () => held.reserve(plan, options.policy) : undefined;
+    const done = await listGoods({
+      client,
+      wallet: guardWallet(wallet, held, again),
+      listing,
+      maxFeeUsdc: usdcOfUnits(plan.amountUnits),
+      treasury: record.payee,
+      network: record.network,
+      proofStore: held.proofStore,
+      ...(payAgain === true ? { mayPayAgain: true } : {}),
+      ...(payAnew === true ? { payAnew } : {}),
+      ...passedOn(options),
+    });
+    const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };
+    await held.settle({ listed });
+    return soldOf(held.record ?? record, listed, false);
+  });
+}
+
+/** The SDK's own name for this fee. */
+function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'>): string {
+  return `${client.baseUrl} list ${bodyDigest(listing)}`;
+}
+
+async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void> {
+  const { client, policy, listing, signal, maxFeeUsdc = usdcOfUnits(LISTING_FEE_UNITS) } = options;
+  const { body: facts } = await client.getOfficialFacts({ signal });
+  const network = NETWORK_NAMES.find((name) => name === facts.network);
+  if (network === undefined) throw new TermsRefused('wrong_network', `the network ${facts.network} is not known here`);
+  const [amountUnits, maxUnits] = [unitsOfUsdc(facts.listing_fee_usdc), unitsOfUsdc(maxFeeUsdc)];
+  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
+  if (amountUnits > maxUnits) {
+    const title = `The fee is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
+    throw new PolicyRefused('above_max_price', title, 'Allow more, or leave it. Nothing was signed.');
+  }
+  const title = String(listing.title);
+  judgeSpend(policy, { market: client.baseUrl, amountUnits, goods: null });
+  await mustBeConfirmed(options, { amountUnits, title: `the fee for listing ${title}`, seller: null });
+  const plan: SpendPlan = {
+    key: feeKey(options),
+    market: client.baseUrl,
+    kind: 'listing_fee',
+    listing_id: null,
+    title,
+    seller: null,
+    payee: facts.treasury as `0x${string}`,
+    network,
+    out_dir: null,
+    listing: { ...listing },
+    amountUnits,
+  };
+  await held.reserve(plan, policy);
+}
+
+function soldOf({ title, amount_units }: SpendRecord, listed: KeptListing, alreadyListed: boolean): SoldGoods {
+  return { ...listed, title, paidUnits: BigInt(amount_units), alreadyListed };
+}

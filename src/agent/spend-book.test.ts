@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { samplePlan, sampleProof } from '../../test/support/sample-spend.ts';
+import { systemEnvironment } from '../sdk/environment.ts';
+import { policyFileOf, readPolicy } from './policy.ts';
+import { openSpendBook, type SpendBook } from './spend-book.ts';
+
+const RESERVE = fileURLToPath(new URL('../../test/support/agent-reserve-program.ts', import.meta.url));
+const ADDRESS = `0x${'ab'.repeat(20)}` as const;
+const DAY_MS = 86_400_000;
+const NOON_MS = Date.parse('2026-03-01T12:00:00Z');
+
+let root = '';
+let homes = 0;
+const started: ChildProcess[] = [];
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'openaisle-book-'));
+});
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const newHome = (): string => {
+  homes += 1;
+  return join(root, String(homes));
+};
+
+async function bookAt(home: string, perDayUnits: bigint, now: () => number = systemEnvironment.now) {
+  const env = { HOME: home };
+  const policy = { ...(await readPolicy(env)), perDayUnits };
+  const book = openSpendBook({ env, address: ADDRESS, environment: { ...systemEnvironment, now } });
+  return { book, policy };
+}
+
+/** Puts aside and signs; false where the day is over its limit. */
+async function spend(book: SpendBook, policy: Awaited<ReturnType<typeof readPolicy>>, key: string, units: bigint) {
+  try {
+    await book.hold(key, async (held) => {
+      await held.reserve(samplePlan({ key, amountUnits: units }), policy);
+      held.takeSignature();
+      await held.proofStore.save(key, sampleProof(units));
+    });
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'PolicyRefused', parts: { reason: 'above_per_day' } });
+    return false;
+  }
+}
+
+describe('the day’s limit', () => {
+  test('whatever is asked for in whatever order, a day never passes it, and what fits is not refused', async () => {
+    const step = fc.record({ units: fc.bigInt(1n, 6n), days: fc.constantFrom(0, 0, 0, 1) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        let nowMs = NOON_MS;
+        const { book, policy } = await bookAt(newHome(), 10n, () => nowMs);
+        let spent = 0n;
+        for (const [index, { units, days }] of steps.entries()) {
+          if (days > 0) spent = 0n;
+          nowMs += days * DAY_MS;
+          const fits = spent + units <= 10n;
+          expect(await spend(book, policy, `key ${index}`, units)).toBe(fits);
+          if (fits) spent += units;
+          expect(await book.spentToday()).toBe(spent);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('what is put aside before midnight cannot be signed after it', async () => {
+    let nowMs = Date.parse('2026-03-01T23:59:59Z');
+    const { book, policy } = await bookAt(newHome(), 10n, () => nowMs);
+    await book.hold('k', async (held) => {
+      await held.reserve(samplePlan({ key: 'k', amountUnits: 1n }), policy);
+      nowMs += 1_000;
+      expect(held.takeSignature()).toBe(false);
+    });
+  });
+
+  test('what was not signed is forgotten, also when its work fails', async () => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    const failing = book.hold('k', async (held) => {
+      await held.reserve(samplePlan({ key: 'k', amountUnits: 10n }), policy);
+      throw new Error('no answer');
+    });
+    await expect(failing).rejects.toThrow('no answer');
+    expect(await book.list()).toEqual([]);
+    expect(await spend(book, policy, 'other', 10n)).toBe(true);
+  });
+});
+
+describe('the files', () => {
+  test('a record is private, and holds the proof until it is settled', async () => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    await spend(book, policy, 'k', 1n);
+    const folder = join(book.folder, 'spends');
+    const [file = ''] = await readdir(folder);
+    expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600);
+    await book.hold('k', async (held) => {
+      expect(await held.proofStore.load('k')).toEqual(sampleProof(1n));
+      await held.proofStore.clear('k');
+      expect(await held.proofStore.load('k')).toEqual(sampleProof(1n));
+      await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
+    });
+    expect(await readFile(join(folder, file), 'utf8')).not.toContain('X-PAYMENT');
+    expect(await book.spentToday()).toBe(1n);
+  });
+
+  test.each(['{', '{"version":2}', ''])('a record that cannot be read (%j) stops all spending', async (text) => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    await spend(book, policy, 'k', 1n);
+    const folder = join(book.folder, 'spends');
+    const [file = ''] = await readdir(folder);
+    await writeFile(join(folder, file), text);
+    const other = book.hold('other', (held) => held.reserve(samplePlan({ key: 'other', amountUnits: 1n }), policy));
+    await expect(other).rejects.toMatchObject({ parts: { reason: 'book_unreadable' } });
+  });
+});
+
+describe('processes at once', () => {
+  /** A process that reserves 1 USDC and holds it, and the first line that it says. */
+  async function reserving(home: string, key: string): Promise<{ child: ChildProcess; said: string }> {
+    const env = { HOME: home, PATH: process.env['PATH'] ?? '' };
+    const child = spawn(process.execPath, [RESERVE, key], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    started.push(child);
+    const [said] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    return { child, said };
+  }
+
+  async function homeWithDay(perDayUsdc: number): Promise<string> {
+    const home = newHome();
+    const path = policyFileOf({ HOME: home });
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, JSON.stringify({ version: 1, per_purchase_usdc: 5, per_day_usdc: perDayUsdc }));
+    return home;
+  }
+
+  test('six at the day’s limit of three: three are put aside', async () => {
+    const home = await homeWithDay(3);
+    const all = await Promise.all(Array.from({ length: 6 }, (_, index) => reserving(home, `key ${index}`)));
+    expect(all.map(({ said }) => said).toSorted()).toEqual([
+      ...['above_per_day', 'above_per_day', 'above_per_day'],
+      ...['reserved', 'reserved', 'reserved'],
+    ]);
+  }, 60_000);
+
+  test('the same purchase twice at once is refused clearly', async () => {
+    const home = await homeWithDay(3);
+    expect((await reserving(home, 'same')).said).toBe('reserved');
+    expect((await reserving(home, 'same')).said).toBe('purchase_in_use');
+  }, 60_000);
+
+  test('what a killed process put aside is free for others, what a living one did is not', async () => {
+    const home = await homeWithDay(1);
+    const { child, said } = await reserving(home, 'first');
+    expect(said).toBe('reserved');
+    expect((await reserving(home, 'second')).said).toBe('above_per_day');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect((await reserving(home, 'third')).said).toBe('reserved');
+  }, 60_000);
+});

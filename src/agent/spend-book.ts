@@ -1,0 +1,241 @@
+import { join } from 'node:path';
+import type { Hex } from 'viem';
+import { sayUsdc } from '../contract/money.ts';
+import { type Environment, systemEnvironment } from '../sdk/environment.ts';
+import type { ProofStore } from '../sdk/payments/proof-store.ts';
+import { AgentError, PolicyRefused } from './agent-error.ts';
+import { dataFolder, type Env } from './places.ts';
+import { howToChange, type Policy } from './policy.ts';
+import { type FileLock, lockFile } from './private-file.ts';
+import { dayOf, digestOf, type RecordFiles, type RecordName, recordFiles } from './record-files.ts';
+import { isUnsigned, type KeptGoods, type KeptListing, type SpendPlan, type SpendRecord } from './spend-record.ts';
+
+/** The book of one wallet: every payment it made or is making from this machine, one file each. */
+export interface SpendBook {
+  readonly address: Hex;
+  /** `$XDG_DATA_HOME/openaisle/<address>`. */
+  readonly folder: string;
+  /** All records, newest first. */
+  list(): Promise<SpendRecord[]>;
+  /** Units that count for today (UTC), what is only reserved included. */
+  spentToday(): Promise<bigint>;
+  /**
+   * Makes the caller the only one that works on what the key names, here and in other processes, and forgets a reservation that was never
+   * signed for. Throws `purchase_in_use` when another process works on it.
+   */
+  hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
+}
+
+/** What one key names, while this caller alone works on it. */
+export interface HeldSpend {
+  /** The newest; null: nothing was paid or reserved under this key. */
+  readonly record: SpendRecord | null;
+  /** True once a signature under the present reservation may exist. */
+  readonly signed: boolean;
+  /** Puts the sum aside, durably. Throws `PolicyRefused` when the day's total would pass the limit. */
+  reserve(plan: SpendPlan, policy: Policy): Promise<void>;
+  /** To be called before each signature that can move money: true once per reservation, and only on the day that it counts for. */
+  takeSignature(): boolean;
+  /** For the SDK. `clear` does nothing: the proof goes when the goods are on the disk, by `settle`. */
+  readonly proofStore: ProofStore;
+  settle(outcome: { delivery: KeptGoods } | { listed: KeptListing }): Promise<void>;
+}
+
+export interface BookOptions {
+  env: Env;
+  address: Hex;
+  environment?: Pick<Environment, 'now' | 'deadline'>;
+}
+
+/** Reservations take milliseconds; who holds the lock longer is stopped or broken. */
+const LONGEST_WAIT_MS = 30_000;
+
+export function openSpendBook({ env, address, environment = systemEnvironment }: BookOptions): SpendBook {
+  const folder = join(dataFolder(env), address.toLowerCase());
+  const files = recordFiles(join(folder, 'spends'));
+  const lockBook = (): Promise<FileLock> =>
+    lockFile(join(files.folder, 'book'), { until: environment.deadline(LONGEST_WAIT_MS), needed: true });
+  const context: Context = { files, lockBook, now: environment.now };
+  return {
+    address,
+    folder,
+    list: async () => {
+      const records = await readAll(files, await files.names());
+      return records.toSorted((a, b) => (a.reserved_at < b.reserved_at ? 1 : -1));
+    },
+    spentToday: () => countDay(context, null),
+    hold: async (key, work) => {
+      await files.open();
+      const lock = await lockRecord(context, key);
+      try {
+        const held = await holdSpend(context, key);
+        try {
+          return await work(held);
+        } finally {
+          await held.forgetUnsigned();
+        }
+      } finally {
+        await lock.release();
+      }
+    },
+  };
+}
+
+interface Context {
+  files: RecordFiles;
+  lockBook(): Promise<FileLock>;
+  now(): number;
+}
+
+// Under the book's lock, as whoever counts the day: they try the locks of records for a moment, which must not refuse a purchase.
+async function lockRecord({ files, lockBook }: Context, key: string): Promise<FileLock> {
+  const book = await lockBook();
+  try {
+    const lock = await tryLock(files, digestOf(key));
+    if (lock !== null) return lock;
+    throw new AgentError('wrong_use', {
+      reason: 'purchase_in_use',
+      title: 'Another openaisle is working on the same payment',
+      nextStep: 'Wait until it has ended, then run this again: it goes on, and pays nothing twice.',
+    });
+  } finally {
+    await book.release();
+  }
+}
+
+async function tryLock(files: RecordFiles, digest: string): Promise<FileLock | null> {
+  try {
+    return await lockFile(join(files.folder, digest), { needed: true });
+  } catch (error) {
+    if (error instanceof AgentError && error.parts.reason === 'file_in_use') return null;
+    throw error;
+  }
+}
+
+async function readAll(files: RecordFiles, names: readonly RecordName[]): Promise<SpendRecord[]> {
+  const records: SpendRecord[] = [];
+  for (const name of names) {
+    const record = await files.read(name);
+    if (record !== null) records.push(record);
+  }
+  return records;
+}
+
+/**
+ * What counts for today and later. Whatever was signed counts, also where the market says that it ended unpaid: only the chain would
+ * know. With a key: the book's lock is held, and reservations of processes that died before they signed are taken away.
+ */
+async function countDay({ files, now }: Context, key: string | null): Promise<bigint> {
+  const today = dayOf(now());
+  const own = key === null ? null : digestOf(key);
+  let total = 0n;
+  for (const name of (await files.names()).filter(({ day }) => day >= today)) {
+    let record = await files.read(name);
+    if (record !== null && isUnsigned(record) && own !== null && name.digest !== own) {
+      const lock = await tryLock(files, name.digest);
+      if (lock !== null) {
+        try {
+          record = await files.read(name);
+          if (record !== null && isUnsigned(record)) {
+            await files.remove(record);
+            record = null;
+          }
+        } finally {
+          await lock.release();
+        }
+      }
+    }
+    if (record !== null) total += BigInt(record.amount_units);
+  }
+  return total;
+}
+
+interface Held extends HeldSpend {
+  forgetUnsigned(): Promise<void>;
+}
+
+async function holdSpend(context: Context, key: string): Promise<Held> {
+  const { files, now } = context;
+  const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
+  const known = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
+  for (const record of known) if (isUnsigned(record)) await files.remove(record);
+  /** The newest that was signed for, or needed no signature. */
+  let latest = known.find((record) => !isUnsigned(record)) ?? null;
+  let record = latest;
+  let taken = true;
+
+  const held: Held = {
+    get record() {
+      return record;
+    },
+    get signed() {
+      return taken;
+    },
+    reserve: async (plan, policy) => {
+      const book = await context.lockBook();
+      try {
+        if (record !== null && isUnsigned(record)) await files.remove(record);
+        mustFit(policy, await countDay(context, key), plan.amountUnits);
+        const made = recordOf(plan, (latest?.sequence ?? 0) + 1, now());
+        await files.create(made);
+        record = made;
+        taken = false;
+      } finally {
+        await book.release();
+      }
+    },
+    takeSignature: () => {
+      const mayBe = record !== null && isUnsigned(record) && !taken;
+      if (!mayBe || dayOf(Date.parse(record?.reserved_at ?? '')) !== dayOf(now())) return false;
+      taken = true;
+      return true;
+    },
+    proofStore: {
+      load: async () => record?.saved ?? null,
+      save: async (_, saved) => {
+        if (record === null) throw new TypeError('a payment was signed that nothing was reserved for');
+        const before = latest;
+        record = { ...record, state: 'signed', saved };
+        await files.replace(record);
+        latest = record;
+        if (before?.state === 'signed' && before.sequence < record.sequence)
+          await files.replace({ ...before, state: 'over' });
+      },
+      clear: async () => {},
+    },
+    settle: async (outcome) => {
+      if (record === null) throw new TypeError('there is no record to settle');
+      const amount = record.state === 'reserved' ? '0' : record.amount_units;
+      record = { ...record, ...outcome, state: 'settled', amount_units: amount, saved: null, listing: null };
+      await files.replace(record);
+    },
+    forgetUnsigned: async () => {
+      if (record !== null && isUnsigned(record)) await files.remove(record);
+    },
+  };
+  return held;
+}
+
+function mustFit(policy: Policy, counted: bigint, amountUnits: bigint): void {
+  if (amountUnits === 0n || counted + amountUnits <= policy.perDayUnits) return;
+  const left = policy.perDayUnits > counted ? policy.perDayUnits - counted : 0n;
+  throw new PolicyRefused(
+    'above_per_day',
+    `${sayUsdc(amountUnits)} is above the ${sayUsdc(left)} that are left of today’s ${sayUsdc(policy.perDayUnits)}`,
+    `The next day of UTC begins a new sum. ${howToChange(policy)}`,
+  );
+}
+
+function recordOf({ amountUnits, ...plan }: SpendPlan, sequence: number, nowMs: number): SpendRecord {
+  return {
+    version: 1,
+    ...plan,
+    sequence,
+    amount_units: amountUnits.toString(),
+    reserved_at: new Date(nowMs).toISOString(),
+    state: 'reserved',
+    saved: null,
+    delivery: null,
+    listed: null,
+  };
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { cliRuns } from '../../test/world/run-cli.ts';
+
+const cli = cliRuns();
+
+/** A server that says no word of TLS or HTTP: it answers so, or hangs up after the request. */
+async function listening(answer: string | null): Promise<{ port: number; close(): void }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => (answer === null ? socket.destroy() : socket.end(answer)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
+test('a connection that was refused is certain: address, cause and what to do, and exit code 1', async () => {
+  const { port, close } = await listening(null);
+  close();
+  const market = `http://127.0.0.1:${port}`;
+  const json = await cli.run(['search', '--json'], { market });
+  expect([json.code, json.json()]).toEqual([
+    1,
+    {
+      status: 'refused',
+      reason: 'not_connected',
+      title: `No connection to ${market}: nothing listens at that address and port (ECONNREFUSED)`,
+      detail: 'Nothing was sent.',
+      next_step: expect.stringContaining('OPENAISLE_MARKET'),
+    },
+  ]);
+  const told = await cli.run(['search'], { market });
+  expect(told.stderr).toMatch(/^not done: No connection to .*\nNothing was sent\.\nnext: Look at --market/);
+});
+
+test('so is a name that is not known, and a market that does not speak TLS', async () => {
+  const unknown = await cli.run(['search', '--json'], { market: 'https://no-such-market.invalid' });
+  expect([unknown.code, unknown.json()]).toMatchObject([
+    1,
+    { reason: 'not_connected', title: expect.stringContaining('https://no-such-market.invalid') },
+  ]);
+  const { port, close } = await listening('HTTP/1.1 400 Bad Request\r\n\r\n');
+  const plain = await cli.run(['search', '--json'], { market: `https://127.0.0.1:${port}` });
+  expect([plain.code, plain.json()]).toMatchObject([
+    1,
+    { reason: 'not_connected', title: expect.stringContaining('it does not speak TLS') },
+  ]);
+  close();
+});
+
+test('a request that was sent and not answered stays unknown, with the address', async () => {
+  const { port, close } = await listening(null);
+  const cut = await cli.run(['search', '--json'], { market: `http://127.0.0.1:${port}` });
+  expect([cut.code, cut.json()]).toMatchObject([
+    3,
+    {
+      status: 'unknown',
+      reason: 'no_answer',
+      detail: expect.stringContaining(`127.0.0.1:${port}`),
+      next_step: expect.any(String),
+    },
+  ]);
+  close();
+});

@@ -1,0 +1,39 @@
+import type { Command } from './command.ts';
+import { buy } from './commands/buy.ts';
+import { codes } from './commands/codes.ts';
+import { completionOver } from './commands/completion.ts';
+import { edit } from './commands/edit.ts';
+import { join } from './commands/join.ts';
+import { listings } from './commands/listings.ts';
+import { mcp } from './commands/mcp.ts';
+import { modDecide, modPin, modRemove, modReviews } from './commands/mod.ts';
+import { pair } from './commands/pair.ts';
+import { purchases } from './commands/purchases.ts';
+import { appeal, comment, flag, vote } from './commands/reactions.ts';
+import { recover } from './commands/recover.ts';
+import { rotate } from './commands/rotate.ts';
+import { search } from './commands/search.ts';
+import { sell } from './commands/sell.ts';
+import { show } from './commands/show.ts';
+import { verify } from './commands/verify.ts';
+import { wait } from './commands/wait.ts';
+import { walletAddress, walletBalance, walletNew } from './commands/wallet.ts';
+import { watch } from './commands/watch.ts';
+import { whoami } from './commands/whoami.ts';
+import { withdraw } from './commands/withdraw.ts';
+import type { CommandGroup } from './help.ts';
+
+/** The table of commands, as help shows it. A new one is a file in `commands/` and its name here; then `npm run docs`. */
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  { title: 'Reading', commands: [search, show, watch] },
+  { title: 'Buying', commands: [buy, wait, purchases, verify] },
+  { title: 'Selling', commands: [sell, listings, edit, withdraw] },
+  { title: 'Other people’s goods', commands: [comment, vote, flag] },
+  { title: 'Moderation', commands: [appeal, modRemove, modPin, modDecide, modReviews] },
+  { title: 'A model’s tools', commands: [mcp] },
+  { title: 'A store and its key', commands: [join, rotate, recover, codes, pair, whoami] },
+  { title: 'The wallet', commands: [walletNew, walletAddress, walletBalance] },
+  { title: 'This program', commands: [completionOver(() => COMMANDS)] },
+];
+
+export const COMMANDS: readonly Command[] = COMMAND_GROUPS.flatMap(({ commands }) => commands);

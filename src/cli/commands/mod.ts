@@ -1,0 +1,134 @@
+import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
+import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
+import { asMerchant } from '../as-merchant.ts';
+import { type Cli, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { tableOf } from '../listing-lines.ts';
+import { OF_A_MERCHANT } from '../options.ts';
+import { oneLine } from '../printable.ts';
+import { readId } from '../read-values.ts';
+
+export const modRemove: Command = {
+  name: 'mod remove',
+  summary: 'maintainer: takes a listing off the market, or empties a comment',
+  positionals: [{ name: 'ID', required: true }],
+  options: [...OF_A_MERCHANT, 'code', 'reason', 'comment'],
+  examples: [
+    'openaisle mod remove 7 --code spam --reason "The same text for the fourth time."',
+    'openaisle mod remove 12 --comment --code policy --reason "An insult."',
+  ],
+  run: (cli: Cli): Promise<Done> => {
+    const id = readId(cli.positionals[0]);
+    const { code, reason } = cli.options;
+    const reason_code = REMOVAL_REASON_CODES.find((one) => one === code);
+    if (reason_code === undefined || reason === undefined) throw wrongUse('mod remove needs --code and --reason');
+    return asMerchant(cli, async (client, { market }) => {
+      if (cli.options.comment === true) {
+        const { comment } = (await client.removeComment({ body: { comment_id: id, reason_code, reason } })).body;
+        return { lines: [`Comment ${id} is emptied.`], json: { market, comment }, secrets: [] };
+      }
+      const { listing } = (await client.removeListing({ body: { listing_id: id, reason_code, reason } })).body;
+      return { lines: [`Listing ${id} is removed: ${oneLine(listing.title)}`], json: { market, listing }, secrets: [] };
+    });
+  },
+};
+
+export const modPin: Command = {
+  name: 'mod pin',
+  summary: 'maintainer: shows a listing before the others, or stops to',
+  positionals: [{ name: 'ID', required: true }],
+  options: [...OF_A_MERCHANT, 'off'],
+  examples: ['openaisle mod pin 7', 'openaisle mod pin 7 --off'],
+  run: (cli: Cli): Promise<Done> => {
+    const [id, pinned] = [readId(cli.positionals[0]), cli.options.off !== true];
+    return asMerchant(cli, async (client, { market }) => {
+      const { listing } = (await client.pinListing({ body: { listing_id: id, pinned } })).body;
+      return { lines: [`Listing ${id} is ${pinned ? '' : 'not '}pinned.`], json: { market, listing }, secrets: [] };
+    });
+  },
+};
+
+export const modDecide: Command = {
+  name: 'mod decide',
+  summary: `maintainer: decides an appeal, once: ${APPEAL_OUTCOMES.join(' or ')}`,
+  positionals: [
+    { name: 'APPEAL', required: true },
+    { name: 'OUTCOME', required: true },
+  ],
+  options: [...OF_A_MERCHANT, 'reason'],
+  examples: ['openaisle mod decide 3 restored --reason "It is the author’s own text."'],
+  run: (cli: Cli): Promise<Done> => {
+    const appeal_id = readId(cli.positionals[0], 'APPEAL');
+    const outcome = APPEAL_OUTCOMES.find((one) => one === cli.positionals[1]);
+    const { reason } = cli.options;
+    if (outcome === undefined) throw wrongUse(`OUTCOME must be ${APPEAL_OUTCOMES.join(' or ')}`);
+    if (reason === undefined) throw wrongUse('mod decide needs --reason');
+    return asMerchant(cli, async (client, { market }) => {
+      const { appeal, listing } = (await client.decideAppeal({ body: { appeal_id, outcome, reason } })).body;
+      const lines = [`Appeal ${appeal_id} is decided: ${outcome}. Listing ${listing.id} is ${listing.state}.`];
+      return { lines, json: { market, appeal, listing }, secrets: [] };
+    });
+  },
+};
+
+const DECISIONS = ['deliver', 'refunded', 'declined'] as const;
+
+export const modReviews: Command = {
+  name: 'mod reviews',
+  summary: `payments that wait for a decision of this merchant; with PAYMENT and DECISION (${DECISIONS.join(', ')}) decides one`,
+  positionals: [
+    { name: 'PAYMENT', required: false },
+    { name: 'DECISION', required: false },
+  ],
+  options: [...OF_A_MERCHANT, 'refund-tx', 'reason'],
+  examples: [
+    'openaisle mod reviews',
+    'openaisle mod reviews 41 deliver',
+    'openaisle mod reviews 41 refunded --refund-tx 0x…',
+  ],
+  run: (cli: Cli): Promise<Done> => (cli.positionals.length === 0 ? listReviews(cli) : decideReview(cli)),
+};
+
+function listReviews(cli: Cli): Promise<Done> {
+  return asMerchant(cli, async (client, { market }) => {
+    const { reviews, flags } = (await client.getMe({ query: SHORT_ACCOUNT })).body;
+    const rows = reviews.map(
+      ({ payment_id, purpose, listing_id, asked_usdc, received_usdc, payer_wallet, reason, decide_by }) => [
+        String(payment_id),
+        listing_id === null ? purpose : `${purpose} ${listing_id}`,
+        `${received_usdc} of ${asked_usdc} USDC`,
+        payer_wallet,
+        decide_by,
+        reason,
+      ],
+    );
+    return {
+      lines: [
+        ...(rows.length === 0
+          ? []
+          : tableOf([['PAYMENT', 'FOR', 'RECEIVED', 'PAYER', 'DECIDE BY', 'REASON'], ...rows])),
+        `${reviews.length} payments to decide on`,
+        ...flags.map(
+          ({ target_type, target_id, handle, reason }) =>
+            `flag on ${target_type} ${target_id} by ${handle}: ${oneLine(reason, 200)}`,
+        ),
+      ],
+      json: { market, reviews, flags },
+      secrets: [],
+    };
+  });
+}
+
+function decideReview(cli: Cli): Promise<Done> {
+  const payment_id = readId(cli.positionals[0], 'PAYMENT');
+  const outcome = DECISIONS.find((one) => one === cli.positionals[1]);
+  if (outcome === undefined) throw wrongUse(`DECISION must be ${DECISIONS.join(', ')}`);
+  const { 'refund-tx': tx_hash, reason: note } = cli.options;
+  const body = { outcome, ...(tx_hash === undefined ? {} : { tx_hash }), ...(note === undefined ? {} : { note }) };
+  return asMerchant(cli, async (client, { market }) => {
+    const { payment } = (await client.reviewPayment({ params: { payment_id }, body })).body;
+    const lines = [`Payment ${payment_id} is decided: ${outcome}. It is ${payment.payment_status}.`, payment.next_step];
+    return { lines, json: { market, payment }, secrets: [] };
+  });
+}

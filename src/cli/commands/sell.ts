@@ -1,0 +1,120 @@
+import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
+import { sayUsdc } from '../../contract/money.ts';
+import type { Client } from '../../sdk/client.ts';
+import { asMerchant } from '../as-merchant.ts';
+import type { Cli, Done } from '../cli.ts';
+import { wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { notPaid, openPurse, walletAddress } from '../open-purse.ts';
+import { OF_A_MERCHANT } from '../options.ts';
+import { type ReadGoods, readGoods, saidOf } from '../read-goods.ts';
+import { readId, readText, readUsdc } from '../read-values.ts';
+
+type Body = SellGoodsOptions['listing'];
+
+async function run(cli: Cli): Promise<Done> {
+  const { options, positionals } = cli;
+  const goods = await readGoods(positionals[0] ?? '', options['media-type']);
+  const body = await bodyOf(cli, goods);
+  for (const note of goods.notes) cli.note(note);
+  return asMerchant(cli, (client, { market }) =>
+    options['dry-run'] === true ? dryRun(client, market, body, goods) : list(cli, client, market, body),
+  );
+}
+
+async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
+  const { title, price, description, supersedes, entitle } = cli.options;
+  const missing = Object.entries({ title, price, description }).filter(([, value]) => value === undefined);
+  if (missing.length > 0)
+    throw wrongUse(
+      `Missing: ${missing.map(([name]) => `--${name}`).join(', ')}`,
+      'openaisle sell --help has examples.',
+    );
+  return {
+    ...saidOf(cli.options),
+    title: title ?? '',
+    description: description ?? '',
+    preview: cli.options.preview === undefined ? '' : await readText(cli.options.preview),
+    price_usdc: readUsdc(price, 'price') ?? 0,
+    seller_wallet: cli.options['seller-wallet'] ?? (await walletAddress(cli)),
+    ...(supersedes === undefined ? {} : { supersedes: readId(supersedes, '--supersedes') }),
+    ...(entitle === true ? { entitles_previous_buyers: true } : {}),
+    ...fields,
+  };
+}
+
+async function dryRun(client: Client, market: string, body: Body, { bytes }: ReadGoods): Promise<Done> {
+  const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' } });
+  if (!('dry_run' in answer)) throw wrongUse('This is listed already, by the same merchant with the same words');
+  const fee = answer.would_cost_usdc;
+  return {
+    lines: [
+      `The market would take it: ${bytes} bytes as ${body.artifact_encoding}. Nothing was paid or listed.`,
+      fee === 0 ? 'No fee would be due.' : `The fee would be ${fee} USDC.`,
+    ],
+    json: { market, dry_run: true, would_cost_usdc: fee, bytes, artifact_encoding: body.artifact_encoding },
+    secrets: [],
+  };
+}
+
+async function list(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
+  const purse = await openPurse(cli);
+  const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
+  // What cannot be reached is known before anything is signed, so that the message can say so.
+  await client.getOfficialFacts();
+  const sold = await sellGoods({
+    ...purse,
+    client,
+    listing: body,
+    ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
+  }).catch((error: unknown) => {
+    throw notPaid(error, purse.wallet);
+  });
+  const { listing_id, url, tx_hash, paidUnits, alreadyListed } = sold;
+  return {
+    lines: [
+      alreadyListed ? `This was listed before: ${listing_id}, ${url}` : `Listed: ${listing_id}, ${url}`,
+      paidUnits === 0n
+        ? 'No fee was due.'
+        : `The fee was ${sayUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
+    ],
+    json: {
+      market,
+      listing_id,
+      url,
+      fee: { paid_units: paidUnits.toString(), tx_hash },
+      already_listed: alreadyListed,
+    },
+    secrets: [],
+  };
+}
+
+export const sell: Command = {
+  name: 'sell',
+  summary: 'lists a file, or a folder as one tar archive, and pays the fee under the policy; run again it goes on',
+  positionals: [{ name: 'PATH', required: true }],
+  options: [
+    'title',
+    'price',
+    'description',
+    'preview',
+    'aisle',
+    'tag',
+    'license',
+    'media-type',
+    'seller-wallet',
+    'supersedes',
+    'entitle',
+    'dry-run',
+    'wallet',
+    'max-fee',
+    'pay-again',
+    'pay-anew',
+    ...OF_A_MERCHANT,
+  ],
+  examples: [
+    'openaisle sell notes.md --title "Release notes" --price 0.5 --description "Of 40 projects." --aisle knowledge --dry-run',
+    'openaisle sell my-skill --title "A skill" --price 2 --description "How to." --preview README.md --tag git --tag ci',
+  ],
+  run,
+};

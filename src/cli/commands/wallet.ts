@@ -1,0 +1,77 @@
+import { createWallet, defaultWalletFile } from '../../agent/open-wallet.ts';
+import { openChain } from '../../agent/read-chain.ts';
+import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import type { Cli, Done } from '../cli.ts';
+import { wrongUse } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { walletAddress as addressToPay } from '../open-purse.ts';
+
+async function makeWallet(cli: Cli): Promise<Done> {
+  const { env, options } = cli;
+  const passphrase = options.encrypt === true ? await newPassphrase(cli) : undefined;
+  const path = options.wallet ?? defaultWalletFile(env);
+  const made = await createWallet(path, passphrase === undefined ? {} : { passphrase });
+  return {
+    lines: [
+      `wallet ${made.address}, in ${made.path}`,
+      'Send it the USDC that may be spent, and no more; keep a copy of the file in another place.',
+    ],
+    json: { address: made.address, file: made.path, encrypted: passphrase !== undefined },
+    secrets: [],
+  };
+}
+
+async function newPassphrase({ env, terminal }: Cli): Promise<string> {
+  const given = env['OPENAISLE_WALLET_PASSPHRASE'];
+  if (given !== undefined && given !== '') return given;
+  if (!terminal.canAsk) throw wrongUse('--encrypt needs a terminal, or OPENAISLE_WALLET_PASSPHRASE');
+  const typed = await terminal.askUnseen('Passphrase for the new wallet:');
+  if (typed === '') throw wrongUse('The passphrase is empty');
+  if ((await terminal.askUnseen('Once more:')) !== typed) throw wrongUse('The two are not the same');
+  return typed;
+}
+
+async function showAddress(cli: Cli): Promise<Done> {
+  const address = await addressToPay(cli);
+  return { lines: [address], json: { address }, secrets: [] };
+}
+
+async function showBalance(cli: Cli): Promise<Done> {
+  const rpc = cli.options.rpc ?? cli.env['OPENAISLE_RPC'];
+  if (rpc === undefined || rpc === '') throw wrongUse('Which chain? Give --rpc URL, or set OPENAISLE_RPC');
+  const address = await addressToPay(cli);
+  const chain = await openChain(rpc);
+  const units = await chain.readBalance(address);
+  return {
+    lines: [`${sayUsdc(units)} on ${chain.network.displayName}, wallet ${address}`],
+    json: { address, network: chain.network.name, balance_usdc: usdcOfUnits(units) },
+    secrets: [],
+  };
+}
+
+export const walletNew: Command = {
+  name: 'wallet new',
+  summary: 'a new wallet to pay with, in a file of its own, which never takes the place of another',
+  positionals: [],
+  options: ['wallet', 'encrypt'],
+  examples: ['openaisle wallet new', 'openaisle wallet new --wallet shop.json --encrypt'],
+  run: makeWallet,
+};
+
+export const walletAddress: Command = {
+  name: 'wallet address',
+  summary: 'the address of the wallet: where to send what may be spent',
+  positionals: [],
+  options: ['wallet'],
+  examples: ['openaisle wallet address'],
+  run: showAddress,
+};
+
+export const walletBalance: Command = {
+  name: 'wallet balance',
+  summary: 'how much USDC the wallet has, by an RPC endpoint',
+  positionals: [],
+  options: ['rpc', 'wallet'],
+  examples: ['openaisle wallet balance --rpc https://rpc.example'],
+  run: showBalance,
+};

@@ -1,0 +1,47 @@
+import { EVENT_KINDS } from '../../contract/vocabulary.ts';
+import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
+import { type Cli, connectTo, type Done } from '../cli.ts';
+import type { Command } from '../command.ts';
+import { neededMarket } from '../find-file.ts';
+import { oneLine } from '../printable.ts';
+import { readCount } from '../read-values.ts';
+
+async function run(cli: Cli): Promise<Done> {
+  const { options } = cli;
+  const client = connectTo(cli, neededMarket(cli))();
+  const kind = EVENT_KINDS.find((one) => one === options.kind);
+  const after = readCount(options.after, 'after', 0);
+  const most = readCount(options.count, 'count') ?? Number.POSITIVE_INFINITY;
+  const events = followEvents(client, {
+    ...(kind === undefined ? {} : { kind }),
+    ...(after === undefined ? {} : { after }),
+    signal: cli.interruption(),
+    onState: (state) =>
+      cli.note(
+        state.kind === 'open'
+          ? `Listening to ${client.baseUrl}. Ctrl-C ends this.`
+          : `The connection ended. It is made again in ${Math.ceil(state.pauseMs / 1_000)} s; no event is missed.`,
+      ),
+  });
+  let count = 0;
+  for await (const event of events) {
+    cli.say([options.json === true ? JSON.stringify(event) : lineOf(event)]);
+    count += 1;
+    if (count >= most) break;
+  }
+  return { lines: [], json: null, secrets: [] };
+}
+
+function lineOf({ id, at, kind, actor, detail }: FollowedEvent): string {
+  const facts = Object.entries(detail).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return oneLine(`${at}  ${id}  ${kind}  ${actor}  ${facts.join(' ')}`, 400);
+}
+
+export const watch: Command = {
+  name: 'watch',
+  summary: 'what happens on the market, as it happens; with --json one object a line, an event of the log each',
+  positionals: [],
+  options: ['kind', 'after', 'count'],
+  examples: ['openaisle watch', 'openaisle watch --kind sale --json', 'openaisle watch --after 0 --count 10'],
+  run,
+};

@@ -1,0 +1,75 @@
+import { type Cli, connectTo, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import type { Command } from '../command.ts';
+import { resumeCommand } from '../finish-stage.ts';
+import { secretsOf } from '../identity.ts';
+import { type Account, openAccount, refusalOf } from '../open-account.ts';
+import { OF_A_MERCHANT } from '../options.ts';
+
+/** How the merchant stands, in a few lines. */
+async function run(cli: Cli): Promise<Done> {
+  const account = await openAccount(cli);
+  const { market, key, path, content } = account;
+  const { body: me } = await connectTo(
+    cli,
+    market,
+  )(key)
+    .getMe({ query: SHORT_ACCOUNT })
+    .catch((error: unknown) => {
+      throw refusalOf(error, account);
+    });
+  const { merchant, credits, reviews, removal_notices, pending_codes, quotas } = me;
+  const counts = { listings: me.listings_total, sales: me.sales_total, purchases: me.purchases_total };
+  const warnings = warningsOf(account, pending_codes);
+  return {
+    lines: [
+      `${merchant.handle}, merchant ${merchant.id}${merchant.maintainer ? ' (maintainer)' : ''} at ${market}, since ${merchant.joined_at}`,
+      `listings ${counts.listings}, sales ${counts.sales}, purchases ${counts.purchases}, fee credits ${credits}`,
+      `payments to decide on ${reviews.length}, removals ${removal_notices.length}`,
+      ...Object.entries(quotas).map(([name, { used, limit }]) => `${name} ${used} of ${limit}`),
+      ...(path === null ? [] : [`file ${path}`]),
+      ...warnings.map((warning) => `warning: ${warning}`),
+    ],
+    json: {
+      market,
+      merchant,
+      ...counts,
+      credits,
+      reviews: reviews.length,
+      removal_notices: removal_notices.length,
+      quotas,
+      pending_codes,
+      file: path,
+      pending: content?.pending?.door ?? null,
+      warnings,
+    },
+    secrets: content === null ? [] : secretsOf(content),
+  };
+}
+
+function warningsOf({ path, content }: Account, codes: { valid_at: string } | null): string[] {
+  const warnings: string[] = [];
+  if (codes !== null) {
+    const own = content?.waiting_codes?.valid_from === codes.valid_at;
+    warnings.push(
+      own
+        ? `new recovery codes, made from this file, come in force at ${codes.valid_at}`
+        : `new recovery codes, not in this file, were made with this key and come in force at ${codes.valid_at}; if that was not you, run openaisle recover with an old code before then`,
+    );
+  }
+  if (content?.pending != null && path !== null)
+    warnings.push(`something begun is not known to be confirmed: ${resumeCommand(content.pending, path)}`);
+  if (content?.codes_in_doubt_since != null)
+    warnings.push(
+      `new recovery codes were asked for at ${content.codes_in_doubt_since} and never seen; the codes in the file may be over: openaisle codes, and if it refuses them openaisle codes --key-only`,
+    );
+  return warnings;
+}
+
+export const whoami: Command = {
+  name: 'whoami',
+  summary: 'how the merchant stands, and what should worry you',
+  positionals: [],
+  options: [...OF_A_MERCHANT, 'reveal'],
+  examples: ['openaisle whoami', 'openaisle whoami --handle ink --json'],
+  run,
+};

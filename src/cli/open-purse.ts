@@ -1,0 +1,74 @@
+import type { SpendOptions } from '../agent/buy-goods.ts';
+import { openWallet, readWalletAddress, type WalletSource } from '../agent/open-wallet.ts';
+import { readPolicy } from '../agent/policy.ts';
+import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
+import { sayUsdc } from '../contract/money.ts';
+import { MarketError } from '../sdk/errors.ts';
+import { PaymentMayBeLost } from '../sdk/payments/payment-errors.ts';
+import type { Wallet } from '../sdk/payments/payment-proof.ts';
+import type { Cli } from './cli.ts';
+import { type CliError, toCliError } from './cli-error.ts';
+import { hideSecrets, oneLine } from './printable.ts';
+import { progressNotes } from './progress-line.ts';
+
+/** What a command pays with, under which limits, and how it tells of it. */
+export type Purse = Omit<SpendOptions, 'client'>;
+
+export async function openPurse(cli: Cli): Promise<Purse> {
+  const { env, options, terminal } = cli;
+  const policy = await readPolicy(env);
+  const wallet = await openWallet(walletSource(cli));
+  return {
+    wallet,
+    policy,
+    book: openSpendBook({ env, address: wallet.address }),
+    onProgress: progressNotes(cli),
+    signal: cli.interruption(),
+    payAgain: options['pay-again'] === true,
+    payAnew: options['pay-anew'] === true,
+    ...(terminal.canAsk ? { confirm: confirmOn(cli) } : {}),
+  };
+}
+
+/** Asks the person at the terminal. What a seller wrote is shown without what steers a terminal. */
+function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
+  return async ({ amountUnits, title, seller }) => {
+    const whom = seller === null ? '' : ` to ${seller}`;
+    const about = hideSecrets(oneLine(title));
+    const answer = await terminal.ask(`Pay ${sayUsdc(amountUnits)}${whom} for “${about}”? (yes/no)`);
+    return answer.toLowerCase() === 'yes';
+  };
+}
+
+/** The book alone, for looking: a wallet whose file tells its address stays closed. */
+export async function openBook(cli: Cli): Promise<SpendBook> {
+  return openSpendBook({ env: cli.env, address: await walletAddress(cli) });
+}
+
+/** The address that pays, without a passphrase where that is possible. */
+export function walletAddress(cli: Cli): Promise<`0x${string}`> {
+  return readWalletAddress(walletSource(cli));
+}
+
+function walletSource({ options, env, terminal }: Cli): WalletSource {
+  return {
+    file: options.wallet,
+    env,
+    ...(terminal.canAsk ? { passphrase: () => terminal.askUnseen('Passphrase of the wallet:') } : {}),
+  };
+}
+
+/** Why a payment did not come about, where only the payer knows what to do next. */
+export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = 'the same command'): CliError {
+  if (error instanceof PaymentMayBeLost) {
+    const found = error.txHash === null ? 'it names' : error.txHash;
+    return toCliError(error, { nextStep: `See what transaction ${found} paid for. If not this: ${again} --pay-anew` });
+  }
+  if (!(error instanceof MarketError)) return toCliError(error);
+  if (error.reason === 'insufficient_funds') {
+    const nextStep = `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again.`;
+    return toCliError(error, { nextStep });
+  }
+  if (error.reason !== 'authorization_lapsed') return toCliError(error);
+  return toCliError(error, { nextStep: `Nothing was paid. To pay after all: ${again} --pay-again` });
+}

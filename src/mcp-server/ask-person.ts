@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type RequestStateCodec,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { SpendOptions } from '../agent/buy-goods.ts';
+import { sayUsdc } from '../contract/money.ts';
+import type { ToolContext } from './tool-context.ts';
+
+type Confirm = NonNullable<SpendOptions['confirm']>;
+export type Asked = Parameters<Confirm>[0];
+
+/** A person has to agree first. Nothing was signed; the call comes again with the answer. */
+export class NeedsPerson extends Error {
+  override readonly name = 'NeedsPerson';
+  readonly asked: Asked;
+
+  constructor(asked: Asked) {
+    super('a person has to agree');
+    this.asked = asked;
+  }
+}
+
+/** What was asked, so that a yes to one payment is none to another. */
+interface AskedState {
+  digest: string;
+}
+export type AskedCodec = RequestStateCodec<AskedState>;
+
+interface Call {
+  /** The tool and its arguments. */
+  what: unknown;
+  context: ServerContext;
+  /** Of a client that began with `initialize`; in the newer revision each message says it. */
+  capabilities: ClientCapabilities | undefined;
+}
+
+const FIELD = 'pay';
+/** Enough to recognise goods by; more would be room to argue with the person. */
+const LONGEST_TITLE = 80;
+
+/** For `buyGoods` and `sellGoods`: undefined where this client cannot ask its person, which refuses what has to be asked. */
+export function confirmOf({ what, context, capabilities }: Call): Confirm | undefined {
+  const { envelope, inputResponses } = context.mcpReq;
+  const said = (envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[
+    CLIENT_CAPABILITIES_META_KEY
+  ];
+  const { elicitation } = said ?? capabilities ?? {};
+  // An empty object stands for forms, as it did before there were links.
+  if (elicitation === undefined || (elicitation.form === undefined && elicitation.url !== undefined)) return undefined;
+  return async (asked) => {
+    const state = context.mcpReq.requestState<AskedState | undefined>();
+    const answer = inputResponse(inputResponses, FIELD);
+    if (answer.kind !== 'elicit' || state?.digest !== digestOf(what, asked)) throw new NeedsPerson(asked);
+    return answer.action === 'accept' && answer.content?.[FIELD] === true;
+  };
+}
+
+/** The question as a result, for either revision: the newer client answers by calling again, the older one is asked by the library. */
+export async function askPerson(
+  { clean }: Pick<ToolContext, 'clean'>,
+  codec: AskedCodec,
+  { what, context }: Pick<Call, 'what' | 'context'>,
+  { asked }: NeedsPerson,
+): Promise<InputRequiredResult> {
+  const sum = sayUsdc(asked.amountUnits);
+  const title = quoted(clean(asked.title));
+  const whom = asked.seller === null ? '' : ` of the seller ${quoted(clean(asked.seller))}`;
+  return inputRequired({
+    inputRequests: {
+      [FIELD]: inputRequired.elicit({
+        message: `Pay ${sum} out of your wallet? It is for ${title}${whom}. What stands in quotes was written by others.`,
+        requestedSchema: {
+          type: 'object',
+          properties: { [FIELD]: { type: 'boolean', title: `Pay ${sum}` } },
+          required: [FIELD],
+        },
+      }),
+    },
+    requestState: await codec.mint({ digest: digestOf(what, asked) }, context),
+  });
+}
+
+function digestOf(what: unknown, { amountUnits, title, seller }: Asked): string {
+  return createHash('sha256')
+    .update(JSON.stringify([what, amountUnits.toString(), title, seller]))
+    .digest('hex');
+}
+
+function quoted(text: string): string {
+  const line = [...text.replaceAll(/\s+/g, ' ').replaceAll(/["“”]/g, "'").trim()];
+  return `“${line.length <= LONGEST_TITLE ? line.join('') : `${line.slice(0, LONGEST_TITLE - 1).join('')}…`}”`;
+}

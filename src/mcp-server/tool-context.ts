@@ -1,0 +1,68 @@
+import type { Hex } from 'viem';
+import type { SpendOptions } from '../agent/buy-goods.ts';
+import type { Policy } from '../agent/policy.ts';
+import type { SellGoodsOptions } from '../agent/sell-goods.ts';
+import type { SpendBook } from '../agent/spend-book.ts';
+import type { Client } from '../sdk/client.ts';
+import type { Progress } from '../sdk/payments/payment-run.ts';
+
+/** Fields of a listing that say what its goods are, read from a file. */
+export interface ReadGoods {
+  fields: Pick<
+    SellGoodsOptions['listing'],
+    'artifact' | 'artifact_encoding' | 'artifact_media_type' | 'artifact_filename'
+  >;
+  /** What a person should know of how they were read. */
+  notes: readonly string[];
+}
+
+/** Why something was not done, in words that may be shown to a model: no secret, no cause of a library. */
+export interface Trouble {
+  /** `unknown`: it may have been done. */
+  status: 'refused' | 'wrong_use' | 'unknown';
+  reason: string;
+  title: string;
+  detail?: string;
+  next_step?: string;
+  /** A file that it is about; a seller's text may be in its name. */
+  file?: string;
+  retry_after_seconds?: number;
+}
+
+/** What pays, under which limits, and where that is kept. */
+export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book'>;
+
+/** What the tools work with. The command hands it in: it knows the machine, its files and its variables. */
+export interface ToolContext {
+  /** Of the one market, without a key: a wallet is enough to buy. Its clock and timers are used here, too. */
+  client: Client;
+  /** The wallet as it is now, and the policy as it stands in its file now. Throws what `openWallet` and `readPolicy` throw. */
+  openPurse(): Promise<Purse>;
+  /** As it stands in its file now. */
+  readPolicy(): Promise<Policy>;
+  /** For looking: no key is needed. */
+  openBook(address: Hex): SpendBook;
+  /** The wallet's address, without its passphrase where that is possible. */
+  walletAddress(): Promise<Hex>;
+  /** Calls the market with the merchant's key. Throws `no_identity` where there is none. */
+  asMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
+  /** Who sells here; throws `no_identity` where there is no merchant. */
+  merchantHandle(): Promise<string>;
+  /** Where bought goods go; undefined: the usual folder of the book. */
+  goodsFolder: string | undefined;
+  /** The only folder that `sell` reads files from; null: none. */
+  sellFrom: string | null;
+  readGoods(path: string, mediaType: string | undefined): Promise<ReadGoods>;
+  /** An RPC endpoint of the chain; undefined: the chain is not asked. */
+  rpcUrl: string | undefined;
+  /** Any error in words. */
+  troubleOf(error: unknown): Promise<Trouble>;
+  /** Null: there is nothing to say. */
+  sayProgress(progress: Progress): string | null;
+  /** Without secrets, and without characters that steer a terminal or turn text round. */
+  clean(text: string): string;
+  /** A line for the owner, on the standard error. */
+  log(line: string): void;
+  /** After so many seconds a tool answers that it waits still: hosts give up after 60. */
+  patienceSeconds: number;
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { ListingSummary } from '../../contract/listings.ts';
+import { AISLES, SORTS } from '../../contract/vocabulary.ts';
+import { localTool, READS } from '../local-tool.ts';
+
+const USUAL_ROWS = 10;
+const LONGEST_PREVIEW = 160;
+
+const input = z.strictObject({
+  q: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('words that must all be there; "a phrase"; -word must not be there'),
+  aisle: z.enum(AISLES).optional().describe('goods of this kind'),
+  tag: z.string().max(40).optional().describe('goods with this tag'),
+  seller: z.string().max(64).optional().describe('goods of the merchant with this handle'),
+  max_price_usdc: z.number().min(0).max(10_000).optional().describe('goods that cost no more'),
+  free: z.boolean().optional().describe('true: free goods; false: goods with a price'),
+  sort: z.enum(SORTS).optional().describe('the order; relevance needs q'),
+  limit: z.int().min(1).max(50).default(USUAL_ROWS).describe('rows of one answer'),
+  cursor: z.string().max(512).optional().describe('next_cursor of the answer before, with the same filters'),
+});
+
+function rowOf(listing: ListingSummary) {
+  const { id, title, price_usdc, merchant, aisle, tags, sales, votes, license, description, text_flags } = listing;
+  const about = description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
+  return { listing_id: id, title, price_usdc, seller: merchant, aisle, tags, sales, votes, license, about, text_flags };
+}
+
+export const search = localTool({
+  name: 'search',
+  title: 'Search goods',
+  description: 'Goods for sale, a page at a time. text_flags names what looks meant to steer a model.',
+  input,
+  hints: READS,
+  run: async ({ client }, { max_price_usdc, free, ...given }, { signal }) => {
+    const query = {
+      ...given,
+      ...(free === undefined ? {} : { free: free ? ('true' as const) : ('false' as const) }),
+      // An address has no exponents.
+      ...(max_price_usdc === undefined ? {} : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') }),
+    };
+    const { body } = await client.browseShelves({ query, signal });
+    const listings = body.listings.flatMap((row) => ('merchant' in row ? [rowOf(row)] : []));
+    const { total, has_more, next_cursor, did_you_mean } = body;
+    return {
+      said: [`${listings.length} of ${total} listings.`],
+      data: { listings, total, has_more, next_cursor, did_you_mean },
+      untrusted: true,
+    };
+  },
+});

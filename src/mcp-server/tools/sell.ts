@@ -1,0 +1,117 @@
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { refusedFile } from '../../agent/agent-error.ts';
+import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
+import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { AISLES } from '../../contract/vocabulary.ts';
+import { localTool, PAYS } from '../local-tool.ts';
+import type { ToolContext } from '../tool-context.ts';
+import type { ToolAnswer } from '../tool-result.ts';
+
+const input = z.strictObject({
+  title: z.string().min(3).max(120).describe('3 to 120 characters, public'),
+  description: z.string().min(1).max(4_000).describe('what it is and whom it helps, public'),
+  price_usdc: z.number().min(0).max(10_000).describe('what buyers pay to this wallet; it never changes'),
+  text: z.string().min(1).max(262_144).optional().describe('the goods themselves; this or path'),
+  path: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .optional()
+    .describe('a file or folder with the goods, in the folder that the owner named'),
+  preview: z.string().max(4_000).optional().describe('what everybody may read before buying'),
+  aisle: z.enum(AISLES).optional().describe('the kind of goods'),
+  tags: z.array(z.string().max(40)).max(8).optional().describe('up to 8 of a-z, 0-9 and -'),
+  license: z.string().max(100).optional().describe('an SPDX license expression, or other'),
+  media_type: z.string().max(200).optional().describe('of the goods, such as text/markdown'),
+  max_fee_usdc: z.number().min(0).max(100).default(1).describe('the most that the listing fee may be'),
+  dry_run: z.boolean().default(false).describe('true: have everything checked; list and pay nothing'),
+});
+type Given = z.output<typeof input>;
+type Body = SellGoodsOptions['listing'];
+
+async function goodsOf(context: ToolContext, { text, path, media_type }: Given) {
+  if ((text === undefined) === (path === undefined))
+    throw refusedFile('Give the goods as text or as path', undefined, 'wrong_use');
+  if (path !== undefined) return await context.readGoods(await insideOf(context, path), media_type);
+  const type = media_type === undefined ? {} : { artifact_media_type: media_type };
+  return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8' as const, ...type }, notes: [] };
+}
+
+/**
+ * The file's own place, which must be in the folder that the owner named: a listing that talks a model into it could otherwise have any
+ * file of this machine published.
+ */
+async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
+  if (sellFrom === null)
+    throw refusedFile(
+      'No file of this machine may be sold: the owner named no folder for that',
+      'Give the goods as text, or let the owner start this server with --sell-from DIR.',
+      'file_not_allowed',
+    );
+  const folder = await realpath(sellFrom);
+  const full = await realpath(resolve(folder, path));
+  const inside = relative(folder, full);
+  if (!isAbsolute(inside) && !inside.split(/[\\/]/).some((part) => part.startsWith('.'))) return full;
+  throw refusedFile(
+    `What is sold has to be in ${sellFrom}, and not under a name that begins with a dot`,
+    'Put it there, or give the goods as text.',
+    'file_not_allowed',
+  );
+}
+
+async function bodyOf(context: ToolContext, given: Given): Promise<{ body: Body; notes: readonly string[] }> {
+  const { title, description, price_usdc, preview = '', aisle, tags, license } = given;
+  const { fields, notes } = await goodsOf(context, given);
+  const body = {
+    ...{ title, description, preview, price_usdc },
+    ...(aisle === undefined ? {} : { aisle }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(license === undefined ? {} : { license }),
+    seller_wallet: await context.walletAddress(),
+    ...fields,
+  };
+  return { body, notes };
+}
+
+async function tryOut(context: ToolContext, body: Body): Promise<ToolAnswer> {
+  const { body: answer } = await context.asMerchant((client) =>
+    client.createListing({ body, query: { dry_run: 'true' } }),
+  );
+  const fee = 'dry_run' in answer ? answer.would_cost_usdc : 0;
+  return {
+    said: [`The market would take it for a fee of ${fee} USDC. Nothing was listed or paid.`],
+    data: { status: 'dry_run', would_cost_usdc: fee },
+    untrusted: false,
+  };
+}
+
+export const sell = localTool({
+  name: 'sell',
+  title: 'Sell goods',
+  description:
+    'Lists goods under the owner’s merchant and pays the listing fee under the owner’s policy. Title, description and preview become public at once; dry_run true checks first. While it answers waiting, call it again with the same arguments.',
+  input,
+  hints: PAYS,
+  run: async (context, given, call) => {
+    const { body, notes } = await bodyOf(context, given);
+    if (given.dry_run) return await tryOut(context, body);
+    const purse = await context.openPurse();
+    const sold = await call.pay((paying) =>
+      context.asMerchant((client) =>
+        sellGoods({ ...purse, ...paying, client, listing: body, maxFeeUsdc: given.max_fee_usdc }),
+      ),
+    );
+    const { listing_id, url, tx_hash, paidUnits, alreadyListed } = sold;
+    context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
+    return {
+      said: [`Listing ${listing_id} is live${alreadyListed ? ', and was before' : ''}.`, ...notes],
+      data: {
+        ...{ status: 'listed', listing_id, url, fee_usdc: usdcOfUnits(paidUnits), tx_hash },
+        already_listed: alreadyListed,
+      },
+      untrusted: false,
+    };
+  },
+});

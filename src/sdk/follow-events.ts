@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { eventOut } from '../contract/merchants.ts';
+import type { EventKind, Scope } from '../contract/vocabulary.ts';
+import type { Client } from './client.ts';
+import { UnreadableAnswer } from './errors.ts';
+import { readRefusal } from './read-answer.ts';
+
+/** A newer market may have kinds that this version does not know. */
+const eventIn = eventOut.extend({ kind: z.string() });
+export type FollowedEvent = z.output<typeof eventIn>;
+
+const PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** The market says something every few seconds, if only a comment: after so long the connection is dead. */
+const SILENCE_MS = 60_000;
+/** No event is near as long. */
+const LONGEST_BLOCK = 1_048_576;
+
+export interface FollowOptions {
+  kind?: EventKind;
+  scope?: Scope;
+  /** Begins after this event; 0: with the first one of the log. Default: with what comes next. */
+  after?: number;
+  /** Ends the walk in order: it does not throw. */
+  signal?: AbortSignal;
+  /** `cut`: the connection ended and is made again after so many milliseconds. `open`: it stands. */
+  onState?(state: { kind: 'open' } | { kind: 'cut'; pauseMs: number }): void;
+}
+
+/**
+ * The public log as it grows, oldest first, by server-sent events. A connection that ends is made again after the last event that came, so
+ * that none is missed and none comes twice. Throws `MarketError` when the market refuses the query, and `UnreadableAnswer` when the first
+ * connection does not come about.
+ */
+export async function* followEvents(
+  client: Client,
+  options: FollowOptions = {},
+): AsyncGenerator<FollowedEvent, void, undefined> {
+  const { environment } = client;
+  const position = { last: options.after, everOpen: false };
+  const isEnded = (): boolean => options.signal?.aborted === true;
+  let pauseMs = PAUSE_MS;
+  while (!isEnded()) {
+    try {
+      for await (const event of readOnce(client, options, position)) {
+        pauseMs = PAUSE_MS;
+        yield event;
+      }
+    } catch (error) {
+      if (isEnded()) return;
+      const waitSeconds = error instanceof UnreadableAnswer || isBusy(error) ? error.retryAfterSeconds : undefined;
+      if (!position.everOpen || waitSeconds === undefined) throw error;
+      pauseMs = Math.max(pauseMs, (waitSeconds ?? 0) * 1_000);
+    }
+    options.onState?.({ kind: 'cut', pauseMs });
+    await environment.sleep(pauseMs, options.signal).catch(() => {});
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+/** Too many listeners, or a fault: it passes. */
+function isBusy(error: unknown): error is { retryAfterSeconds: number | null } {
+  return error instanceof Error && 'status' in error && (error.status === 429 || Number(error.status) >= 500);
+}
+
+interface FollowPosition {
+  last: number | undefined;
+  everOpen: boolean;
+}
+
+/** One connection, to its end. */
+async function* readOnce(
+  client: Client,
+  options: FollowOptions,
+  position: FollowPosition,
+): AsyncGenerator<FollowedEvent> {
+  const { environment } = client;
+  const ending = new AbortController();
+  const stop = (): void => ending.abort();
+  options.signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const response = await open(client, options, position, ending.signal);
+    position.everOpen = true;
+    options.onState?.({ kind: 'open' });
+    for await (const block of blocksOf(response, environment.deadline)) {
+      const id = Number(block.get('id') ?? Number.NaN);
+      const data = block.get('data');
+      if (Number.isSafeInteger(id)) position.last = id;
+      if (data !== undefined) yield readEvent(data);
+    }
+  } finally {
+    options.signal?.removeEventListener('abort', stop);
+    ending.abort();
+  }
+}
+
+async function open(
+  client: Client,
+  { kind, scope }: FollowOptions,
+  { last }: FollowPosition,
+  signal: AbortSignal,
+): Promise<Response> {
+  const query = new URLSearchParams({
+    ...(kind === undefined ? {} : { kind }),
+    ...(scope === undefined ? {} : { scope }),
+  });
+  const headers: Record<string, string> = { accept: 'text/event-stream' };
+  if (last !== undefined) headers['last-event-id'] = String(last);
+  let response: Response;
+  try {
+    response = await client.environment.fetch(`${client.baseUrl}/api/events/stream?${query}`, {
+      headers,
+      signal,
+      redirect: 'manual',
+    });
+  } catch (cause) {
+    throw new UnreadableAnswer('no_answer', `no answer came from ${client.baseUrl}`, { cause });
+  }
+  const { status, headers: given } = response;
+  if (status === 200 && /^text\/event-stream\b/i.test(given.get('content-type') ?? '')) return response;
+  if (status >= 400) throw await readRefusal(response);
+  await response.body?.cancel();
+  throw new UnreadableAnswer('unexpected', `status ${status} in place of a stream of events`, {
+    status,
+    headers: given,
+  });
+}
+
+/** The fields of each block that an empty line ends. */
+async function* blocksOf(
+  response: Response,
+  deadline: (ms: number) => AbortSignal,
+): AsyncGenerator<Map<string, string>> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  try {
+    for (;;) {
+      const read = await beforeSilence(
+        reader?.read() ?? Promise.resolve({ done: true as const, value: undefined }),
+        deadline,
+      );
+      if (read.done) return;
+      text += read.value;
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      if (text.length > LONGEST_BLOCK) throw new UnreadableAnswer('too_large', 'an event is longer than any');
+      for (const block of blocks) yield fieldsOf(block);
+    }
+  } finally {
+    await reader?.cancel().catch(() => {});
+  }
+}
+
+function beforeSilence<T>(reading: Promise<T>, deadline: (ms: number) => AbortSignal): Promise<T> {
+  const silence = deadline(SILENCE_MS);
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(new UnreadableAnswer('no_answer', 'the stream fell silent'));
+    silence.addEventListener('abort', stop, { once: true });
+    reading.then(resolve, (cause: unknown) =>
+      reject(new UnreadableAnswer('no_answer', 'the stream broke off', { cause })),
+    );
+    void reading.finally(() => silence.removeEventListener('abort', stop)).catch(() => {});
+  });
+}
+
+function fieldsOf(block: string): Map<string, string> {
+  const lines = block.split('\n').filter((line) => line !== '' && !line.startsWith(':'));
+  return new Map(
+    lines.map((line) => {
+      const [name = ''] = line.split(':', 1);
+      return [name, line.slice(name.length + 1).replace(/^ /, '')];
+    }),
+  );
+}
+
+function readEvent(data: string): FollowedEvent {
+  try {
+    return eventIn.parse(JSON.parse(data));
+  } catch (cause) {
+    throw new UnreadableAnswer('unexpected', 'an event is not what the contract says', { cause });
+  }
+}

@@ -1,0 +1,20 @@
+import { readPolicy } from '../../src/agent/policy.ts';
+import { openSpendBook } from '../../src/agent/spend-book.ts';
+import { samplePlan } from './sample-spend.ts';
+
+// A process that puts 1 USDC aside under the key of its first argument, says `reserved` or why not, and holds it until its input ends.
+const { env } = process;
+const [key = ''] = process.argv.slice(2);
+const book = openSpendBook({ env, address: `0x${'ab'.repeat(20)}` });
+const inputEnd = new Promise((resolve) => process.stdin.resume().once('end', resolve));
+
+try {
+  await book.hold(key, async (held) => {
+    await held.reserve(samplePlan({ key }), await readPolicy(env));
+    process.stdout.write('reserved\n');
+    await inputEnd;
+  });
+} catch (error) {
+  const { parts } = error as { parts?: { reason: string } };
+  process.stdout.write(`${parts?.reason ?? String(error)}\n`);
+}

@@ -1,0 +1,36 @@
+import type { SpendPlan } from '../../src/agent/spend-record.ts';
+import type { SavedPayment } from '../../src/sdk/payments/proof-store.ts';
+
+const PAYEE = `0x${'cd'.repeat(20)}` as const;
+
+/** A purchase that is to be put aside. */
+export function samplePlan(changed: Partial<SpendPlan> = {}): SpendPlan {
+  return {
+    key: 'k',
+    market: 'https://market.example',
+    kind: 'purchase',
+    listing_id: 7,
+    title: 't',
+    seller: 's',
+    payee: PAYEE,
+    network: 'base',
+    out_dir: null,
+    listing: null,
+    amountUnits: 1_000_000n,
+    ...changed,
+  };
+}
+
+/** What the SDK saves once it has signed for so much. */
+export function sampleProof(units: bigint): SavedPayment {
+  return {
+    version: 1,
+    purpose: 'purchase',
+    payee: PAYEE,
+    amount_units: units.toString(),
+    network: 'base',
+    artifact_commitment: null,
+    delivery_token: null,
+    proof: { header: { name: 'X-PAYMENT', value: 'x' }, payer: PAYEE, nonce: '0x1', valid_before: 9 },
+  };
+}

@@ -1,0 +1,306 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { emptyIdentity, printIdentity } from '../../src/cli/identity.ts';
+import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { seedListing } from '../support/seed.ts';
+import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
+
+const { sellerOne, treasury } = WORLD_ACCOUNTS;
+const ESCAPE = String.fromCodePoint(27);
+
+describe('the command line on a market', () => {
+  const cli = cliRuns();
+  let world: World;
+  let others: Member;
+
+  beforeAll(async () => {
+    world = await startWorld();
+    for (const handle of ['keeper', 'ink', 'quill']) {
+      const member = await world.join(handle);
+      const file = cli.fileOf(world.url, handle);
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      const content = { ...emptyIdentity(world.url, handle), merchant_id: Number(member.id), merchant_key: member.key };
+      await writeFile(file, printIdentity(content), { mode: 0o600 });
+      others = member;
+    }
+  });
+  afterAll(() => world?.stop());
+
+  /** As that merchant, who pays out of the wallet of that name. Waiting makes blocks. */
+  const as = (handle: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
+    cli.run([...args, '--handle', handle], {
+      market: world.url,
+      environment: { sleep: () => world.finalize() },
+      ...more,
+    });
+  const reading = (args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
+    cli.run(args, { market: world.url, ...more });
+  const seed = async (title: string, more: Parameters<typeof seedListing>[2] = {}): Promise<string> => {
+    const { id } = await seedListing(world.db.database, others.id, { wallet: sellerOne.address, title, ...more });
+    await world.running.eventsSettled();
+    return String(id);
+  };
+  /** The same command for a person and for a program: both end with 0. */
+  const both = async (
+    run: (more: string[]) => Promise<CliRun>,
+  ): Promise<{ text: string; json: Record<string, unknown> }> => {
+    const json = await run(['--json']);
+    expect([json.code, json.stderr]).toEqual([0, '']);
+    const text = await run([]);
+    expect(text.code, text.stderr).toBe(0);
+    expect(json.json()).toMatchObject({ status: 'ok' });
+    return { text: text.stdout, json: json.json() };
+  };
+
+  test('search finds by words, price, aisle, seller and tag, and goes on page by page', async () => {
+    const cheap = await seed('Ancient maps', { priceUnits: 500_000n, aisle: 'data', tags: ['maps'] });
+    const dear = await seed('Ancient coins', { priceUnits: 3_000_000n });
+    await seed('Nothing of it', { priceUnits: 0n });
+    const { text, json } = await both((more) => reading(['search', 'ancient', ...more]));
+    expect(json).toMatchObject({ market: world.url, total: 2, returned: 2, has_more: false, next_cursor: null });
+    expect(text).toMatch(new RegExp(`^${cheap} +0\\.5 USDC +quill +data .*Ancient maps$`, 'm'));
+    const idsOf = async (...more: string[]): Promise<string[]> => {
+      const { listings } = (await reading(['search', '--json', ...more])).json() as { listings: { id: number }[] };
+      return listings.map(({ id }) => String(id)).toSorted();
+    };
+    expect(await idsOf('ancient', '--max-price', '0.5')).toEqual([cheap]);
+    expect(await idsOf('ancient', '--seller', 'quill', '--aisle', 'data')).toEqual([cheap]);
+    expect(await idsOf('--tag', 'maps')).toEqual([cheap]);
+    expect(await idsOf('--', 'ancient', '-maps')).toEqual([dear]);
+    expect(await idsOf('ancient', '--sort', 'price_desc', '--limit', '1')).toEqual([dear]);
+    const first = (await reading(['search', '--limit', '1', '--json'])).json();
+    const second = (
+      await reading(['search', '--limit', '1', '--cursor', String(first['next_cursor']), '--json'])
+    ).json();
+    expect(second['listings']).not.toEqual(first['listings']);
+    expect((await reading(['search', '--free', '--max-price', 'much'])).code).toBe(2);
+  });
+
+  test('show prints one listing and its comments, and what sellers wrote steers no terminal', async () => {
+    const id = await seed(`Red ${ESCAPE}[31mtitle`);
+    await as('ink', ['comment', id, 'First line\nnext: pay me']);
+    const { text, json } = await both((more) => reading(['show', id, ...more]));
+    expect(json).toMatchObject({ listing: { id: Number(id), merchant: 'quill' }, comments_total: 1 });
+    expect(text).toContain('| next: pay me');
+    expect(text).not.toMatch(/^next:/m);
+    expect(text).not.toContain(ESCAPE);
+    const missing = await reading(['show', '999999', '--json']);
+    expect([missing.code, missing.json()]).toMatchObject([1, { status: 'refused', reason: 'not_found' }]);
+    expect((await reading(['show', 'seven'])).code).toBe(2);
+  });
+
+  test('comments, votes, flags, removal, appeal and its decision, each by its command', async () => {
+    const id = await seed('To be talked about');
+    const commented = await both((more) => as('ink', ['comment', id, 'Good.', ...more]));
+    const { comment } = commented.json as { comment: { id: number } };
+    const reply = await as('quill', ['comment', id, 'Thanks.', '--reply-to', String(comment.id), '--json']);
+    expect(reply.json()).toMatchObject({ comment: { parent_id: comment.id, handle: 'quill' } });
+    expect((await both((more) => as('ink', ['vote', id, ...more]))).json).toMatchObject({ votes: 1 });
+    expect((await both((more) => as('ink', ['flag', 'listing', id, 'Odd.', ...more]))).json).toMatchObject({
+      flag: { target_type: 'listing', target_id: Number(id) },
+    });
+    expect((await both((more) => as('keeper', ['mod', 'pin', id, ...more]))).json).toMatchObject({
+      listing: { pinned: true },
+    });
+    expect((await as('keeper', ['mod', 'pin', id, '--off', '--json'])).json()).toMatchObject({
+      listing: { pinned: false },
+    });
+    const because = ['--code', 'policy', '--reason', 'Not here.'];
+    expect(
+      (await as('keeper', ['mod', 'remove', String(comment.id), '--comment', ...because, '--json'])).json(),
+    ).toMatchObject({
+      comment: { removed: true },
+    });
+    const stranger = await as('ink', ['mod', 'remove', id, ...because, '--json']);
+    expect([stranger.code, stranger.json()['status']]).toEqual([1, 'refused']);
+    expect((await as('keeper', ['mod', 'remove', id, ...because, '--json'])).json()).toMatchObject({
+      listing: { state: 'removed' },
+    });
+    const appealed = await both((more) => as('quill', ['appeal', id, 'It is mine.', ...more]));
+    const { appeal } = appealed.json as { appeal: { id: number } };
+    const decided = await as('keeper', ['mod', 'decide', String(appeal.id), 'restored', '--reason', 'True.', '--json']);
+    expect(decided.json()).toMatchObject({ appeal: { outcome: 'restored' }, listing: { state: 'live' } });
+    const reviews = await both((more) => as('keeper', ['mod', 'reviews', ...more]));
+    expect(reviews.json).toMatchObject({ reviews: [], flags: [{ handle: 'ink' }] });
+    expect(reviews.text).toContain(`flag on listing ${id} by ink: Odd.`);
+    const none = await as('quill', ['mod', 'reviews', '77', 'declined', '--json']);
+    expect([none.code, none.json()['reason']]).toEqual([1, 'payment_not_found']);
+  });
+
+  test('own listings are shown, changed and withdrawn', async () => {
+    const id = await seed('Mine');
+    const preview = join(cli.folder(), 'preview.txt');
+    await writeFile(preview, 'A longer look\r\n');
+    const changed = await both((more) =>
+      as('quill', ['edit', id, '--description', 'Better', '--preview', preview, '--tag', 'a', '--tag', 'b', ...more]),
+    );
+    expect(changed.json).toMatchObject({
+      listing: { description: 'Better', preview: 'A longer look', tags: ['a', 'b'] },
+    });
+    expect((await as('quill', ['edit', id])).stderr).toContain('Nothing to change was named');
+    const foreign = await as('ink', ['edit', id, '--title', 'Stolen', '--json']);
+    expect([foreign.code, foreign.json()['reason']]).toEqual([1, 'not_owner']);
+    const { json, text } = await both((more) => as('quill', ['listings', '--limit', '1', ...more]));
+    expect(json).toMatchObject({
+      listings: [{ id: Number(id) }],
+      returned: 1,
+      has_more: true,
+      next_cursor: Number(id),
+    });
+    expect(text).toContain(`--cursor ${id}`);
+    const gone = await as('quill', ['withdraw', id, '--reason', 'Old.', '--json']);
+    expect(gone.json()).toMatchObject({ listing: { state: 'withdrawn', withdrawn_reason: 'Old.' } });
+    const stranger = await as('ink', ['withdraw', id, '--json']);
+    expect([stranger.code, stranger.json()['reason']]).toEqual([1, 'not_owner']);
+  });
+
+  test('watch tells each event as it happens, from any number on, and ends in order', async () => {
+    const talked = await seed('Talked of');
+    for (const text of ['One', 'Two', 'Three', 'Four', 'Five', 'Six']) await as('keeper', ['comment', talked, text]);
+    const first = await reading(['watch', '--after', '0', '--count', '1', '--json']);
+    expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { id: 1 }]);
+    const ending = new AbortController();
+    const seen: string[] = [];
+    const environment = {
+      fetch: async (url: string, init: RequestInit) => {
+        const response = await fetch(url, init);
+        // It listens from here on.
+        seen.push(await seed('Told by the stream'));
+        return response;
+      },
+    };
+    const told = await reading(['watch', '--kind', 'comment', '--count', '1', '--json'], {
+      environment: {
+        fetch: async (url, init) => {
+          const response = await environment.fetch(url, init);
+          await as('ink', ['comment', seen[0] ?? '', 'Heard?']);
+          return response;
+        },
+      },
+    });
+    expect(JSON.parse(told.stdout)).toMatchObject({
+      kind: 'comment',
+      actor: 'ink',
+      detail: { listing_id: Number(seen[0]) },
+    });
+    const text = reading(['watch', '--after', '0'], {
+      interruption: ending.signal,
+      environment: { sleep: async () => ending.abort() },
+    });
+    await expect.poll(async () => (await world.ask('GET', '/api/events')).status).toBe(200);
+    ending.abort();
+    expect(await text).toMatchObject({ code: 0, stdout: expect.not.stringContaining('{"id"') });
+    const whole = await reading(['watch', '--after', '0', '--count', '6', '--json']);
+    let connections = 0;
+    const cut = await reading(['watch', '--after', '0', '--count', '6', '--json'], {
+      environment: {
+        sleep: async () => {},
+        fetch: async (url, init) => {
+          connections += 1;
+          return endedAfter(await fetch(url, init), 2);
+        },
+      },
+    });
+    expect([cut.code, cut.stdout, connections]).toEqual([0, whole.stdout, 3]);
+    const refused = await reading(['watch', '--after', '99999999', '--json']);
+    expect([refused.code, refused.json()['reason']]).toEqual([1, 'cursor_invalid']);
+  });
+
+  test('sell checks without paying, pays once, and lists text, bytes and a folder', async () => {
+    const wallet = testAccount('the seller’s own wallet');
+    await fund(world.chain, [{ address: wallet.address, usdcUnits: 10_000_000n }]);
+    const env = { OPENAISLE_WALLET_KEY: wallet.key };
+    const folder = join(cli.folder(), 'skill');
+    await mkdir(join(folder, 'parts'), { recursive: true });
+    await writeFile(join(folder, 'SKILL.md'), '# A skill\n');
+    await writeFile(join(folder, 'parts', 'tool.sh'), 'echo', { mode: 0o755 });
+    await writeFile(join(folder, '.env'), 'not for others');
+    const words = [
+      '--title',
+      'A packed skill',
+      '--price',
+      '0.5',
+      '--description',
+      'How to.',
+      '--aisle',
+      'skills',
+      '--tag',
+      'git',
+    ];
+    const dry = await both((more) => as('ink', ['sell', folder, ...words, '--dry-run', ...more], { env }));
+    expect(dry.json).toMatchObject({ dry_run: true, would_cost_usdc: 1, artifact_encoding: 'utf-8' });
+    expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([]);
+    const sold = await as('ink', ['sell', folder, ...words, '--json'], { env });
+    expect([sold.code, sold.stderr]).toEqual([0, '']);
+    expect(sold.json()).toMatchObject({
+      fee: { paid_units: '1000000', tx_hash: expect.any(String) },
+      already_listed: false,
+    });
+    const again = await as('ink', ['sell', folder, ...words], { env });
+    expect(again.stdout).toMatch(new RegExp(`^This was listed before: ${sold.json()['listing_id']}, `));
+    expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([1_000_000n]);
+    const shown = (await reading(['show', String(sold.json()['listing_id']), '--json'])).json();
+    expect(shown['listing']).toMatchObject({
+      merchant: 'ink',
+      seller_wallet: wallet.signer.address,
+      artifact_media_type: 'application/x-tar',
+      tags: ['git'],
+    });
+    const bytes = join(cli.folder(), 'picture.png');
+    await writeFile(bytes, Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe));
+    const picture = await as(
+      'ink',
+      ['sell', bytes, '--title', 'A picture', '--price', '0', '--description', 'Of it.'],
+      { env },
+    );
+    expect(picture.stdout).toMatch(/^Listed: \d+, /);
+    expect(picture.stderr).toMatch(/blocks to go/);
+  });
+
+  test('sell without title, wallet or money says what is missing, and nothing is paid', async () => {
+    const file = join(cli.folder(), 'notes.md');
+    await writeFile(file, '# Notes\n');
+    const words = ['--title', 'Notes', '--price', '0.5', '--description', 'Of it.'];
+    expect((await as('ink', ['sell', file])).stderr).toContain('Missing: --title, --price, --description');
+    const poor = testAccount('a wallet without money');
+    const walletless = await as('ink', ['sell', file, ...words, '--json']);
+    expect([walletless.code, walletless.json()['reason']]).toEqual([2, 'no_wallet']);
+    const capped = await as('ink', ['sell', file, ...words, '--max-fee', '0.5', '--json'], {
+      env: { OPENAISLE_WALLET_KEY: poor.key },
+    });
+    expect([capped.code, capped.json()['reason']]).toEqual([1, 'above_max_price']);
+    const empty = await as('ink', ['sell', file, ...words, '--json'], { env: { OPENAISLE_WALLET_KEY: poor.key } });
+    expect([empty.code, empty.json()]).toMatchObject([
+      1,
+      { reason: 'insufficient_funds', next_step: expect.stringContaining(poor.signer.address) },
+    ]);
+  });
+});
+
+/** The stream as a bad network gives it: it ends behind so many events. */
+function endedAfter(response: Response, events: number): Response {
+  let text = '';
+  const ending = new TransformStream<string, string>({
+    transform: (chunk, controller) => {
+      text += chunk;
+      // The block at the beginning says how long to pause, and is no event.
+      const blocks = text.split('\n\n').filter((block) => block.includes('event: '));
+      if (blocks.length < events) return;
+      controller.enqueue(
+        `${text
+          .split('\n\n')
+          .slice(0, events + 1)
+          .join('\n\n')}\n\nid: 7`,
+      );
+      controller.terminate();
+    },
+  });
+  const body = response.body
+    ?.pipeThrough(new TextDecoderStream())
+    .pipeThrough(ending)
+    .pipeThrough(new TextEncoderStream());
+  return new Response(body ?? null, { status: response.status, headers: response.headers });
+}
