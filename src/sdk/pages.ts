@@ -18,7 +18,7 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
   return walkPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.browseShelves({ query: { ...filters, cursor } });
-      return { ...body, rows: body.listings.filter((row) => 'merchant' in row), next: body.next_cursor };
+      return { ...body, rows: body.listings.filter((row) => 'store_url' in row), next: body.next_cursor };
     },
     idOf: (listing) => listing.id,
     ids: (filters.sort ?? 'new') === 'new' ? 'pinned_first' : 'any',
@@ -36,7 +36,7 @@ export function storePages(
   return walkPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.getStore({ params: { handle }, query: { ...options, before_id: cursor } });
-      return { ...body, rows: body.listings, next: body.next_before_id };
+      return { ...body, rows: body.listings.filter((row) => 'store_url' in row), next: body.next_before_id };
     },
     idOf: (listing) => listing.id,
     ids: 'newest_first',
