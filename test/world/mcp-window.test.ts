@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../src/contract/errors.ts';
-import { TOOLS } from '../../src/contract/tools.ts';
+import { needsCity, TOOLS } from '../../src/contract/tools.ts';
+import { listTools } from '../../src/market/mcp/tool-book.ts';
 import { inToolWords } from '../../src/market/mcp/tool-words.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { askMcp, callTool, type Era } from '../support/mcp-ask.ts';
@@ -92,6 +93,16 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     );
     expect(bare).toEqual([]);
   });
+});
+
+it('with a city its tools are listed, and all of them together fit', () => {
+  const all = listTools({ isMaintainer: true, hasCity: true });
+  expect(all.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
+  expect(Buffer.byteLength(JSON.stringify(all))).toBeLessThan(MOST_LIST_BYTES);
+  const here = listTools({ isMaintainer: true, hasCity: false }).map(({ name }) => name);
+  const ofCity = TOOLS.filter(needsCity).map(({ name }) => name);
+  expect(ofCity).toEqual(TOOLS.map(({ name }) => name).filter((name) => /world|city/.test(name)));
+  expect(here.filter((name) => ofCity.includes(name))).toEqual([]);
 });
 
 it('ten outlines come unless more is asked for, and the walk goes on', async () => {
