@@ -121,8 +121,8 @@ const TEXT_OF_A_MERCHANT = 'text of a merchant';
 /** Members by which the answer of a tool that changes something is known. */
 const NAMED_IN_WRITING =
   /^(?:\w+_)?(?:id|url|tx_hash)$|^(?:state|status|reason|next_step|retry|challenge|artifact\w*|receipt|minimum_amount_units|seller_wallet|expires_at|dry_run)$/;
-/** A refusal and an answer use these for different things, and both are held against one schema. */
-const NAMED_BY_REFUSALS = new Set(['status', 'reason', 'detail', 'title', 'type', 'errors', 'retry']);
+/** A number in refusals, and text in answers: both are held against one schema, so it says nothing of it. */
+const UNSAID = 'status';
 
 /**
  * What a tool answers, by name and kind: enough to know what to look for, and true of a refusal too, whose members the instructions of
@@ -141,11 +141,11 @@ function membersOf(schema: JsonSchema, root: JsonSchema, isWriting: boolean): Re
   const forms = (anyOf as JsonSchema[] | undefined) ?? [];
   const members = forms.flatMap((form) => Object.entries(membersOf(form, root, isWriting)));
   for (const [name, member] of Object.entries((properties as Record<string, JsonSchema> | undefined) ?? {})) {
-    const kind = kindOf(member, root);
-    if (!isWriting) members.push([name, NAMED_BY_REFUSALS.has(name) ? {} : kind]);
-    else if (NAMED_IN_WRITING.test(name)) members.push([name, NAMED_BY_REFUSALS.has(name) ? {} : kind]);
+    const kind = name === UNSAID ? null : kindOf(name, member, root);
+    if (kind === null) continue;
+    if (!isWriting || NAMED_IN_WRITING.test(name)) members.push([name, kind]);
     else if (kind['type'] === 'object') {
-      const inside = Object.keys(membersOf(member, root, true)).filter((one) => /^(?:id|state|status|url)$/.test(one));
+      const inside = Object.keys(membersOf(member, root, true)).filter((one) => /^(?:id|state|url)$/.test(one));
       if (inside.length > 0) members.push([name, { type: 'object', description: `with ${inside.join(', ')}` }]);
     }
   }
@@ -158,10 +158,17 @@ function resolved(schema: JsonSchema, { $defs = {} }: JsonSchema): JsonSchema {
   return ($defs as Record<string, JsonSchema>)[$ref.slice('#/$defs/'.length)] ?? {};
 }
 
-/** Its type alone; nothing where it may be one of several. */
-function kindOf(member: JsonSchema, root: JsonSchema): JsonSchema {
-  const { type } = resolved(member, root);
-  return typeof type === 'string' ? { type } : {};
+/** Its type alone, or that and null; null where it may be one of several. */
+function kindOf(name: string, member: JsonSchema, root: JsonSchema): JsonSchema | null {
+  const { type, anyOf } = resolved(member, root);
+  const forms =
+    typeof type === 'string'
+      ? [type]
+      : ((anyOf as JsonSchema[] | undefined) ?? []).map((form) => resolved(form, root)['type']);
+  // Large goods are linked, and none then.
+  const [only, ...others] = new Set(forms.filter((one) => one !== 'null'));
+  if (typeof only !== 'string' || others.length > 0) return null;
+  return { type: forms.includes('null') || name === 'artifact' ? [only, 'null'] : only };
 }
 
 /** Whether what merchants wrote can stand in an answer. */
