@@ -9,7 +9,15 @@ import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize,
 import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
 import { textFlags, UNTRUSTED } from './text.ts';
-import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
+import {
+  AISLES,
+  DEFAULT_LIMITS,
+  FIRST_LINE_CHARACTERS,
+  LISTING_STATES,
+  PAGE_SIZES,
+  SORTS,
+  VERIFIED_VIA,
+} from './vocabulary.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
@@ -194,7 +202,32 @@ export const getListing = endpoint({
   cache: 'public',
 });
 
-const outline = z.object({ id: idOut, title: merchantText, price_usdc: usdcOut }).meta({ id: 'ListingOutline' });
+export const listingOutline = z
+  .object({
+    id: idOut,
+    title: merchantText,
+    price_usdc: usdcOut,
+    merchant: z.string(),
+    aisle: z.enum(AISLES),
+    verified_sales: summaryFields.verified_sales,
+    first_line: z
+      .string()
+      .describe(`of the description, at most ${FIRST_LINE_CHARACTERS} characters; may be empty; ${UNTRUSTED}`),
+  })
+  .meta({ id: 'ListingOutline' });
+
+/** An own one: whether it is still there matters. */
+export const ownOutline = listingOutline.extend({ state: z.enum(LISTING_STATES) }).meta({ id: 'OwnOutline' });
+
+/** A listing in a page, by what `fields` asked for. */
+export const listedItem = z.union([listingSummary, listingOutline]);
+
+export const fieldsQuery = z
+  .enum(['full', 'outline'])
+  .optional()
+  .describe(
+    'outline: of each listing id, title, price_usdc, merchant, aisle, verified_sales and first_line; full: everything',
+  );
 
 /** A price in a query string: plain digits with at most six decimals, read as units. */
 const priceText = z
@@ -225,7 +258,7 @@ export const shelfQuery = z
       .transform(Number)
       .optional(),
     sort: z.enum(SORTS).optional().describe('new where q is absent, relevance where it is given'),
-    fields: z.enum(['outline']).optional().describe('outline: ids, titles and prices alone'),
+    fields: fieldsQuery,
     limit: pageSize(PAGE_SIZES.shelves),
     cursor: z.string().min(1).max(512).optional(),
   })
@@ -242,7 +275,7 @@ export const browseShelves = endpoint({
   answers: {
     200: z.object({
       aisles: aisleSummaries,
-      listings: z.array(z.union([listingSummary, outline])),
+      listings: z.array(listedItem),
       ...pageCounts,
       next_cursor: z.string().nullable(),
       did_you_mean: z.string().nullable().describe(`where q matches nothing: a near spelling that does; ${UNTRUSTED}`),
@@ -327,11 +360,11 @@ export const getStore = endpoint({
     'One merchant and its live listings; without limit the whole catalog, of which so many megabytes an hour are sent to a network.',
   auth: 'public',
   params: z.strictObject({ handle: z.string().min(1).max(64) }),
-  query: z.strictObject({ limit: optionalPageSize(PAGE_SIZES.store), before_id: idCursor }),
+  query: z.strictObject({ limit: optionalPageSize(PAGE_SIZES.store), before_id: idCursor, fields: fieldsQuery }),
   answers: {
     200: z.object({
       merchant: z.lazy(() => merchantRecord),
-      listings: z.array(listingSummary),
+      listings: z.array(listedItem),
       ...pageCounts,
       next_before_id: z.int().nullable(),
     }),
@@ -354,3 +387,8 @@ export const merchantRecord = z
   })
   .meta({ id: 'Merchant' });
 export type MerchantRecord = z.output<typeof merchantRecord>;
+
+/** A row that is the whole public listing: without `fields=outline` each one is. */
+export function isSummary<Row extends object>(row: Row): row is Extract<Row, { store_url: string }> {
+  return 'store_url' in row;
+}

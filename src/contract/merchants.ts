@@ -3,7 +3,7 @@ import { removalNotice } from './appeals.ts';
 import { addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { flagOut, replyOut } from './feedback.ts';
-import { aisleSummaries, listingDetail, listingSummary, merchantRecord } from './listings.ts';
+import { aisleSummaries, fieldsQuery, listedItem, listingDetail, merchantRecord, ownOutline } from './listings.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { purchaseOut } from './purchases.ts';
@@ -89,6 +89,9 @@ export const getMe = endpoint({
     purchases_before_id: idCursor,
     replies_limit: pageSize(PAGE_SIZES.me_replies),
     replies_before_id: idCursor,
+    fields: fieldsQuery.describe(
+      'outline: listings by what a shelf shows of them and their state, texts by their first line, the first few of reviews, removal_notices and flags; full: everything',
+    ),
   }),
   answers: {
     200: z.object({
@@ -100,7 +103,11 @@ export const getMe = endpoint({
       flags: z.array(flagOut).describe('for the maintainer: what merchants flagged last; empty for others'),
       quotas: z.record(z.string(), z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
       pending_codes: pendingCodes.nullable(),
-      ...section('listings', listingDetail),
+      left_out: z
+        .object({ reviews: z.int(), removal_notices: z.int(), flags: z.int() })
+        .optional()
+        .describe('with fields=outline: how many of these are not shown'),
+      ...section('listings', z.union([listingDetail, ownOutline])),
       ...section('sales', saleOut),
       ...section('purchases', purchaseOut),
       ...section('replies', replyOut),
@@ -148,17 +155,25 @@ export const listEvents = endpoint({
 const windowSection = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), ...pageCounts, more_url: z.string().nullable() });
 
+const windowQuery = z.strictObject({
+  events_limit: pageSize(PAGE_SIZES.window_events),
+  listings_limit: pageSize(PAGE_SIZES.window_listings),
+  merchants_limit: pageSize(PAGE_SIZES.window_merchants),
+  fields: fieldsQuery,
+});
+export type WindowQuery = z.output<typeof windowQuery>;
+
 export const getWindow = endpoint({
   name: 'getWindow',
   method: 'GET',
   path: '/api/window',
   summary: 'What moves on the market, in one snapshot.',
   auth: 'audit',
-  query: z.strictObject({}),
+  query: windowQuery,
   answers: {
     200: z.object({
       events: windowSection(eventOut),
-      listings: windowSection(listingSummary),
+      listings: windowSection(listedItem),
       merchants: windowSection(merchantRecord),
       aisles: z.object({ items: aisleSummaries, ...pageCounts, more_url: z.string().nullable() }),
     }),

@@ -1,6 +1,7 @@
 import type { TokenScope } from './connections.ts';
 import type { EndpointName } from './index.ts';
 import { LISTING_FEE_TEXT } from './money.ts';
+import { TOOL_PAGE_SIZE } from './vocabulary.ts';
 
 /** Hints to hosts about what a call may do; all four, always. */
 export interface ToolHints {
@@ -16,7 +17,7 @@ export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 /** One endpoint that a tool asks. Where a tool asks one of several, each has a path parameter of a name of its own. */
 export interface ToolForm {
   endpoint: EndpointName;
-  /** What the endpoint calls `id`, and the tool something else. */
+  /** What the tool calls that which the endpoint calls `id`, where this is no listing's. */
   id?: string;
 }
 
@@ -29,6 +30,8 @@ export interface Tool {
   hints: ToolHints;
   /** The endpoints that it stands for; the front door is a page and no endpoint. */
   asks: readonly [ToolForm, ...ToolForm[]] | 'front_door';
+  /** What is asked for where an argument is not given: pages that fit into a context window. */
+  defaults?: Readonly<Record<string, string | number>>;
 }
 
 const READ: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
@@ -38,6 +41,8 @@ const ADD: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotent
 const CHANGE: ToolHints = { ...ADD, destructiveHint: true };
 const OPEN = { openWorldHint: true };
 const AGAIN = { idempotentHint: false };
+const OUTLINE = { fields: 'outline' } as const;
+const PAGE = { limit: TOOL_PAGE_SIZE } as const;
 
 /** Every tool, in the order in which it is listed. No tool makes, replaces, recovers or shows a key. */
 export const TOOLS: readonly Tool[] = [
@@ -61,18 +66,21 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'browse',
     title: 'Browse the shelves',
-    description: 'Live listings by page, searched, filtered and sorted, with exact totals. Go on with next_cursor.',
+    description:
+      'Live listings by page, searched, filtered and sorted. Go on with next_cursor; read_listing has all of one.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'browseShelves' }],
+    defaults: { ...PAGE, ...OUTLINE },
   },
   {
     name: 'visit_store',
     title: 'Visit a store',
-    description: 'The live listings of one merchant and what is known of the merchant. Give limit for pages.',
+    description: 'The live listings of one merchant and what is known of the merchant.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getStore' }],
+    defaults: { ...PAGE, ...OUTLINE },
   },
   {
     name: 'read_listing',
@@ -81,6 +89,7 @@ export const TOOLS: readonly Tool[] = [
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getListing' }],
+    defaults: { comments_limit: TOOL_PAGE_SIZE },
   },
   {
     name: 'read_events',
@@ -89,6 +98,7 @@ export const TOOLS: readonly Tool[] = [
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listEvents' }],
+    defaults: PAGE,
   },
   {
     name: 'merchants',
@@ -97,6 +107,7 @@ export const TOOLS: readonly Tool[] = [
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listMerchants' }],
+    defaults: PAGE,
   },
   {
     name: 'treasury',
@@ -105,6 +116,7 @@ export const TOOLS: readonly Tool[] = [
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getTreasury' }],
+    defaults: PAGE,
   },
   {
     name: 'window',
@@ -113,6 +125,7 @@ export const TOOLS: readonly Tool[] = [
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getWindow' }],
+    defaults: { listings_limit: TOOL_PAGE_SIZE, events_limit: 5, merchants_limit: 3, ...OUTLINE },
   },
   {
     name: 'help',
@@ -150,11 +163,12 @@ export const TOOLS: readonly Tool[] = [
     kind: 'own',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getMe' }],
+    defaults: { listings_limit: TOOL_PAGE_SIZE, sales_limit: 3, purchases_limit: 3, replies_limit: 3, ...OUTLINE },
   },
   {
     name: 'my_purchases',
     title: 'My purchases',
-    description: 'What you bought, with the goods, two at a time, newest first. Reading them again costs nothing.',
+    description: 'What you bought, with the goods, two at a time, newest first.',
     kind: 'own',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listPurchases' }],
@@ -203,7 +217,8 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'purchase_intent',
     title: 'Open a purchase intent',
-    description: 'For paying by an ordinary transfer: ten minutes and a text that the paying wallet signs.',
+    description:
+      'For paying by an ordinary transfer, all by arguments: ten minutes and a challenge that the paying wallet signs. Then claim_purchase.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'openPurchaseIntent' }],
@@ -287,7 +302,7 @@ export const TOOLS: readonly Tool[] = [
     description: 'Give a draft of a thing up.',
     kind: 'act',
     hints: CHANGE,
-    asks: [{ endpoint: 'cancelWorldDraft' }],
+    asks: [{ endpoint: 'cancelWorldDraft', id: 'id' }],
   },
   {
     name: 'checkout_world',
@@ -354,6 +369,13 @@ export const RETIRED_TOOLS: Readonly<Record<string, string>> = {
   rotate: '/rotate',
   recover: '/recovery',
 };
+
+/** Whether a tool is of use only where the market sells things of a city. */
+export function needsCity({ asks }: Pick<Tool, 'asks'>): boolean {
+  return asks !== 'front_door' && asks.every(({ endpoint }) => CITY_ENDPOINTS.test(endpoint));
+}
+
+const CITY_ENDPOINTS = /World|linkCity/;
 
 /** Which scope a hosted client needs for a tool. */
 export function scopeOf({ kind }: Pick<Tool, 'kind'>): TokenScope {

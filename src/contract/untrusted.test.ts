@@ -26,6 +26,7 @@ const WRITTEN = new Set([
   'reason',
   'note',
   'did_you_mean',
+  'first_line',
 ]);
 /** Fields of these names that hold nothing of the kind. */
 const EXCEPTIONS: Record<string, string> = {

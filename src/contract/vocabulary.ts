@@ -156,6 +156,11 @@ export const PAGE_SIZES = {
   window_merchants: 500,
 } as const;
 
+/** What an outline shows of a description. */
+export const FIRST_LINE_CHARACTERS = 120;
+/** Rows of a page that a tool answers, unless it is asked for another number. */
+export const TOOL_PAGE_SIZE = 10;
+
 /** Where no artifact is due. */
 export const BODY_LIMIT_BYTES = 65_536;
 /** Fields and items of one body together, and how deep they may lie. */

@@ -14,34 +14,60 @@ const MAX_ANSWER_BYTES = 16_777_216;
  */
 export function speakByTools(
   tools: Tools,
-  { baseUrl, environment = {} }: { baseUrl: string; environment?: Partial<Environment> },
+  { baseUrl, key, environment = {} }: { baseUrl: string; key?: string; environment?: Partial<Environment> },
 ): Client {
+  const full = { ...systemEnvironment, ...environment };
   const methods = Object.fromEntries(
     Object.entries(endpoints).map(([name, endpoint]) => [
       name,
-      (given: LooseGiven = {}) => callByTool(tools, name, endpoint, given),
+      (given: LooseGiven = {}) => callByTool({ tools, baseUrl, key, environment: full }, name, endpoint, given),
     ]),
   );
   // The same table as that of the client over HTTP.
-  return { ...methods, baseUrl, environment: { ...systemEnvironment, ...environment } } as unknown as Client;
+  return { ...methods, baseUrl, environment: full } as unknown as Client;
 }
 
-async function callByTool(
-  tools: Tools,
-  name: string,
-  endpoint: EndpointShape,
-  given: LooseGiven,
-): Promise<LooseAnswer> {
+interface Speaker {
+  tools: Tools;
+  baseUrl: string;
+  /** What the connection carries in Authorization; left out: none. */
+  key: string | undefined;
+  environment: Environment;
+}
+
+async function callByTool(by: Speaker, name: string, endpoint: EndpointShape, given: LooseGiven): Promise<LooseAnswer> {
   const found = findTool(name);
   if (found === null) throw new TypeError(`no tool stands for ${name}`);
-  const answer = await tools.call({
+  const answer = await by.tools.call({
     name: found.tool,
     arguments: argumentsOf(found.form, given),
     meta: metaOf(given),
     follow: endpoint.payment === true,
     signal: given.signal,
   });
-  return readAnswer(endpoint, responseOf(endpoint, answer), MAX_ANSWER_BYTES);
+  const isLinked = answer.body['artifact_url'] !== undefined;
+  const response = isLinked ? await fetchGoods(by, given, answer) : responseOf(endpoint, answer);
+  return readAnswer(endpoint, response, MAX_ANSWER_BYTES);
+}
+
+/**
+ * Goods that are too large for a tool's result, over HTTP: from this market alone, whatever the link says, and with what bought them.
+ */
+async function fetchGoods(
+  { baseUrl, key, environment }: Speaker,
+  given: LooseGiven,
+  { body }: ToolAnswer,
+): Promise<Response> {
+  const token = given.deliveryToken ?? body['delivery_token'];
+  const owner: Record<string, string> = {
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(key === undefined && typeof token === 'string' ? { 'x-delivery-token': token } : {}),
+  };
+  return await environment.fetch(`${baseUrl}/api/buy/${Number(body['listing_id'])}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...owner },
+    body: JSON.stringify(Object.keys(owner).length === 0 ? {} : { collect: true }),
+  });
 }
 
 function findTool(endpoint: string): { tool: string; form: ToolForm } | null {

@@ -67,7 +67,7 @@ export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> 
   if (facts.usdc_contract.toLowerCase() !== usdc) {
     throw new TermsRefused('wrong_asset', 'the market names another token than USDC');
   }
-  const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10 } });
+  const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10, fields: 'full' } });
   // A thing of the city is bought in other steps.
   const chosen = shelf.listings
     .filter((listing) => 'delivery_kind' in listing && listing.delivery_kind === 'artifact')

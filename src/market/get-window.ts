@@ -1,7 +1,7 @@
 import type { Endpoints } from '../contract/index.ts';
-import { PAGE_SIZES } from '../contract/vocabulary.ts';
+import { getWindow, type WindowQuery } from '../contract/merchants.ts';
 import type { Cursors } from '../platform/cursor.ts';
-import type { MemoryRead } from './catalog/answers.ts';
+import { type MemoryRead, readQueryAs } from './catalog/answers.ts';
 import type { PageParts } from './catalog/fragments/page-bytes.ts';
 import type { MarketCatalog } from './catalog/market-catalog.ts';
 import type { Model } from './catalog/model/model.ts';
@@ -12,45 +12,46 @@ import type { EventTail } from './events/read-events.ts';
 import { joinMerchants, merchantPage } from './merchants/list-merchants.ts';
 
 export function windowFromMemory({ answers, shelfCursors }: MarketCatalog, events: EventTail): MemoryRead {
-  return ({ query, asked }) =>
-    query === '' ? answers.fromMemory(asked, (model) => windowParts(model, shelfCursors, events)) : null;
+  return ({ query, asked }) => {
+    const read = readQueryAs(getWindow.query, query);
+    return read && answers.fromMemory(asked, (model) => windowParts(model, shelfCursors, events, read));
+  };
 }
 
 export function makeGetWindow(catalog: MarketCatalog, events: EventTail): MarketRead<Endpoints['getWindow']> {
   return async (_market, call) => ({
     status: 200,
     prepared: await catalog.answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (model) =>
-      windowParts(model, catalog.shelfCursors, events),
+      windowParts(model, catalog.shelfCursors, events, call.query),
     ),
   });
 }
 
-const { window_events: EVENTS, window_listings: LISTINGS, window_merchants: MERCHANTS } = PAGE_SIZES;
-const plan = planShelf({ limit: LISTINGS });
-
 /** Events, listings, merchants and aisles of one moment. */
-function windowParts(model: Model, cursors: Cursors, tail: EventTail): PageParts {
-  const events = tail.newest('window', EVENTS);
+function windowParts(model: Model, cursors: Cursors, tail: EventTail, asked: WindowQuery): PageParts {
+  const { events_limit: eventsSize, listings_limit: listingsSize, merchants_limit: merchantsSize } = asked;
+  const plan = planShelf({ limit: listingsSize, ...(asked.fields === undefined ? {} : { fields: asked.fields }) });
+  const events = tail.newest('window', eventsSize);
   const shelf = shelfPage(model, cursors, { plan, search: null, walk: null });
-  const merchants = merchantPage(model, { limit: MERCHANTS, afterId: 0 });
+  const merchants = merchantPage(model, { limit: merchantsSize, afterId: 0 });
   const { aisles } = aislesOf(model);
   const eventItems = events.events.map((event) => JSON.stringify(event)).join(',');
   const before = `{"events":{"items":[${eventItems}]${countsOf({
     total: events.total,
     returned: events.events.length,
-    size: EVENTS,
+    size: eventsSize,
     more: more('/api/events?scope=window&before_id=', events.nextBeforeId),
   })},"listings":{"items":[`;
   const between = `]${countsOf({
     total: shelf.total,
     returned: shelf.ids.length,
-    size: LISTINGS,
+    size: listingsSize,
     more: more('/api/shelves?cursor=', shelf.nextCursor),
   })},"merchants":{"items":[`;
   const after = `]${countsOf({
     total: merchants.total,
     returned: merchants.merchants.length,
-    size: MERCHANTS,
+    size: merchantsSize,
     more: more('/api/merchants?after_id=', merchants.nextAfterId),
   })},"aisles":{"items":${JSON.stringify(aisles)}${countsOf({
     total: aisles.length,
@@ -62,7 +63,7 @@ function windowParts(model: Model, cursors: Cursors, tail: EventTail): PageParts
     prefix: Buffer.from(before),
     ids: shelf.ids,
     suffix: Buffer.concat([Buffer.from(between), joinMerchants(merchants.merchants), Buffer.from(after)]),
-    outline: false,
+    outline: plan.outline,
   };
 }
 

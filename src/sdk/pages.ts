@@ -1,7 +1,7 @@
 import type { ResultOf } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import type { AttributeName } from '../contract/listing-fields.ts';
-import type { ListingSummary, MerchantRecord } from '../contract/listings.ts';
+import { isSummary, type ListingSummary, type MerchantRecord } from '../contract/listings.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
@@ -39,7 +39,7 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
   return walkPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.browseShelves({ query: { ...query, cursor } });
-      return { ...body, rows: body.listings.filter((row) => 'merchant' in row), next: body.next_cursor };
+      return { ...body, rows: body.listings.filter(isSummary), next: body.next_cursor };
     },
     idOf: (listing) => listing.id,
     ids: sort === 'new' ? 'pinned_first' : 'any',
@@ -64,7 +64,7 @@ export function storePages(
   return walkPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.getStore({ params: { handle }, query: { ...options, before_id: cursor } });
-      return { ...body, rows: body.listings, next: body.next_before_id };
+      return { ...body, rows: body.listings.filter(isSummary), next: body.next_before_id };
     },
     idOf: (listing) => listing.id,
     ids: 'newest_first',

@@ -133,11 +133,11 @@ it('what a thread that failed leaves undone is indexed without it', async () => 
   const { model } = await read();
   const id = Number(idAt(600));
   const whole = Buffer.from(model.fragments.view(id) ?? []);
-  model.fragments.put(id, Buffer.from('{"not":JSON'), 5);
+  model.fragments.put(id, Buffer.from('{"not":JSON,"description":""'), { head: 11, line: 0 });
   const told: unknown[] = [];
   const failed = async (error: unknown): Promise<void> => {
     told.push(error);
-    model.fragments.put(id, whole, whole.indexOf(',"merchant":'));
+    model.fragments.put(id, whole, { head: whole.indexOf(',"description":'), line: 0 });
   };
   await indexText(model, { ...indexing(), failed });
   expect(told).toHaveLength(1);

@@ -60,7 +60,7 @@ it('a store of 1,500 listings is sent whole, newest first, with right counts, in
     const { etag, text } = await askOperation(market, '/api/store/store-of-many');
     expect(etag).toBeNull();
     expect(fromMemory(market, '/api/store/store-of-many')).toBeNull();
-    const store: Store = endpoints.getStore.answers[200].parse(JSON.parse(text));
+    const store = endpoints.getStore.answers[200].parse(JSON.parse(text)) as Store;
     checkWhole(store, ids);
     expect(store.total).toBe(SIZE);
     expect(store.merchant.listings).toBe(SIZE);
@@ -121,7 +121,7 @@ for (const [name, memoryBytes] of [
       await pinListing(db.database, ids[701] ?? 0n, name === 'in memory');
       await market.catalog.fresh();
     }
-    const store: Store = endpoints.getStore.answers[200].parse(JSON.parse(Buffer.concat(parts).toString('utf8')));
+    const store = endpoints.getStore.answers[200].parse(JSON.parse(Buffer.concat(parts).toString('utf8'))) as Store;
     const [, ...later] = gone;
     const before = ids.filter((id) => !withdrawnBefore.has(id));
     checkWhole(

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { META, TOOLS } from '../../src/contract/tools.ts';
+import { META, needsCity, TOOLS } from '../../src/contract/tools.ts';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
@@ -21,7 +21,7 @@ import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
 import { holdsSecret, watchText } from '../support/canary.ts';
 import { freePort } from '../support/free-port.ts';
 import { paidUnits, startWorld, type World } from '../support/market-world.ts';
-import { seedListing } from '../support/seed.ts';
+import { seedListing, seedPaidPurchase } from '../support/seed.ts';
 import { fundedWallet } from '../support/trade.ts';
 
 interface Sent {
@@ -122,7 +122,11 @@ async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, s
     ...(key === undefined ? {} : { key }),
     watcher: { progress: (_seconds, _total, message) => onProgress?.(message) },
   });
-  const client = speakByTools(tools, { baseUrl: world.url, environment: sleep === undefined ? {} : { sleep } });
+  const client = speakByTools(tools, {
+    baseUrl: world.url,
+    ...(key === undefined ? {} : { key }),
+    environment: sleep === undefined ? {} : { sleep },
+  });
   const account: Wallet = wallet.signer;
   const signer = {
     signed: 0,
@@ -180,7 +184,8 @@ describe.each(REVISIONS)('two agents that speak %s', (revision) => {
     const [atFirst, taken] = [await balanceOf(seller), await balanceOf(treasury)];
     const sellerKey = await openStore(`${name}-maker`);
     await using one = await agentOf({ wallet: seller, revision, key: sellerKey });
-    expect(one.tools.names).toEqual(TOOLS.map((tool) => tool.name));
+    const forMembers = TOOLS.filter((tool) => tool.kind !== 'maintainer' && !needsCity(tool));
+    expect(one.tools.names).toEqual(forMembers.map((tool) => tool.name));
     const listing = {
       ...{ title: `A ${name} that talks`, description: 'What it is', preview: 'A look', artifact },
       ...{ price_usdc: PRICE_USDC, seller_wallet: seller.address, tags: ['one'] },
@@ -265,26 +270,60 @@ it.concurrent.each(REVISIONS)(
 const root = resolve(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/mcp.md'), 'utf8');
 
-it.concurrent('the script of docs/mcp.md buys as it stands there, and once more gets the same without paying', async () => {
-  const buyer = await fundedWallet(world);
-  const maker = await world.join('script-maker');
-  const { id, wallet: payee } = await seedListing(world.db.database, maker.id, {
-    ...{ title: 'What a script buys', priceUnits: PRICE_UNITS, artifact: 'goods \u00e9' },
-  });
-  await world.running.eventsSettled();
+/** The script of the page, in a folder of its own; `run` gives what it printed. */
+async function withScript(id: bigint, env: Record<string, string>, use: (run: () => Promise<string>) => Promise<void>) {
   const folder = mkdtempSync(join(tmpdir(), 'openaisle-script-'));
   try {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'buy.mjs'), /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? '');
-    const env = { MARKET: world.url, LISTING: String(id), MAX_USDC: '2.5', WALLET_KEY: buyer.key, MERCHANT_KEY: '' };
-    const run = () => promisify(execFile)(process.execPath, ['buy.mjs'], { cwd: folder, env, timeout: 20_000 });
-    const [first] = await Promise.all([run(), finalizeWhenPaid(buyer.address, payee)]);
-    expect(first.stdout).toBe('goods \u00e9');
-    expect((await run()).stdout).toBe('goods \u00e9');
-    expect(await paidUnits(world.chain, buyer.address, payee)).toEqual([PRICE_UNITS]);
+    const full = { MARKET: world.url, LISTING: String(id), MAX_USDC: '2.5', MERCHANT_KEY: '', ...env };
+    await use(async () => {
+      const { stdout } = await promisify(execFile)(process.execPath, ['buy.mjs'], {
+        cwd: folder,
+        env: full,
+        timeout: 20_000,
+      });
+      return stdout;
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+it.concurrent.each(['goods \u00e9', `large \u00e9${'x'.repeat(20_000)}`])(
+  'the script of docs/mcp.md buys as it stands there, and once more gets the same without paying (%#)',
+  async (artifact) => {
+    const buyer = await fundedWallet(world);
+    const maker = await world.join(`script-maker-${artifact.length}`);
+    const { id, wallet: payee } = await seedListing(world.db.database, maker.id, {
+      ...{ title: `What a script buys ${artifact.length}`, priceUnits: PRICE_UNITS, artifact },
+    });
+    await world.running.eventsSettled();
+    await withScript(id, { WALLET_KEY: buyer.key }, async (run) => {
+      const [first] = await Promise.all([run(), finalizeWhenPaid(buyer.address, payee)]);
+      expect(first).toBe(artifact);
+      expect(await run()).toBe(artifact);
+    });
+    expect(await paidUnits(world.chain, buyer.address, payee)).toEqual([PRICE_UNITS]);
+  },
+);
+
+it.concurrent('the script of docs/mcp.md gets what is free, and what its merchant bought already, and signs nothing', async () => {
+  const maker = await world.join('script-giver');
+  const taker = await world.join('script-taker');
+  const artifact = `given ${'y'.repeat(20_000)}`;
+  const [gift, largeGift, bought] = await Promise.all([
+    seedListing(world.db.database, maker.id, { title: 'A gift to a script', priceUnits: 0n, artifact: 'a gift' }),
+    seedListing(world.db.database, maker.id, { title: 'A large gift', priceUnits: 0n, artifact }),
+    seedListing(world.db.database, maker.id, { title: 'Bought before', priceUnits: PRICE_UNITS, artifact: 'once' }),
+  ]);
+  await seedPaidPurchase(world.db.database, bought.id, { merchantId: taker.id });
+  await world.running.eventsSettled();
+  // No script could sign with this one.
+  const env = { WALLET_KEY: 'none' };
+  await withScript(gift.id, env, async (run) => expect([await run(), await run()]).toEqual(['a gift', 'a gift']));
+  await withScript(largeGift.id, env, async (run) => expect(await run()).toBe(artifact));
+  await withScript(bought.id, { ...env, MERCHANT_KEY: taker.key }, async (run) => expect(await run()).toBe('once'));
 });
 
 it('docs/mcp.md names every tool, and no other', () => {

@@ -1,3 +1,4 @@
+import { isSummary } from '../../contract/listings.ts';
 import { asMerchant } from '../as-merchant.ts';
 import { type Cli, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import type { Command } from '../command.ts';
@@ -13,7 +14,8 @@ async function run(cli: Cli): Promise<Done> {
   const page = before === undefined ? {} : { listings_before_id: before };
   return asMerchant(cli, async (client, { market }) => {
     const { body } = await client.getMe({ query: { ...SHORT_ACCOUNT, listings_limit: limit, ...page } });
-    const { listings, listings_total: total, listings_has_more: has_more, listings_next_before_id: next } = body;
+    const { listings_total: total, listings_has_more: has_more, listings_next_before_id: next } = body;
+    const listings = body.listings.filter(isSummary);
     return {
       lines: [
         ...listingRows(listings),

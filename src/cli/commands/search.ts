@@ -1,3 +1,4 @@
+import { isSummary } from '../../contract/listings.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { type Cli, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
@@ -28,7 +29,7 @@ async function run(cli: Cli): Promise<Done> {
     ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
   };
   const { body } = await connectTo(cli, market)().browseShelves({ query });
-  const listings = body.listings.flatMap((row) => ('merchant' in row ? [row] : []));
+  const listings = body.listings.filter(isSummary);
   const { total, returned, has_more, next_cursor, did_you_mean } = body;
   return {
     lines: [

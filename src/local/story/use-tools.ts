@@ -26,8 +26,9 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
   const { tell, world } = scene;
   const exchanges: ToolExchange[] = [];
   let told = 0;
+  const { key } = person(scene, handle);
   const tools = await connectTools({
-    ...{ baseUrl: world.marketUrl, revision, key: person(scene, handle).key },
+    ...{ baseUrl: world.marketUrl, revision, key },
     watcher: {
       asking: (call) => tell({ kind: 'asking', ...shown(call) }),
       answered: (call, answer) => {
@@ -42,7 +43,7 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
       },
     },
   });
-  const client = speakByTools(tools, { baseUrl: world.marketUrl });
+  const client = speakByTools(tools, { baseUrl: world.marketUrl, key });
   return {
     ...{ tools, client, exchanges },
     timesTold: () => told,

@@ -7,7 +7,7 @@ import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from './catalog.ts';
 import { type Fragments, STAMP_BYTES } from './fragments/fragments.ts';
-import { joinGzipPage, joinPage, type PageParts } from './fragments/page-bytes.ts';
+import { type AbsentFragment, joinGzipPage, joinPage, type PageParts } from './fragments/page-bytes.ts';
 import { fragmentOf } from './model/apply-changes.ts';
 import { areFilled, type Model } from './model/model.ts';
 import { type CachedResponse, createResponseCache, type ResponseCache, useResponse } from './response-cache.ts';
@@ -22,7 +22,7 @@ export async function readAbsentFragments(
   ids: readonly number[],
 ): Promise<AbsentFragments | null> {
   const absent = ids.filter((id) => !model.fragments.has(id));
-  const read = new Map<number, { bytes: Uint8Array; head: number }>();
+  const read = new Map<number, AbsentFragment>();
   if (absent.length === 0) return read;
   for (const row of await readListings(database, absent.map(BigInt))) {
     const fragment = fragmentOf(row);

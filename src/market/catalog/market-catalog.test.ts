@@ -14,7 +14,7 @@ it('finished answers have what the listings and their words leave of the budget,
   const json = Buffer.alloc(2_000, 'x');
   for (let id = 1; id < 40_000; id += 1) {
     json.writeUInt32LE(id);
-    fragments.put(1 + (id % 35_000), json, 20);
+    fragments.put(1 + (id % 35_000), json, { head: 20, line: 0 });
     if (id % 500 !== 0) continue;
     const room = roomForAnswers(memoryBytes, { fragments, text });
     const { live, garbage } = fragments.bytes();

@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
 import type { CommentOut, replyOut } from '../../contract/feedback.ts';
-import type { ListingDetail, ListingSummary } from '../../contract/listings.ts';
+import type { ListingDetail, ListingSummary, ownOutline } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
+import { type Aisle, FIRST_LINE_CHARACTERS, type ListingState } from '../../contract/vocabulary.ts';
 import type { WorldReceipt, WorldState } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
@@ -35,12 +35,14 @@ export function presentSummary(row: ListingRow): ListingSummary {
     title: shownTitle(row),
     price_usdc: usdcOfUnits(row.price_units),
     merchant: row.merchant,
+    aisle: row.aisle,
+    verified_sales: Number(row.verified_sales),
+    // What stands before this is the outline, together with the first line.
     description: row.description,
     preview: row.removed_at === null ? row.preview : '',
     store_url: `/api/store/${row.merchant}`,
     seller_wallet: checksummed(toHex(row.seller_wallet)),
     tags: row.tags,
-    aisle: row.aisle,
     votes: Number(row.votes),
     sales: Number(row.sales),
     created_at: isoTime(row.created_at),
@@ -55,8 +57,21 @@ export function presentSummary(row: ListingRow): ListingSummary {
     artifact_bytes: row.artifact_bytes,
     artifact_media_type: row.artifact_media_type,
     ...attributesOf(row),
-    verified_sales: Number(row.verified_sales),
   };
+}
+
+const LINE = new RegExp(`^[^\\r\\n]{0,${FIRST_LINE_CHARACTERS}}`, 'u');
+
+/** A beginning of the text and nothing else: in the catalog the bytes of a description serve for both. No character is cut in two. */
+export function firstLine(text: string): string {
+  return LINE.exec(text)?.[0] ?? '';
+}
+
+/** An own listing for who has little room. */
+export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> {
+  const { id, title, price_usdc, merchant, aisle, verified_sales, state } = presentSummary(row);
+  const first_line = firstLine(row.description);
+  return { id, title, price_usdc, merchant, aisle, verified_sales, first_line, state };
 }
 
 type OfDelivery = Pick<

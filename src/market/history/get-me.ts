@@ -8,8 +8,8 @@ import { isoTime } from '../../platform/clock.ts';
 import { inSnapshot, type Queryable } from '../../platform/database/database.ts';
 import { readQuota } from '../../platform/database/quota.ts';
 import { toHex } from '../../platform/hex.ts';
-import { presentDetail, presentReply } from '../catalog/present-listing.ts';
-import { readListingsOf } from '../catalog/store.ts';
+import { firstLine, presentDetail, presentOwnOutline, presentReply } from '../catalog/present-listing.ts';
+import { type ListingRow, readListingsOf } from '../catalog/store.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findWaitingSet } from '../identity/store.ts';
 import { type DailyQuota, dailyQuota } from '../limits/quotas.ts';
@@ -26,6 +26,7 @@ import { type ReviewRow, readReviews } from './store.ts';
 
 export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) => {
   const { query, caller } = call;
+  const isOutline = query.fields === 'outline';
   const pageOf = (limit: number, beforeId: bigint | undefined): store.HistoryPage => ({
     merchantId: caller.id,
     limit,
@@ -36,13 +37,13 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
       snapshot,
       pageOf(query.listings_limit, query.listings_before_id),
       { readStart: store.readListingsStart, read: readOwnListings, cursorName: 'listings_before_id' },
-      presentDetail,
+      (row: ListingRow) => (isOutline ? presentOwnOutline(row) : presentDetail(row)),
     );
     const replies = await readHistory(
       snapshot,
       pageOf(query.replies_limit, query.replies_before_id),
       { readStart: store.readRepliesStart, read: store.readReplies, cursorName: 'replies_before_id' },
-      presentReply,
+      isOutline ? (row) => shortened(presentReply(row)) : presentReply,
     );
     return { standing: await readAccountSummary(market, snapshot, caller), listings, replies };
   });
@@ -65,7 +66,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   return {
     status: 200,
     body: {
-      ...said.standing,
+      ...(isOutline ? standingOutline(said.standing) : said.standing),
       ...section('listings', said.listings, query.listings_limit),
       ...section('sales', traded.sales, query.sales_limit),
       ...section('purchases', traded.purchases, query.purchases_limit),
@@ -73,6 +74,29 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     },
   };
 };
+
+/** Every text by its first line; ids, addresses and hashes are shorter than one. */
+function shortened<T>(value: T): T {
+  if (typeof value === 'string') return firstLine(value) as T;
+  if (Array.isArray(value)) return value.map(shortened) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)])) as T;
+}
+
+const SHOWN_IN_OUTLINE = 3;
+
+type Standing = Awaited<ReturnType<typeof readAccountSummary>>;
+
+/** The first few of what is not walked by page, and how many there are beyond. */
+function standingOutline({ reviews, removal_notices: notices, flags, ...rest }: Standing) {
+  const few = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortened);
+  const beyond = (all: readonly unknown[]): number => Math.max(0, all.length - SHOWN_IN_OUTLINE);
+  return {
+    ...rest,
+    ...{ reviews: few(reviews), removal_notices: few(notices), flags: few(flags) },
+    left_out: { reviews: beyond(reviews), removal_notices: beyond(notices), flags: beyond(flags) },
+  };
+}
 
 const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);
 

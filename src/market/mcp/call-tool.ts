@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/index.ts';
-import { fenceText } from '../../contract/text.ts';
 import { META, RETIRED_TOOLS, type ToolForm } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
 import type { Incoming } from '../../platform/http/message.ts';
@@ -10,7 +8,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { Visit } from './mount-mcp.ts';
 import { type ReadAnswer, readAnswer } from './read-answer.ts';
-import { findTool, type KnownTool } from './tool-book.ts';
+import { findTool, type KnownTool, listingArgument } from './tool-book.ts';
+import { type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
 interface ToolCall {
@@ -28,6 +27,8 @@ export interface Caller {
   inside: InternalRequests<Merchant>;
   /** A read of `me` was completed for this visit. */
   noteProven(visit: Visit): Promise<void>;
+  /** Whether the visit is the maintainer's; false where that cannot be known now. */
+  isMaintainer(visit: Visit): Promise<boolean>;
 }
 
 /** One call of a tool, as one request of its route. Null: there is no such tool. What is refused is a result too. */
@@ -44,7 +45,7 @@ export async function callTool(by: Caller, visit: Visit, call: ToolCall): Promis
     if (answer.status < 300 && tool.name === 'me') await by.noteProven(visit);
     return resultOf(by, tool, answer);
   } catch (error) {
-    return toolResult(await readAnswer(by.inside.refuse(error, visit.incoming)), false);
+    return toolResult(by.market.config.baseUrl, await readAnswer(by.inside.refuse(error, visit.incoming)), null);
   }
 }
 
@@ -53,7 +54,7 @@ async function askRoute(by: Caller, visit: Visit, tool: KnownTool, call: ToolCal
   const ask = async (request: InternalRequest): Promise<ReadAnswer> =>
     await readAnswer(await by.inside.ask(request, incoming, visitor?.merchant));
   if (tool.asks === 'front_door') return await ask({ route: 'GET /', headers: { accept: 'application/json' } });
-  const { endpoint, request } = splitArguments(tool.asks, call.arguments);
+  const { endpoint, request } = splitArguments(tool.asks, withDefaults(tool, call.arguments));
   const authorization = visitor === null ? authorizationOf(endpoint, incoming) : undefined;
   // A token of the hosted connector says nothing to a route; whom it stands for is handed over as such.
   const key = authorization === undefined ? {} : { authorization };
@@ -85,7 +86,7 @@ function retired(baseUrl: string, page: string): Refusal {
 
 /** Goods are handed over as they are or not at all: what looks like a key would end up in a model's context. */
 function resultOf(by: Caller, tool: KnownTool, answer: ReadAnswer): ToolResult {
-  const result = toolResult(answer, tool.holdsMerchantText);
+  const result = toolResult(by.market.config.baseUrl, answer, tool);
   if (!by.inside.guard.inValue(result.structuredContent) && !by.inside.guard.inValue(result._meta)) return result;
   throw new Refusal('not_by_tool', {
     detail: 'The answer holds what looks like a key or a code, which no tool hands over.',
@@ -132,56 +133,26 @@ function textOf(meta: Meta, name: string, header: string): Record<string, string
   throw new Refusal('invalid_fields', { errors: [{ path: `_meta.${name}`, message: 'must be text' }] });
 }
 
-/** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
-interface ToolResult {
-  [field: string]: unknown;
-  content: [{ type: 'text'; text: string }];
-  structuredContent: Record<string, unknown>;
-  isError?: true;
-  _meta?: Record<string, unknown>;
-}
-
-/** A route's answer as a tool's result: the body as it is, and next to it what HTTP says in headers. */
-function toolResult(answer: ReadAnswer, holdsMerchantText: boolean): ToolResult {
-  const body = JSON.parse(answer.text) as Record<string, unknown>;
-  const asked = answer.status === 402 ? decoded(answer.headers['payment-required']) : null;
-  const isError = answer.status >= 400;
-  const receipt = decoded(answer.headers['payment-response']);
-  const token = body['delivery_token'];
-  const meta = {
-    // What is asked for names the goods in their seller's words.
-    ...(holdsMerchantText && (!isError || asked !== null) ? { [META.untrusted]: true } : {}),
-    ...(receipt === null ? {} : { [META.receipt]: receipt }),
-    ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
-  };
-  const structuredContent = asked === null ? body : { ...body, ...asked };
-  const plain = asked === null ? answer.text : JSON.stringify(structuredContent);
-  // What asks for money stays as x402 clients read it.
-  const text = holdsMerchantText && !isError ? fenceText(plain, sha256) : plain;
-  return {
-    content: [{ type: 'text', text }],
-    structuredContent,
-    ...(isError ? { isError: true } : {}),
-    ...(Object.keys(meta).length > 0 ? { _meta: meta } : {}),
-  };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
-}
-
-/** base64 of JSON, as x402 puts it into headers. */
-function decoded(header: string | readonly string[] | undefined): Record<string, unknown> | null {
-  if (typeof header !== 'string') return null;
-  return JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as Record<string, unknown>;
-}
-
 interface SplitArguments {
   endpoint: EndpointShape;
   request: Pick<InternalRequest, 'route' | 'params' | 'query' | 'body'>;
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
+
+/** Pages that fit into a context window, where nothing else is asked for, and the listing by the name that its route has for it. */
+function withDefaults({ asks, defaults = {} }: KnownTool, given: Arguments): Arguments {
+  const called = asks === 'front_door' ? null : listingArgument(asks);
+  const { [OTHER_NAME[called ?? 'id']]: other, ...rest } = given;
+  if (called === null || other === undefined) return { ...defaults, ...given };
+  const named = given[called];
+  if (named !== undefined && String(named) !== String(other)) {
+    throw refuseArgument(OTHER_NAME[called], `is another listing than ${called}`);
+  }
+  return { ...defaults, ...rest, [called]: named ?? other };
+}
+
+const OTHER_NAME = { id: 'listing_id', listing_id: 'id' } as const;
 
 /** A tool's arguments as the request that they stand for. What they may be is the route's to say; only what has no place in a request is refused here. */
 function splitArguments(asks: readonly ToolForm[], given: Arguments): SplitArguments {

@@ -9,9 +9,10 @@ import type { Connector } from '../connect/connector.ts';
 import type { Visitor } from '../connect/interaction.ts';
 import type { Market, Merchant } from '../context.ts';
 import { CONNECT_PATH, MCP_PATH } from '../guide/mcp-server.ts';
+import { authenticate } from '../identity/authenticate.ts';
 import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
-import { type McpMountOptions, mountMcp } from './mount-mcp.ts';
+import { type McpMountOptions, mountMcp, type Visit } from './mount-mcp.ts';
 import type { Message } from './read-message.ts';
 import { findTool } from './tool-book.ts';
 
@@ -26,6 +27,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
     noteProven: async ({ visitor }) => {
       if (visitor !== null && !visitor.proven) await connector.noteProven(visitor);
     },
+    isMaintainer: (visit) => isMaintainer(market, visit),
   };
   const handler = createMcpHandler(() => createProtocolServer(by), {
     // Nothing here changes while a client listens, so few may.
@@ -46,6 +48,20 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
       admit: (incoming, message) => admitHosted(connector, baseUrl, incoming, message),
     }),
   ];
+}
+
+/** A list is shown to everybody: who has no key, or one that is not in force, gets that of a stranger. */
+async function isMaintainer(market: Market, { incoming, visitor }: Visit): Promise<boolean> {
+  if (visitor !== null) return visitor.merchant.maintainer;
+  const [header, another] = headerValues(incoming.rawHeaders, 'authorization');
+  const key = another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+  if (key === undefined) return false;
+  try {
+    return (await authenticate(market, key))?.maintainer === true;
+  } catch (error) {
+    market.log.info('tools_listed_without_a_database', { error });
+    return false;
+  }
 }
 
 /** Whom a message to the hosted connector is for. Without a token that holds here the answer says where to get one. */

@@ -22,9 +22,12 @@ const AT_ONCE = 500;
 export function storeFromMemory({ answers }: MarketCatalog): MemoryRead {
   return ({ name: handle, query, asked }) => {
     if (query === '' || !HANDLE.test(handle)) return null;
-    const { limit, before_id: beforeId = 0n } = readQueryAs(getStore.query, query) ?? {};
+    const { limit, before_id: beforeId = 0n, fields } = readQueryAs(getStore.query, query) ?? {};
     if (limit === undefined) return null;
-    return answers.fromMemory(asked, (model) => storeParts(model, { handle, limit, beforeId: Number(beforeId) }));
+    const outline = fields === 'outline';
+    return answers.fromMemory(asked, (model) =>
+      storeParts(model, { handle, limit, beforeId: Number(beforeId), outline }),
+    );
   };
 }
 
@@ -33,15 +36,16 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
     const { handle } = call.params;
     const limit = call.query.limit ?? null;
     const beforeId = Number(call.query.before_id ?? 0n);
+    const outline = call.query.fields === 'outline';
     const merchant = merchantNamed(catalog.model(), handle);
     checkBefore(catalog.model(), merchant, beforeId);
     if (limit === null && merchant.live.count > AT_ONCE) {
-      return { status: 200, prepared: streamStore({ catalog, database }, { handle, beforeId }) };
+      return { status: 200, prepared: streamStore({ catalog, database }, { handle, beforeId, outline }) };
     }
     return {
       status: 200,
       prepared: await catalog.answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (model) =>
-        storeParts(model, { handle, limit, beforeId }),
+        storeParts(model, { handle, limit, beforeId, outline }),
       ),
     };
   };
@@ -53,6 +57,7 @@ interface StoreRequest {
   limit: number | null;
   /** 0: from the newest on. */
   beforeId: number;
+  outline: boolean;
 }
 
 function merchantNamed(model: Model, handle: string): MerchantEntry {
@@ -68,7 +73,7 @@ function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): v
 }
 
 /** One page of a store, newest first: a pin by the maintainer changes nothing there. */
-function storeParts(model: Model, { handle, limit, beforeId }: StoreRequest): PageParts {
+function storeParts(model: Model, { handle, limit, beforeId, outline }: StoreRequest): PageParts {
   const merchant = merchantNamed(model, handle);
   checkBefore(model, merchant, beforeId);
   const ids = liveBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
@@ -85,7 +90,7 @@ function storeParts(model: Model, { handle, limit, beforeId }: StoreRequest): Pa
     prefix: storePrefix(merchant),
     ids,
     suffix: Buffer.from(`],${JSON.stringify(rest).slice(1)}`),
-    outline: false,
+    outline,
   };
 }
 
@@ -160,13 +165,13 @@ interface StoreSource {
  * A whole store, piece by piece, whatever its size. A listing is sent as it is at its turn, and the counts behind the last one say
  * what was sent; so there is no ETag that could be known beforehand.
  */
-function streamStore(source: StoreSource, store: { handle: string; beforeId: number }): PreparedStream {
+function streamStore(source: StoreSource, store: Omit<StoreRequest, 'limit'>): PreparedStream {
   return { etag: null, head: ['content-type', 'application/json; charset=utf-8'], pieces: piecesOf(source, store) };
 }
 
 async function* piecesOf(
   { catalog, database }: StoreSource,
-  { handle, beforeId }: { handle: string; beforeId: number },
+  { handle, beforeId, outline }: Omit<StoreRequest, 'limit'>,
 ): AsyncGenerator<Uint8Array> {
   const first = merchantNamed(catalog.model(), handle);
   yield storePrefix(first);
@@ -189,7 +194,7 @@ async function* piecesOf(
         prefix: NOTHING,
         ids: current,
         suffix: NOTHING,
-        outline: false,
+        outline,
         absentFragments,
       });
     if (page === null) {

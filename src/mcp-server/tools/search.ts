@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ListingSummary } from '../../contract/listings.ts';
+import { isSummary, type ListingSummary } from '../../contract/listings.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { localTool, READS } from '../local-tool.ts';
 
@@ -43,7 +43,7 @@ export const search = localTool({
       ...(max_price_usdc === undefined ? {} : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') }),
     };
     const { body } = await client.browseShelves({ query, signal });
-    const listings = body.listings.flatMap((row) => ('merchant' in row ? [rowOf(row)] : []));
+    const listings = body.listings.filter(isSummary).map(rowOf);
     const { total, has_more, next_cursor, did_you_mean } = body;
     return {
       said: [`${listings.length} of ${total} listings.`],

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createFragments, type Fragments } from './fragments.ts';
+import { createFragments, type Fragments, type OutlineSpan } from './fragments.ts';
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
 /** The text of a listing, about this long; another one at another turn. */
 function sampleFragment(id: number, size: number, turn = 0): Buffer {
-  const start = `{"id":${id},"price_usdc":"${turn}","text":"`;
+  const start = `{"id":${id},"usd":"${turn}","description":"`;
   return Buffer.from(`${start}${'é-'.repeat(size).slice(0, Math.max(1, size - start.length))}"}`);
 }
 
@@ -18,10 +18,10 @@ const withUsual = (bytes: Buffer): Buffer => {
   return Buffer.concat([bytes.subarray(0, at), Buffer.from('"'), USUAL, Buffer.from(',"rest":"'), bytes.subarray(at)]);
 };
 
-const headOf = (bytes: Buffer): number => bytes.indexOf(',"text"');
+const spanOf = (bytes: Buffer): OutlineSpan => ({ head: bytes.indexOf(',"description"'), line: 0 });
 
 function putText(fragments: Fragments, id: number, bytes: Buffer): void {
-  fragments.put(id, bytes, headOf(bytes));
+  fragments.put(id, bytes, spanOf(bytes));
 }
 
 function copied(fragments: Fragments, id: number): Buffer {
@@ -48,16 +48,16 @@ describe('a fragment', () => {
     expect(copied(fragments, 7)).toEqual(bytes);
     expect(Buffer.from(fragments.view(7) ?? [])).toEqual(bytes);
     expect(stampOf(fragments, 7)).toBe(stampOfBytes(bytes));
-    expect([fragments.size(7), fragments.head(7), fragments.has(7)]).toEqual([bytes.length, headOf(bytes), true]);
+    expect([fragments.size(7), fragments.span(7), fragments.has(7)]).toEqual([bytes.length, spanOf(bytes), true]);
   });
 
   test('that was never put is unknown to every method', () => {
     const fragments = createFragments({ budgetBytes: NO_LIMIT });
     putText(fragments, 7, sampleFragment(7, 300));
     for (const id of [1, 6, 8, 5000]) {
-      expect([fragments.size(id), fragments.head(id), fragments.version(id), fragments.has(id)]).toEqual([
+      expect([fragments.size(id), fragments.span(id), fragments.version(id), fragments.has(id)]).toEqual([
         0,
-        0,
+        { head: 0, line: 0 },
         0,
         false,
       ]);
@@ -101,7 +101,7 @@ describe('a fragment', () => {
       const at = bytes.indexOf(change);
       bytes[at] = (bytes[at] ?? 0) ^ 1;
       const before = fragments.version(1);
-      fragments.put(1, bytes, headOf(texts[0] ?? bytes));
+      fragments.put(1, bytes, spanOf(texts[0] ?? bytes));
       expect([change, fragments.version(1) === before, copied(fragments, 1)]).toEqual([change, false, bytes]);
     }
   });
@@ -121,9 +121,12 @@ describe('a fragment', () => {
   test('without an outline or with an id that is none is refused', () => {
     const fragments = createFragments({ budgetBytes: NO_LIMIT });
     const bytes = sampleFragment(3, 200);
-    for (const head of [0, -1, bytes.length, Number.NaN])
-      expect(() => fragments.put(3, bytes, head)).toThrow(RangeError);
-    for (const id of [0, -1, 1.5, 2 ** 29]) expect(() => fragments.put(id, bytes, 9)).toThrow(RangeError);
+    for (const head of [0, -1, bytes.length - 16, Number.NaN])
+      expect(() => fragments.put(3, bytes, { head, line: 0 })).toThrow(RangeError);
+    for (const line of [-1, bytes.length - 25, Number.NaN])
+      expect(() => fragments.put(3, bytes, { head: 9, line })).toThrow(RangeError);
+    for (const id of [0, -1, 1.5, 2 ** 29])
+      expect(() => fragments.put(id, bytes, { head: 9, line: 0 })).toThrow(RangeError);
     expect(fragments.bytes()).toEqual({ live: 0, garbage: 0 });
   });
 });
@@ -166,7 +169,7 @@ describe('memory', () => {
     texts.forEach((bytes, index) => {
       const id = index + 1;
       expect([id, fragments.has(id)]).toEqual([id, id >= firstHeld]);
-      expect([fragments.size(id), fragments.head(id)]).toEqual([bytes.length, headOf(bytes)]);
+      expect([fragments.size(id), fragments.span(id)]).toEqual([bytes.length, spanOf(bytes)]);
       expect(stampOf(fragments, id)).toBe(stampOfBytes(bytes));
     });
     const edited = sampleFragment(5, 100, 1);
@@ -222,7 +225,7 @@ test('any order of puts, changes and captures leaves what a map would hold, with
       const end = fragments.join(held, page, 0);
       expect(page.toString('utf8', 0, end)).toBe(held.map((id) => texts.get(id)?.toString()).join(','));
       for (const [id, bytes] of texts) {
-        expect([fragments.size(id), fragments.head(id)]).toEqual([bytes.length, headOf(bytes)]);
+        expect([fragments.size(id), fragments.span(id)]).toEqual([bytes.length, spanOf(bytes)]);
         expect(stampOf(fragments, id)).toBe(stampOfBytes(bytes));
         if (fragments.has(id)) expect(copied(fragments, id).equals(bytes)).toBe(true);
       }

@@ -5,6 +5,32 @@ import { type ByteRuns, createByteRuns, dropRun, grown, isRun, putRun, slabOf } 
 const LAST_ID = 2 ** 29 - 1;
 const COMMA = Buffer.from(',');
 
+/** Behind the head of a fragment; the text after it begins with the first line. */
+const DESCRIPTION = Buffer.from(',"description":"');
+const FIRST_LINE = Buffer.from(',"first_line":"');
+const CLOSING = Buffer.from('"}');
+
+/** What of a fragment is its outline, in bytes: its first members, and of the description behind them the first line. */
+export interface OutlineSpan {
+  head: number;
+  line: number;
+}
+
+/** What an outline takes. */
+export function outlineBytes({ head, line }: OutlineSpan): number {
+  return head + FIRST_LINE.length + line + CLOSING.length;
+}
+
+/** Writes the outline of the fragment that begins there; gives the place behind it. */
+export function writeOutline(source: Buffer, from: number, span: OutlineSpan, target: Uint8Array, at: number): number {
+  const { head, line } = span;
+  const lineAt = from + head + DESCRIPTION.length;
+  let written = at + source.copy(target, at, from, from + head);
+  written += FIRST_LINE.copy(target, written);
+  written += source.copy(target, written, lineAt, lineAt + line);
+  return written + CLOSING.copy(target, written);
+}
+
 /** Where fragments lie, each behind a comma, and what is known of each by id. What most of them have in the middle is kept once. */
 interface FragmentStore {
   readonly runs: ByteRuns;
@@ -13,6 +39,8 @@ interface FragmentStore {
   /** Of the whole fragment; zero in this and all that follow: an unknown id. */
   size: Uint32Array;
   head: Uint32Array;
+  /** Of the first line, as JSON writes it. */
+  line: Uint32Array;
   /** Where in the fragment the usual middle belongs, which is not stored with it; 0: nowhere. */
   cut: Uint32Array;
   version: Uint32Array;
@@ -22,7 +50,7 @@ interface FragmentStore {
 
 function createFragmentStore(slabBytes: number, middle: Uint8Array): FragmentStore {
   const none = new Uint32Array(0);
-  const columns = { size: none, head: none, cut: none, version: none, stamp: none };
+  const columns = { size: none, head: none, line: none, cut: none, version: none, stamp: none };
   return { runs: createByteRuns(slabBytes), middle: Buffer.from(middle), ...columns };
 }
 
@@ -32,15 +60,21 @@ function reachId(store: FragmentStore, id: number): void {
   if (id < store.size.length) return;
   store.size = grown(store.size, id);
   store.head = grown(store.head, id);
+  store.line = grown(store.line, id);
   store.cut = grown(store.cut, id);
   store.version = grown(store.version, id);
   store.stamp = grown(store.stamp, store.size.length * 2 - 1);
 }
 
+function spanOf({ head, line }: FragmentStore, id: number): OutlineSpan {
+  return { head: head[id] ?? 0, line: line[id] ?? 0 };
+}
+
 /** Behind the outline, so that this lies in one piece; 0: the fragment does not have the usual middle. */
-function cutOf({ middle }: FragmentStore, bytes: Uint8Array, head: number): number {
+function cutOf({ middle }: FragmentStore, bytes: Uint8Array, span: OutlineSpan): number {
   if (middle.length === 0) return 0;
-  return Math.max(0, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(middle, head));
+  const behind = span.head + DESCRIPTION.length + span.line;
+  return Math.max(0, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(middle, behind));
 }
 
 function partsOf({ middle }: FragmentStore, bytes: Uint8Array, cut: number): Uint8Array[] {
@@ -72,7 +106,7 @@ function copyFragment(store: FragmentStore, id: number, target: Uint8Array, at: 
 }
 
 /** Of the slab where the fragment lies there in one piece, else a copy; null where it is not in memory. */
-function viewFragment(store: FragmentStore, id: number): Uint8Array | null {
+function viewFragment(store: FragmentStore, id: number): Buffer | null {
   const slab = slabOf(store.runs, id);
   if (slab === null) return null;
   const from = (store.runs.at[id] as number) + 1;
@@ -83,7 +117,6 @@ function viewFragment(store: FragmentStore, id: number): Uint8Array | null {
   return whole;
 }
 
-const CLOSING_BRACE = 0x7d;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -120,17 +153,15 @@ function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Ar
   return written + run.copy(target, written, from, to);
 }
 
-/** The same with outlines: the head of each fragment and a closing brace. */
-function joinHeads(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
-  const { runs, head: heads } = store;
+/** The same with outlines. */
+function joinOutlines(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
+  const { runs } = store;
   let written = at;
   for (const id of ids) {
     const slab = slabOf(runs, id);
     if (slab === null) return -1;
-    const comma = runs.at[id] ?? 0;
-    written += slab.bytes.copy(target, written, written === at ? comma + 1 : comma, comma + 1 + (heads[id] ?? 0));
-    target[written] = CLOSING_BRACE;
-    written += 1;
+    if (written > at) written += COMMA.copy(target, written);
+    written = writeOutline(slab.bytes, (runs.at[id] ?? 0) + 1, spanOf(store, id), target, written);
   }
   return written;
 }
@@ -149,11 +180,12 @@ const LEAST_LIVE_SHARE = 5 / 6;
 
 /** The JSON text of each listing summary, ready to be copied into a page. */
 export interface Fragments {
-  /** `head` bytes and a closing brace are the outline. What was captured of an older version stays as it is. */
-  put(id: number, bytes: Uint8Array, head: number): void;
+  /** What was captured of an older version stays as it is. */
+  put(id: number, bytes: Uint8Array, span: OutlineSpan): void;
   /** 0: unknown id. */
   size(id: number): number;
-  head(id: number): number;
+  /** What of it is the outline; zeros: unknown id. */
+  span(id: number): OutlineSpan;
   /** Another number after each put that changed something; 0: unknown id. */
   version(id: number): number;
   /** False: left memory, or unknown. */
@@ -161,7 +193,7 @@ export interface Fragments {
   /** Bytes written; 0 where the fragment is not held. */
   copy(id: number, target: Uint8Array, at: number): number;
   /** Not to be written to; null where the fragment is not held. */
-  view(id: number): Uint8Array | null;
+  view(id: number): Buffer | null;
   /** All of them with commas between; gives the place behind the last byte, or -1 when one is not held. */
   join(ids: readonly number[], target: Uint8Array, at: number): number;
   /** The same with outlines. */
@@ -193,15 +225,19 @@ export function createFragments(options: FragmentsOptions): Fragments {
   let puts = 0;
 
   return {
-    put(id, bytes, head) {
+    put(id, bytes, span) {
       const size = bytes.length;
-      if (!(head > 0 && head < size)) throw new RangeError(`fragment ${id} has no outline: ${head} of ${size} bytes`);
+      const { head, line } = span;
+      if (!(head > 0 && line >= 0 && head + DESCRIPTION.length + line < size)) {
+        throw new RangeError(`fragment ${id} has no outline: ${head} and ${line} of ${size} bytes`);
+      }
       reachId(store, id);
-      const cut = cutOf(store, bytes, head);
+      const cut = cutOf(store, bytes, span);
       // The bytes are compared, not the stamps: an attacker can make two texts with the same stamp.
-      if (store.head[id] === head && isStored(store, id, bytes, cut)) return;
+      if (store.head[id] === head && store.line[id] === line && isStored(store, id, bytes, cut)) return;
       store.size[id] = size;
       store.head[id] = head;
+      store.line[id] = line;
       store.cut[id] = cut;
       store.stamp.fill(0, id * 2, id * 2 + 2);
       puts = (puts + 1) >>> 0 || 1;
@@ -214,13 +250,13 @@ export function createFragments(options: FragmentsOptions): Fragments {
       }
     },
     size: (id) => store.size[id] ?? 0,
-    head: (id) => store.head[id] ?? 0,
+    span: (id) => spanOf(store, id),
     version: (id) => store.version[id] ?? 0,
     has: (id) => (runs.slab[id] ?? 0) !== 0,
     copy: (id, target, at) => copyFragment(store, id, target, at),
     view: (id) => viewFragment(store, id),
     join: (ids, target, at) => joinWhole(store, ids, target, at),
-    joinOutlines: (ids, target, at) => joinHeads(store, ids, target, at),
+    joinOutlines: (ids, target, at) => joinOutlines(store, ids, target, at),
     stampInto(id, target, at) {
       stampStored(store, id);
       target.writeUInt32BE(store.stamp[id * 2] ?? 0, at);

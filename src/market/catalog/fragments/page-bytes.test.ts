@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createDeflated } from './deflated.ts';
-import { createFragments } from './fragments.ts';
+import { createFragments, type OutlineSpan } from './fragments.ts';
 import { createPageBuffers } from './page-buffers.ts';
 import { joinGzipPage, joinPage, type PageBytes, type PageSources } from './page-bytes.ts';
 
@@ -18,13 +18,23 @@ function createSources({ fragments: budgetBytes = 2 ** 30, blocks = 2 ** 26 }: B
 }
 
 function textOf(id: number, body: string): string {
-  return JSON.stringify({ id, price_usdc: '1.25', body });
+  return JSON.stringify({ id, price_usdc: '1.25', description: body, rest: [] });
 }
 
-const outlineOf = (text: string): string => `${text.slice(0, text.indexOf(',"body"'))}}`;
+/** The first nine characters of the description stand for its first line. */
+const lineOf = (text: string): string =>
+  [...(JSON.parse(text) as { description: string }).description].slice(0, 9).join('');
+
+const spanOf = (text: string): OutlineSpan => ({
+  head: Buffer.byteLength(text.slice(0, text.indexOf(',"description"'))),
+  line: Buffer.byteLength(JSON.stringify(lineOf(text))) - 2,
+});
+
+const outlineOf = (text: string): string =>
+  `${text.slice(0, text.indexOf(',"description"'))},"first_line":${JSON.stringify(lineOf(text))}}`;
 
 function putText(sources: PageSources, id: number, text: string): void {
-  sources.fragments.put(id, Buffer.from(text), Buffer.from(outlineOf(text)).length - 1);
+  sources.fragments.put(id, Buffer.from(text), spanOf(text));
 }
 
 /** The bytes as sent, given back at once, as a server does. */
@@ -156,7 +166,7 @@ test('fragments that left memory are taken from what was read again, and without
     const absentFragments = new Map(
       ids.map((id) => {
         const text = texts.get(id) ?? '';
-        return [id, { bytes: bytes(text), head: outlineOf(text).length - 1 }];
+        return [id, { bytes: bytes(text), span: spanOf(text) }];
       }),
     );
     const rows = ids.map((id) => texts.get(id) ?? '').map((text) => (outline ? outlineOf(text) : text));

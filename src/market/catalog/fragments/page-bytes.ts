@@ -8,11 +8,10 @@ import {
   plainBound,
 } from '../../../platform/gzip.ts';
 import { blockBound, type Deflated, dropLastComma } from './deflated.ts';
-import type { Fragments } from './fragments.ts';
+import { type Fragments, type OutlineSpan, outlineBytes, writeOutline } from './fragments.ts';
 import type { PageBuffers } from './page-buffers.ts';
 
 const COMMA = 0x2c;
-const CLOSING_BRACE = 0x7d;
 
 /** A page of fresh blocks takes about a millisecond; longer ones are left alone when blocks do not fit into memory. */
 const MOST_MISSING = 60;
@@ -29,13 +28,18 @@ export interface PageSources {
   buffers: PageBuffers;
 }
 
+export interface AbsentFragment {
+  bytes: Buffer;
+  span: OutlineSpan;
+}
+
 export interface PageParts {
   prefix: Uint8Array;
   ids: readonly number[];
   suffix: Uint8Array;
   outline: boolean;
   /** Fragments that left memory and were read again for this page. */
-  absentFragments?: ReadonlyMap<number, { bytes: Uint8Array; head: number }>;
+  absentFragments?: ReadonlyMap<number, AbsentFragment>;
 }
 
 export interface PageBytes {
@@ -95,11 +99,11 @@ function compressOutlines(sources: PageSources, parts: PageParts): PageBytes | n
 
 function boundOf(fragments: Fragments, { ids, outline, absentFragments }: PageParts): number {
   let bound = ids.length;
-  for (const id of ids) bound += outline ? fragments.head(id) + 1 : fragments.size(id);
+  for (const id of ids) bound += outline ? outlineBytes(fragments.span(id)) : fragments.size(id);
   if (absentFragments === undefined) return bound;
   for (const id of ids) {
     const other = absentFragments.get(id);
-    if (other !== undefined) bound += outline ? other.head + 1 : other.bytes.length;
+    if (other !== undefined) bound += outline ? outlineBytes(other.span) : other.bytes.length;
   }
   return bound;
 }
@@ -108,13 +112,12 @@ function boundOf(fragments: Fragments, { ids, outline, absentFragments }: PagePa
 function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, start: number): number {
   let at = start;
   for (const id of parts.ids) {
-    const fragment = fragments.view(id) ?? parts.absentFragments?.get(id)?.bytes;
+    const bytes = fragments.view(id);
+    const fragment = bytes === null ? parts.absentFragments?.get(id) : { bytes, span: fragments.span(id) };
     if (fragment === undefined) return -1;
-    const head = fragments.has(id) ? fragments.head(id) : (parts.absentFragments?.get(id)?.head ?? 0);
     if (at > start) target[at++] = COMMA;
-    target.set(parts.outline ? fragment.subarray(0, head) : fragment, at);
-    at += parts.outline ? head : fragment.length;
-    if (parts.outline) target[at++] = CLOSING_BRACE;
+    if (parts.outline) at = writeOutline(fragment.bytes, 0, fragment.span, target, at);
+    else at += fragment.bytes.copy(target, at);
   }
   return at;
 }

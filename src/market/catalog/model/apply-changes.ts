@@ -2,7 +2,8 @@ import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
 import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { MerchantRow } from '../feed/store.ts';
-import { artifactMessage, presentEnding, presentSummary } from '../present-listing.ts';
+import type { AbsentFragment } from '../fragments/page-bytes.ts';
+import { artifactMessage, firstLine, presentEnding, presentSummary } from '../present-listing.ts';
 import { createPosting, setLevel } from '../sets/posting.ts';
 import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
 import type { ListingRow } from '../store.ts';
@@ -145,8 +146,8 @@ function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, 
 
 /** Its JSON, and what its detail says beyond that. */
 export function putFragment(model: Model, id: number, row: ListingRow): void {
-  const { bytes, head } = fragmentOf(row);
-  model.fragments.put(id, bytes, head);
+  const { bytes, span } = fragmentOf(row);
+  model.fragments.put(id, bytes, span);
   if (row.state === 'live' && row.appeal === null) model.endings.delete(id);
   else {
     const json = JSON.stringify(presentEnding(row)).slice(1, -1);
@@ -155,13 +156,16 @@ export function putFragment(model: Model, id: number, row: ListingRow): void {
 }
 
 /** Never within a text: there a quotation mark has a backslash before it. */
-const BEHIND_OUTLINE = ',"merchant":';
+const BEHIND_HEAD = ',"description":';
 
-/** The summary as JSON, and how much of it is the outline: its first three members, without the closing brace. */
-export function fragmentOf(row: ListingRow): { bytes: Buffer; head: number } {
+/** The summary as JSON, and how much of it is the outline: the members before the description, and its first line. */
+export function fragmentOf(row: ListingRow): AbsentFragment {
   const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
-  return { bytes, head: bytes.indexOf(BEHIND_OUTLINE) };
+  const line = Buffer.byteLength(JSON.stringify(firstLine(row.description))) - QUOTATION_MARKS;
+  return { bytes, span: { head: bytes.indexOf(BEHIND_HEAD), line } };
 }
+
+const QUOTATION_MARKS = 2;
 
 export function applyMerchant(model: Model, row: MerchantRow): void {
   const id = Number(row.id);

@@ -58,7 +58,7 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { now
 <section aria-labelledby="on-shelves">
 !${renderHead('on-shelves', 'For sale', listings.total, { path: '/shelves', name: 'All shelves' })}
 !${renderNothing(listings.total, html`Nothing is for sale yet. <a href="/join">Open a store</a>.`)}
-<ol class="on-shelves" id="listing-rows">!${listings.items.slice(0, ROWS.listings.first).map((listing) => renderOnShelf(listing, nowMs))}</ol>
+<ol class="on-shelves" id="listing-rows">!${(listings.items as ListingSummary[]).slice(0, ROWS.listings.first).map((listing) => renderOnShelf(listing, nowMs))}</ol>
 </section>
 <section aria-labelledby="newcomers">
 !${renderHead('newcomers', 'Merchants', merchants.total, { path: '/merchants', name: 'All merchants' })}

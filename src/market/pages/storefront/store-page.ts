@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
-import type { MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
 import { drawMark } from '../pictures/draw-mark.ts';
 import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
@@ -44,7 +44,7 @@ function showStore(
 !${renderMerchantFacts(merchant)}
 </div></div>
 <h2>${showCount(total, 'listing')}</h2>
-!${listings.length > 0 ? renderListings(listings, nowMs) : renderEmpty('Nothing is for sale here at present.', { path: '/shelves', name: 'Go to all shelves' })}
+!${listings.length > 0 ? renderListings(listings as ListingSummary[], nowMs) : renderEmpty('Nothing is for sale here at present.', { path: '/shelves', name: 'Go to all shelves' })}
 !${renderPaging(next === null ? null : { path: `${path}?before_id=${next}`, name: 'Older' }, isLater ? path : null)}
 </div>`,
   };

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { fenceText } from '../../contract/text.ts';
+import { META, TOOLS } from '../../contract/tools.ts';
+import type { ReadAnswer } from './read-answer.ts';
+import type { KnownTool } from './tool-book.ts';
+import { howToPay, TOPICS } from './tool-guide.ts';
+import { answerInToolWords, inToolWords } from './tool-words.ts';
+
+/** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
+export interface ToolResult {
+  [field: string]: unknown;
+  content: [{ type: 'text'; text: string }, ...GoodsLink[]];
+  structuredContent: Record<string, unknown>;
+  isError?: true;
+  _meta?: Record<string, unknown>;
+}
+
+/**
+ * A route's answer as a tool's result: the body for a context window, and next to it what HTTP says in headers. `tool` is null where the
+ * call did not come as far as its route.
+ */
+export function toolResult(baseUrl: string, answer: ReadAnswer, tool: KnownTool | null): ToolResult {
+  const body = JSON.parse(answer.text) as Record<string, unknown>;
+  const asked = answer.status === 402 ? decoded(answer.headers['payment-required']) : null;
+  const isError = answer.status >= 400;
+  const receipt = decoded(answer.headers['payment-response']);
+  const token = body['delivery_token'];
+  const holdsText = tool?.holdsMerchantText === true;
+  const meta = {
+    // What is asked for names the goods in their seller's words.
+    ...(holdsText && (!isError || asked !== null) ? { [META.untrusted]: true } : {}),
+    ...(receipt === null ? {} : { [META.receipt]: receipt }),
+    ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
+  };
+  const said = shaped(tool?.name, answerInToolWords(body) as Record<string, unknown>);
+  const linked = isError ? { body: said, links: [] } : linkLargeGoods(baseUrl, said);
+  const structuredContent = asked === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...asked };
+  const plain = JSON.stringify(structuredContent);
+  // What asks for money stays as x402 clients read it.
+  const text = holdsText && !isError ? fenceText(plain, sha256) : plain;
+  return {
+    content: [{ type: 'text', text }, ...linked.links],
+    structuredContent,
+    ...(isError ? { isError: true } : {}),
+    ...(Object.keys(meta).length > 0 ? { _meta: meta } : {}),
+  };
+}
+
+function withWayToPay(tool: string | undefined, problem: Record<string, unknown>): Record<string, unknown> {
+  const next = tool === undefined || problem['reason'] !== 'payment_required' ? null : howToPay(tool);
+  return next === null ? problem : { ...problem, next_step: next };
+}
+
+/** What tools say in place of addresses: the front door names tools, help speaks of them, and shelves are no links. */
+function shaped(tool: string | undefined, body: Record<string, unknown>): Record<string, unknown> {
+  if (body['reason'] !== undefined) return body;
+  if (tool === 'help') return { ...body, topics: TOPICS };
+  if (tool === 'read_listing' && typeof body['artifact'] === 'string') {
+    return { ...body, artifact: inToolWords(body['artifact']) };
+  }
+  if (tool === 'front_door') {
+    const { endpoints: _, ...rest } = body;
+    return { ...rest, tools: TOOLS.map(({ name, title }) => ({ name, title })) };
+  }
+  return body;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** base64 of JSON, as x402 puts it into headers. */
+function decoded(header: string | readonly string[] | undefined): Record<string, unknown> | null {
+  if (typeof header !== 'string') return null;
+  return JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as Record<string, unknown>;
+}
+
+/** Larger goods stay out of a context window: their bytes are fetched over HTTP. */
+const MOST_BYTES = 16_384;
+
+interface GoodsLink {
+  [field: string]: unknown;
+  type: 'resource_link';
+  uri: string;
+  name: string;
+  title: string;
+  description: string;
+  mimeType: string;
+  size: number;
+}
+
+interface Goods {
+  listing_id: number;
+  artifact: string;
+  artifact_encoding: 'utf-8' | 'base64';
+  artifact_salt: string;
+}
+
+/** Neither key nor token stands in the address: the route asks for one of them, as it does for goods that are collected later. */
+const HOW_TO_FETCH =
+  'POST the JSON {"collect": true} to artifact_url with Accept: application/octet-stream and with what bought the goods: the merchant key in Authorization, or the delivery token in X-Delivery-Token. Free goods taken without a key: POST {} instead. Hold the bytes against artifact_commitment: SHA-256 over artifact_salt and them.';
+
+/**
+ * An answer without goods that are too large for a window, and links to where they are collected. In place of each artifact stand its
+ * size, its commitment and its address.
+ */
+function linkLargeGoods(
+  baseUrl: string,
+  body: Record<string, unknown>,
+): { body: Record<string, unknown>; links: GoodsLink[] } {
+  const links: GoodsLink[] = [];
+  const link = (one: Record<string, unknown>): Record<string, unknown> => {
+    if (!isGoods(one)) return one;
+    const bytes = Buffer.from(one.artifact, one.artifact_encoding === 'base64' ? 'base64' : 'utf8');
+    if (bytes.length <= MOST_BYTES) return one;
+    const uri = `${baseUrl}/api/buy/${one.listing_id}`;
+    links.push(linkTo(one.listing_id, uri, bytes.length));
+    return {
+      ...one,
+      artifact: null,
+      artifact_url: uri,
+      artifact_bytes: bytes.length,
+      artifact_commitment: commitmentOf(one.artifact_salt, bytes),
+      how_to_fetch: HOW_TO_FETCH,
+    };
+  };
+  const { purchases } = body;
+  const linked = Array.isArray(purchases) ? { ...body, purchases: purchases.map(link) } : link(body);
+  return { body: links.length === 0 ? body : linked, links };
+}
+
+function isGoods(value: Record<string, unknown>): value is Record<string, unknown> & Goods {
+  const { artifact, artifact_salt: salt, listing_id: id } = value;
+  return typeof artifact === 'string' && typeof salt === 'string' && typeof id === 'number';
+}
+
+function commitmentOf(salt: string, bytes: Uint8Array): string {
+  const hash = createHash('sha256')
+    .update(Buffer.from(salt.slice(2), 'hex'))
+    .update(bytes);
+  return `0x${hash.digest('hex')}`;
+}
+
+/** Names of ours alone: what its seller calls the goods stays within the marks. */
+function linkTo(listingId: number, uri: string, size: number): GoodsLink {
+  return {
+    type: 'resource_link',
+    uri,
+    name: `artifact-of-listing-${listingId}`,
+    title: `The goods of listing ${listingId}`,
+    description: HOW_TO_FETCH,
+    mimeType: 'application/octet-stream',
+    size,
+  };
+}
