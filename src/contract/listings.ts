@@ -10,6 +10,7 @@ import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySli
 import { purchaseOut } from './purchases.ts';
 import { textFlags, UNTRUSTED } from './text.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
+import { describedAs, flagText } from './wire-forms.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
@@ -141,7 +142,7 @@ export const createListing = endpoint({
   path: '/api/listing',
   summary: `List goods. The fee of ${LISTING_FEE_TEXT} goes to the treasury, by x402 or by a transfer for a fee intent.`,
   auth: 'key',
-  query: z.strictObject({ dry_run: z.enum(['true', 'false']).optional() }),
+  query: z.strictObject({ dry_run: flagText().optional() }),
   body: newListing.extend({
     fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
     pay_anew: payAnewIn,
@@ -197,10 +198,22 @@ export const getListing = endpoint({
 const outline = z.object({ id: idOut, title: merchantText, price_usdc: usdcOut }).meta({ id: 'ListingOutline' });
 
 /** A price in a query string: plain digits with at most six decimals, read as units. */
-const priceText = z
-  .string()
-  .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
-  .transform((text) => unitsOfUsdc(Number(text)) ?? 0n);
+const priceText = describedAs(
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
+    .transform((text) => unitsOfUsdc(Number(text)) ?? 0n),
+  { type: 'number', minimum: 0, maximum: 99_999.999999 },
+);
+
+/** A count in a query string. */
+const countText = describedAs(
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
+    .transform(Number),
+  { type: 'integer', minimum: 0, maximum: 999_999_999 },
+);
 
 export const shelfQuery = z
   .strictObject({
@@ -217,13 +230,9 @@ export const shelfQuery = z
     aisle: z.enum(AISLES).optional(),
     ...attributeFilters,
     seller: z.string().min(1).max(64).optional().describe('the handle of a merchant'),
-    free: z.enum(['true', 'false']).optional().describe('true: price 0; false: a price above 0'),
+    free: flagText().optional().describe('true: price 0; false: a price above 0'),
     max_price_usdc: priceText.optional(),
-    verified_sales_min: z
-      .string()
-      .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
-      .transform(Number)
-      .optional(),
+    verified_sales_min: countText.optional(),
     sort: z.enum(SORTS).optional().describe('new where q is absent, relevance where it is given'),
     fields: z.enum(['outline']).optional().describe('outline: ids, titles and prices alone'),
     limit: pageSize(PAGE_SIZES.shelves),

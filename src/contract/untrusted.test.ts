@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
-import { endpoints } from './index.ts';
+import { marketDocument } from '../../test/support/market-document.ts';
 import type { JsonSchema } from './json-schemas.ts';
-import { describeOpenApi } from './openapi.ts';
 import { UNTRUSTED } from './text.ts';
 
-const document = describeOpenApi({ endpoints, title: '', description: '', serverUrl: 'https://example.org' });
+const document = marketDocument();
 
 /** Fields that hold a merchant's text, wherever an answer has them. */
 const WRITTEN = new Set([

@@ -26,6 +26,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A market whose database was taken back says so: writes and private reads answer 503 `history_lost` until its operator has recovered. `/readyz` says `history` and `log_copy`.',
       'After such a recovery a listing that was lost is answered with 409 `listing_lost`, and a buyer that may have paid in what was lost with 409 `payment_may_be_lost`, until the body says `"pay_anew": true`.',
       'Answers about payments and intents carry `recovery_slip`; sent in `X-Recovery-Slip` after a recovery it takes the payment back. Without one, `{"collect": true, "collect_salt", "tx_hash"}` opens a review by the payee.',
+      '`/openapi.json` describes numbers as numbers with limits and defaults, says what each operation is for, and what a wallet signs (`x-openaisle-signing`).',
       'The event of a new listing names its wallet, and the commitment to its goods.',
       'A listing may say its `license`: an SPDX license expression, or `other`. Shelves filter by it, edits change it before the first purchase, and purchases show it.',
     ],
