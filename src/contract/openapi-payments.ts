@@ -2,7 +2,6 @@ import { AUTHORIZATION_TYPES } from './authorization-types.ts';
 import { checksummed } from './chain-values.ts';
 import type { JsonSchema } from './json-schemas.ts';
 import type { Network } from './networks.ts';
-import { UNTRUSTED } from './text.ts';
 import {
   AUTHORIZATION_MAX_AHEAD_SECONDS,
   AUTHORIZATION_MIN_AHEAD_SECONDS,
@@ -45,7 +44,7 @@ const TIMEOUT = {
 };
 const RESOURCE = record('what is paid for', {
   url: { type: 'string', format: 'uri' },
-  description: text(UNTRUSTED),
+  description: text('the words of this market'),
   mimeType: text(),
 });
 
@@ -56,7 +55,7 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     network: NAMES,
     maxAmountRequired: digits(`the exact amount to sign, ${UNITS}`),
     resource: { type: 'string', format: 'uri', description: 'the request that is paid for' },
-    description: text(UNTRUSTED),
+    description: text('the words of this market'),
     mimeType: text(),
     outputSchema: { type: 'object' },
     payTo: address('to: the seller, or the treasury for a listing fee'),

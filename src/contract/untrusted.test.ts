@@ -32,6 +32,9 @@ const EXCEPTIONS: Record<string, string> = {
   'Review.reason': 'a code of the market',
   'Problem.title': 'a row of the table of errors',
   'getHelp.title': 'the market’s own',
+  'X402RequirementsV1.description': 'the market’s own, as in the two below',
+  'X402Challenge.description': 'the market’s own',
+  'X402ProofV2.description': 'the market’s own',
   'getListing.artifact': 'says how the goods are bought',
 };
 

@@ -7,6 +7,18 @@ import { NETWORKS } from '../../src/contract/vocabulary.ts';
 
 const market = readFileSync(new URL('../../docs/reference/openapi.json', import.meta.url), 'utf8');
 
+interface Content {
+  content: Record<string, { example?: unknown }>;
+}
+
+interface Operation {
+  operationId: string;
+  requestBody?: Content & { required: boolean };
+  responses: Record<string, Content>;
+}
+
+const holdsExample = ({ content }: Content): boolean => Object.values(content).some(({ example }) => Boolean(example));
+
 /** What the rules find that redocly applies where nothing is configured, warnings too. */
 async function lint(source: string): Promise<string[]> {
   const config = await createConfig({ extends: ['recommended'] });
@@ -25,6 +37,20 @@ describe.each([
   it('is OpenAPI 3.1 by its schema', async () => {
     expect(await new Validator().validate(JSON.parse(text))).toEqual({ valid: true });
   });
+});
+
+it('shows an answer that was given for every operation, and of every body what was sent', () => {
+  const { paths } = JSON.parse(market) as { paths: Record<string, Record<string, Operation>> };
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  const isDone = ([status]: [string, unknown]): boolean => Number(status) < 300;
+  const without = operations.filter(({ requestBody, responses }) => {
+    const [, done] =
+      Object.entries(responses)
+        .filter(isDone)
+        .find(([, answer]) => holdsExample(answer)) ?? [];
+    return done === undefined || (requestBody?.required === true && !holdsExample(requestBody));
+  });
+  expect(without.map(({ operationId }) => operationId)).toEqual([]);
 });
 
 it('what these two would not let pass: one path twice, an operation without a summary, a field that there is not', async () => {
