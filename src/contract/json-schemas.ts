@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { wireFormOf } from './wire-forms.ts';
 
 export type JsonSchema = { [keyword: string]: unknown };
 
@@ -16,7 +17,9 @@ export function createSchemaPool(): SchemaPool {
   const named = new Map<string, string>();
 
   const convert = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema => {
-    const { $schema: _, $defs, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as JsonSchema;
+    const override = io === 'input' ? { override: showWireForm } : {};
+    const given = z.toJSONSchema(schema, { io, unrepresentable: 'any', ...override }) as JsonSchema;
+    const { $schema: _, $defs, ...made } = given;
     for (const [name, definition] of Object.entries(($defs ?? {}) as Record<string, JsonSchema>)) {
       const text = JSON.stringify(mend(definition, io));
       const known = named.get(name);
@@ -36,11 +39,22 @@ export function createSchemaPool(): SchemaPool {
   };
 }
 
+/** The form of who sends takes the place of the form of the text that it travels in. What stands beside it is kept. */
+function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
+  const form = wireFormOf(zodSchema);
+  if (form === undefined) return;
+  const schema = jsonSchema as JsonSchema;
+  for (const keyword of ['type', 'pattern', 'enum', 'format']) delete schema[keyword];
+  Object.assign(schema, form);
+}
+
 function mend(value: unknown, io: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((item) => mend(item, io));
   if (typeof value !== 'object' || value === null) return value;
   const dated = 'format' in value && value.format === 'date-time';
-  const entries = Object.entries(value).filter(([keyword, given]) => !isNoise(keyword, given, dated, io));
+  const entries = Object.entries(withNamedKeys(value)).filter(
+    ([keyword, given]) => !isNoise(keyword, given, dated, io),
+  );
   return Object.fromEntries(
     entries.map(([keyword, given]) => [
       keyword,
@@ -49,6 +63,14 @@ function mend(value: unknown, io: 'input' | 'output'): unknown {
         : mend(given, io),
     ]),
   );
+}
+
+/** A record over known keys is an object that has them: generators of clients read properties, and no `propertyNames`. */
+function withNamedKeys(schema: JsonSchema | object): JsonSchema {
+  const { propertyNames, additionalProperties, ...others } = schema as JsonSchema;
+  const keys = (propertyNames as JsonSchema | undefined)?.['enum'];
+  if (!Array.isArray(keys)) return schema as JsonSchema;
+  return { ...others, properties: Object.fromEntries(keys.map((key) => [key, additionalProperties])) };
 }
 
 /** True and of no use to a reader: the bounds of every integer, the calendar as an expression, and that nothing will ever be added. */

@@ -18,6 +18,7 @@ import {
   SORTS,
   VERIFIED_VIA,
 } from './vocabulary.ts';
+import { describedAs, flagText } from './wire-forms.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
@@ -149,7 +150,7 @@ export const createListing = endpoint({
   path: '/api/listing',
   summary: `List goods. The fee of ${LISTING_FEE_TEXT} goes to the treasury, by x402 or by a transfer for a fee intent.`,
   auth: 'key',
-  query: z.strictObject({ dry_run: z.enum(['true', 'false']).optional() }),
+  query: z.strictObject({ dry_run: flagText().optional() }),
   body: newListing.extend({
     fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
     pay_anew: payAnewIn,
@@ -230,10 +231,22 @@ export const fieldsQuery = z
   );
 
 /** A price in a query string: plain digits with at most six decimals, read as units. */
-const priceText = z
-  .string()
-  .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
-  .transform((text) => unitsOfUsdc(Number(text)) ?? 0n);
+const priceText = describedAs(
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
+    .transform((text) => unitsOfUsdc(Number(text)) ?? 0n),
+  { type: 'number', minimum: 0, maximum: 99_999.999999 },
+);
+
+/** A count in a query string. */
+const countText = describedAs(
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
+    .transform(Number),
+  { type: 'integer', minimum: 0, maximum: 999_999_999 },
+);
 
 export const shelfQuery = z
   .strictObject({
@@ -250,13 +263,9 @@ export const shelfQuery = z
     aisle: z.enum(AISLES).optional(),
     ...attributeFilters,
     seller: z.string().min(1).max(64).optional().describe('the handle of a merchant'),
-    free: z.enum(['true', 'false']).optional().describe('true: price 0; false: a price above 0'),
+    free: flagText().optional().describe('true: price 0; false: a price above 0'),
     max_price_usdc: priceText.optional(),
-    verified_sales_min: z
-      .string()
-      .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
-      .transform(Number)
-      .optional(),
+    verified_sales_min: countText.optional(),
     sort: z.enum(SORTS).optional().describe('new where q is absent, relevance where it is given'),
     fields: fieldsQuery,
     limit: pageSize(PAGE_SIZES.shelves),
@@ -387,8 +396,3 @@ export const merchantRecord = z
   })
   .meta({ id: 'Merchant' });
 export type MerchantRecord = z.output<typeof merchantRecord>;
-
-/** A row that is the whole public listing: without `fields=outline` each one is. */
-export function isSummary<Row extends object>(row: Row): row is Extract<Row, { store_url: string }> {
-  return 'store_url' in row;
-}

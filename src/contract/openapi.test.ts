@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { marketDocument } from '../../test/support/market-document.ts';
 import { endpoint, reasonsOf } from './endpoint.ts';
 import { ERRORS } from './errors.ts';
 import { endpoints } from './index.ts';
 import { createSchemaPool } from './json-schemas.ts';
-import { describeOpenApi } from './openapi.ts';
 import { API_VERSION } from './vocabulary.ts';
 
-const document = describeOpenApi({
-  endpoints,
-  title: 'Openaisle',
-  description: 'A market.',
-  serverUrl: 'https://example.org',
-});
+const document = marketDocument();
 
 function strings(value: unknown, keyword: string): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => strings(item, keyword));
@@ -27,6 +22,11 @@ function at(value: unknown, ...path: (string | number)[]): unknown {
     (inside, step) => (inside as Record<string | number, unknown> | undefined)?.[step],
     value,
   );
+}
+
+function parametersOf(path: string, method: string): Map<string, unknown> {
+  const parameters = at(document.paths, path, method, 'parameters') as { name: string; schema: unknown }[];
+  return new Map(parameters.map(({ name, schema }) => [name, schema]));
 }
 
 describe('the OpenAPI document', () => {
@@ -124,8 +124,51 @@ describe('the OpenAPI document', () => {
     const headers = (
       at(document.paths, '/api/buy/{id}', 'post', 'parameters') as { in: string; name: string }[]
     ).filter((one) => one.in === 'header');
-    expect(headers.map(({ name }) => name)).toEqual(['X-PAYMENT', 'PAYMENT-SIGNATURE', 'X-Delivery-Token']);
+    expect(headers.map(({ name }) => name)).toEqual([
+      'X-PAYMENT',
+      'PAYMENT-SIGNATURE',
+      'X-Delivery-Token',
+      'X-Recovery-Slip',
+    ]);
     expect(at(document.paths, '/api/buy/{id}', 'post', 'requestBody', 'required')).toBe(false);
+  });
+
+  it('describes numbers of an address as numbers, with their bounds and defaults', () => {
+    const shelves = parametersOf('/api/shelves', 'get');
+    expect(shelves.get('limit')).toEqual({ type: 'integer', minimum: 1, maximum: 50, default: 50 });
+    expect(shelves.get('max_price_usdc')).toEqual({ type: 'number', minimum: 0, maximum: 99_999.999999 });
+    expect(shelves.get('verified_sales_min')).toEqual({ type: 'integer', minimum: 0, maximum: 999_999_999 });
+    expect(shelves.get('free')).toEqual({ type: 'boolean' });
+    expect(parametersOf('/api/store/{handle}', 'get').get('limit')).toEqual({
+      type: 'integer',
+      minimum: 1,
+      maximum: 50,
+    });
+    expect(parametersOf('/api/events', 'get').get('before_id')).toEqual({ type: 'integer', minimum: 1 });
+    const body = at(document.paths, '/api/listing', 'post', 'requestBody', 'content', 'application/json', 'schema');
+    expect(at(body, 'properties', 'title')).toEqual({ type: 'string', minLength: 3, maxLength: 120 });
+    expect(at(body, 'properties', 'preview')).toEqual({ type: 'string', maxLength: 4_000 });
+  });
+
+  it('has one path where routes differ in the name of a parameter alone', () => {
+    const forms = Object.keys(document.paths).map((path) => path.replaceAll(/\{[a-z_]+\}/g, '{}'));
+    expect(new Set(forms).size).toBe(forms.length);
+    expect(Object.keys(document.paths['/api/world/checkout/{id}'] ?? {}).sort()).toEqual(['get', 'post']);
+    for (const method of ['get', 'post'])
+      expect([...parametersOf('/api/world/checkout/{id}', method).keys()]).toEqual(['id']);
+    expect([...parametersOf('/api/world/sync/{listing_id}', 'post').keys()]).toEqual(['listing_id']);
+  });
+
+  it('says of each operation what it is for, under a tag that is explained', () => {
+    const tags = (document['tags'] as { name: string; description: string }[]).map(({ name }) => name);
+    const used = new Set<unknown>();
+    for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+      expect(String(operation['description']).length, String(operation['operationId'])).toBeGreaterThan(30);
+      const [tag] = operation['tags'] as string[];
+      expect(tags).toContain(tag);
+      used.add(tag);
+    }
+    expect([...used].sort()).toEqual([...tags].sort());
   });
 
   it('refuses two schemas under one name', () => {

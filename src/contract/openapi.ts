@@ -1,28 +1,57 @@
 import type { z } from 'zod';
-import { type EndpointShape, reasonsOf } from './endpoint.ts';
-import { ERRORS, errorClass, REASONS, type Reason } from './errors.ts';
+import type { Auth, EndpointShape } from './endpoint.ts';
 import { createSchemaPool, type JsonSchema, type SchemaPool } from './json-schemas.ts';
+import type { Network } from './networks.ts';
+import { ANSWER_HEADERS, describeResponses, type Examples, problemSchema } from './openapi-answers.ts';
+import { PAYMENT_HEADERS, PAYMENT_PARAMETERS, signingOn, X402_SCHEMAS } from './openapi-payments.ts';
 import { API_VERSION } from './vocabulary.ts';
 
-export interface OpenApiOptions {
-  endpoints: Readonly<Record<string, EndpointShape>>;
+/** What is said of an operation beyond its summary. */
+export interface OperationText {
+  /** One of the tags of the document. */
+  tag: string;
+  /** Plain sentences: when to call it, what to know first. Who may call is added. */
+  says: string;
+  /** Whose id stands in the path, where the parameter alone does not say it: `a listing`. */
+  id?: string;
+}
+
+/** What was sent and answered once: of the body, and of each status. */
+export interface OperationExample {
+  request?: unknown;
+  answers: Examples;
+}
+
+export interface OpenApiOptions<Name extends string = string> {
+  endpoints: Readonly<Record<Name, EndpointShape>>;
+  /** By the names of the endpoints. */
+  texts: Readonly<Record<Name, OperationText>>;
+  /** Tags in the order in which they are shown, and what each holds. */
+  tags: Readonly<Record<string, string>>;
+  examples?: Readonly<Partial<Record<Name, OperationExample>>>;
   title: string;
   description: string;
   /** Where this instance is reached. */
   serverUrl: string;
+  /** Where its payments are made. */
+  network: Network;
 }
 
 /** An OpenAPI 3.1 document. */
 export type OpenApi = JsonSchema & { paths: Record<string, Record<string, JsonSchema>> };
 
-/** The interface as a document, made from the descriptors alone. */
-export function describeOpenApi(options: OpenApiOptions): OpenApi {
+/** The interface as a document, made from the descriptors and what is said of them. */
+export function describeOpenApi<Name extends string>(options: OpenApiOptions<Name>): OpenApi {
   const pool = createSchemaPool();
   const paths: OpenApi['paths'] = {};
-  for (const endpoint of Object.values(options.endpoints)) {
-    const path = endpoint.path.replaceAll(/:([a-z_]+)/g, '{$1}');
-    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: describeEndpoint(endpoint, pool) };
+  const endpoints = Object.entries(options.endpoints) as [Name, EndpointShape][];
+  const pathOf = pathsOf(endpoints.map(([, { path }]) => path));
+  for (const [name, endpoint] of endpoints) {
+    const { path, names } = pathOf(endpoint.path);
+    const about = { text: options.texts[name], example: options.examples?.[name], names };
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: describeEndpoint(endpoint, about, pool) };
   }
+  const paid = endpoints.some(([, { payment }]) => payment === true);
   return {
     openapi: '3.1.0',
     info: {
@@ -30,37 +59,80 @@ export function describeOpenApi(options: OpenApiOptions): OpenApi {
       description: options.description,
       version: API_VERSION,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      contact: { name: options.title, url: options.serverUrl },
     },
     servers: [{ url: options.serverUrl }],
+    tags: Object.entries(options.tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: { ...pool.components(), Problem: problemSchema() },
+      schemas: { ...pool.components(), ...(paid ? X402_SCHEMAS : {}), Problem: problemSchema() },
       securitySchemes: {
-        merchantKey: { type: 'http', scheme: 'bearer', description: 'A merchant’s key.' },
+        merchantKey: { type: 'http', scheme: 'bearer', description: 'Authorization: Bearer, and the key.' },
       },
-      headers: {
-        RequestId: { description: 'Names this request in the operator’s log.', schema: { type: 'string' } },
-      },
+      headers: { ...ANSWER_HEADERS, ...(paid ? PAYMENT_HEADERS : {}) },
     },
+    ...(paid ? { 'x-openaisle-signing': signingOn(options.network) } : {}),
+  };
+}
+
+/**
+ * Addresses as the specification has them: what differs in the name of a parameter alone is one path there. Where routes disagree, the
+ * parameter is called id. `names` says for each parameter of the route what it is called in the path.
+ */
+function pathsOf(routes: readonly string[]): (route: string) => { path: string; names: Map<string, string> } {
+  const formOf = (route: string): string => route.replaceAll(/:[a-z_]+/g, ':');
+  const parametersOf = (route: string): string[] => [...route.matchAll(/:([a-z_]+)/g)].map(([, name = '']) => name);
+  return (route) => {
+    const alike = routes.filter((other) => formOf(other) === formOf(route)).map(parametersOf);
+    const names = parametersOf(route).map((name, at): [string, string] => [
+      name,
+      alike.every((others) => others[at] === name) ? name : 'id',
+    ]);
+    const called = new Map(names);
+    return { path: route.replaceAll(/:([a-z_]+)/g, (_, name: string) => `{${called.get(name)}}`), names: called };
   };
 }
 
 const KEY = { merchantKey: [] };
 
 /** No requirement, one that may be left out, or one that must be met. */
-function securityOf(auth: EndpointShape['auth']): JsonSchema[] {
+function securityOf(auth: Auth): JsonSchema[] {
   if (auth === 'audit' || auth === 'public') return [];
   return auth === 'key' || auth === 'maintainer' ? [KEY] : [{}, KEY];
 }
 
-function describeEndpoint(endpoint: EndpointShape, pool: SchemaPool): JsonSchema {
+const CALLERS: Readonly<Record<Auth, string>> = {
+  audit: 'Public; a key is not even looked at.',
+  public: 'Public.',
+  optional_key: 'Needs no key; with one it is done in that name.',
+  staged_key: 'Authorization may carry a key that is not in force yet.',
+  key: 'Needs a key.',
+  maintainer: 'For the maintainer alone.',
+};
+
+interface About {
+  text: OperationText;
+  example: OperationExample | undefined;
+  /** Of the path's parameters. */
+  names: ReadonlyMap<string, string>;
+}
+
+function describeEndpoint(endpoint: EndpointShape, { text, example, names }: About, pool: SchemaPool): JsonSchema {
   const { body } = endpoint;
+  const request = example?.request === undefined ? {} : { example: example.request };
+  const inPath = parametersOf(endpoint.params, 'path', pool).map(({ name, ...rest }) => ({
+    name: names.get(String(name)) ?? name,
+    ...rest,
+    description: describeParameter(String(name), text),
+  }));
   return {
     operationId: endpoint.name,
+    tags: [text.tag],
     summary: endpoint.summary,
+    description: `${text.says} ${CALLERS[endpoint.auth]}`,
     security: securityOf(endpoint.auth),
     parameters: [
-      ...parametersOf(endpoint.params, 'path', pool),
+      ...inPath,
       ...parametersOf(endpoint.query, 'query', pool),
       ...(endpoint.payment ? PAYMENT_PARAMETERS : []),
     ],
@@ -68,19 +140,13 @@ function describeEndpoint(endpoint: EndpointShape, pool: SchemaPool): JsonSchema
       ? {
           requestBody: {
             required: endpoint.body_optional !== true,
-            content: { 'application/json': { schema: pool.sent(body) } },
+            content: { 'application/json': { schema: pool.sent(body), ...request } },
           },
         }
       : {}),
-    responses: { ...describeAnswers(endpoint, pool), ...describeRefusals(endpoint) },
+    responses: describeResponses(endpoint, pool, example?.answers ?? {}),
   };
 }
-
-const PAYMENT_PARAMETERS = [
-  ['X-PAYMENT', 'x402 version 1: base64 of the payment payload. At most one proof, once.'],
-  ['PAYMENT-SIGNATURE', 'x402 version 2: base64 of the payment payload. At most one proof, once.'],
-  ['X-Delivery-Token', 'The token from the answer to the request that opened the payment.'],
-].map(([name, description]) => ({ name, in: 'header', required: false, description, schema: { type: 'string' } }));
 
 function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', pool: SchemaPool): JsonSchema[] {
   if (!schema) return [];
@@ -88,119 +154,25 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', po
     properties?: Record<string, JsonSchema>;
     required?: string[];
   };
-  return Object.entries(properties ?? {}).map(([name, field]) => ({
+  return Object.entries(properties ?? {}).map(([name, { description, ...field }]) => ({
     name,
     in: place,
     required: place === 'path' || required?.includes(name) === true,
+    ...(place === 'query' ? { description: description ?? ofEveryPage(name) } : {}),
     schema: field,
   }));
 }
 
-const SUCCESS = { 200: 'Done.', 201: 'Made.', 202: 'Under way; ask again as the body says.' } as const;
-const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
-const PAYMENT_RESPONSE = { description: 'base64 of the x402 settlement', schema: { type: 'string' } };
-const BYTES = { schema: { type: 'string', format: 'binary', description: 'the artifact alone' } };
-/** The x402 version 1 form, in addition to the problem's own fields; absent where there is nothing to sign. */
-const X402_CHALLENGE = {
-  x402Version: { type: 'integer', const: 1 },
-  accepts: {
-    type: 'array',
-    items: {
-      type: 'object',
-      properties: Object.fromEntries(
-        ['scheme', 'network', 'maxAmountRequired', 'resource', 'payTo', 'asset'].map((name) => [
-          name,
-          { type: 'string' },
-        ]),
-      ),
-    },
-    description: 'what may be signed, as in x402 version 1; maxAmountRequired is in units of 0.000001 USDC',
-  },
-};
-const PAYMENT_REQUIRED = { description: 'base64 of the x402 version 2 challenge', schema: { type: 'string' } };
-
-function describeAnswers(endpoint: EndpointShape, pool: SchemaPool): JsonSchema {
-  const headers = {
-    ...REQUEST_ID,
-    ...(endpoint.payment ? { 'PAYMENT-RESPONSE': PAYMENT_RESPONSE, 'X-PAYMENT-RESPONSE': PAYMENT_RESPONSE } : {}),
-  };
-  return Object.fromEntries(
-    Object.entries(endpoint.answers).map(([status, schema]) => [
-      status,
-      {
-        description: SUCCESS[Number(status) as keyof typeof SUCCESS],
-        headers,
-        content: {
-          'application/json': { schema: pool.read(schema) },
-          ...(endpoint.bytes && status === '200' ? { 'application/octet-stream': BYTES } : {}),
-        },
-      },
-    ]),
-  );
+/** `listing_id`: id of the listing. */
+function describeParameter(name: string, { id }: OperationText): string {
+  if (id !== undefined) return `The ${name === 'handle' ? 'handle' : 'id'} of ${id}.`;
+  return name === 'handle' ? 'The handle.' : `The id of the ${name.replace(/_id$/, '')}.`;
 }
 
-function describeRefusals(endpoint: EndpointShape): JsonSchema {
-  const byStatus = new Map<number, Reason[]>();
-  for (const reason of reasonsOf(endpoint)) {
-    const { status } = ERRORS[reason];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, reasons]) => [
-      status,
-      {
-        description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].title}.`).join('\n'),
-        headers: { ...REQUEST_ID, ...(status === 402 ? { 'PAYMENT-REQUIRED': PAYMENT_REQUIRED } : {}) },
-        content: {
-          'application/problem+json': {
-            schema: {
-              allOf: [
-                { $ref: '#/components/schemas/Problem' },
-                { properties: { reason: { enum: reasons }, ...(status === 402 ? X402_CHALLENGE : {}) } },
-              ],
-            },
-          },
-        },
-      },
-    ]),
-  );
-}
-
-/** The Problem type of errors.ts as JSON Schema. */
-function problemSchema(): JsonSchema {
-  const text = { type: 'string' };
-  return {
-    type: 'object',
-    description: 'A refused request (RFC 9457). A route may add fields of its own.',
-    properties: {
-      type: { type: 'string', format: 'uri', description: 'the page that explains this reason' },
-      title: text,
-      status: { type: 'integer' },
-      detail: text,
-      reason: { type: 'string', enum: REASONS },
-      error_class: { type: 'string', enum: [...new Set(REASONS.map((reason) => errorClass(ERRORS[reason].status)))] },
-      error: { type: 'string', description: 'the same text as detail' },
-      next_step: text,
-      request_id: text,
-      retry: { type: 'string', enum: ['same_request', 'same_proof', 'after_fix', 'never'] },
-      retry_after_seconds: { type: 'integer', minimum: 1, description: 'equal to the Retry-After header' },
-      do_not_pay_again: { type: 'boolean', description: 'on every payment answer: true when a payment may exist' },
-      errors: {
-        type: 'array',
-        items: { type: 'object', properties: { path: text, message: text }, required: ['path', 'message'] },
-      },
-    },
-    required: [
-      'type',
-      'title',
-      'status',
-      'detail',
-      'reason',
-      'error_class',
-      'error',
-      'next_step',
-      'request_id',
-      'retry',
-    ],
-  };
+/** What parameters of pages mean, which have the same names everywhere. */
+function ofEveryPage(name: string): string | undefined {
+  if (/(?:^|_)limit$/.test(name)) return 'Rows in one answer. Another number is refused, never cut.';
+  if (/(?:^|_)before_id$/.test(name)) return 'Goes on after the page before: its next_before_id.';
+  if (/(?:^|_)after_id$/.test(name)) return 'Goes on after the page before: its next_after_id.';
+  return name === 'cursor' ? 'Goes on after the page before: its next_cursor, with the same filters.' : undefined;
 }

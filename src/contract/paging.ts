@@ -1,15 +1,24 @@
 import { z } from 'zod';
+import { describedAs } from './wire-forms.ts';
 
 /** A positive integer in a query string: digits only, no sign, no padding, no fraction. */
 const wholeText = z.string().regex(/^[1-9]\d{0,15}$/, 'must be a plain whole number from 1 on');
 
 function sizeUpTo(max: number) {
-  return wholeText.transform(Number).refine((size) => size <= max, `must be 1 to ${max}`);
+  const size = wholeText.transform(Number).refine((given) => given <= max, `must be 1 to ${max}`);
+  return describedAs(size, sizeForm(max));
+}
+
+const sizeForm = (max: number) => ({ type: 'integer', minimum: 1, maximum: max });
+
+/** An id in an address, where everything is text. */
+function idText() {
+  return describedAs(wholeText.transform(BigInt), { type: 'integer', minimum: 1 });
 }
 
 /** A page size of 1..max; anything else is refused and never clamped (W4). The default is the maximum. */
 export function pageSize(max: number) {
-  return sizeUpTo(max).default(max);
+  return describedAs(sizeUpTo(max).default(max), { ...sizeForm(max), default: max });
 }
 
 /** The same without a default, where leaving it out means something else. */
@@ -18,10 +27,10 @@ export function optionalPageSize(max: number) {
 }
 
 /** A numeric cursor: the id of a row. */
-export const idCursor = wholeText.transform(BigInt).optional();
+export const idCursor = idText().optional();
 
 /** An id in a path. */
-export const idParam = z.strictObject({ id: wholeText.transform(BigInt) });
+export const idParam = z.strictObject({ id: idText() });
 
 /** An id in a body: a JSON number. */
 export const idIn = z.int().positive().transform(BigInt);

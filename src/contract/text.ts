@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describedAs } from './wire-forms.ts';
 
 const NEWLINE = 0x0a;
 const TAB = 0x09;
@@ -45,7 +46,7 @@ export function firstRefusedCharacter(text: string, multiline: boolean): number 
 
 /** Public text: NFC, no characters that hide or reorder. Length in code points after trimming of nothing. */
 export function publicText(min: number, max: number, options: { multiline?: boolean } = {}) {
-  return z.string().transform((given, context) => {
+  const read = z.string().transform((given, context) => {
     const at = firstRefusedCharacter(given, options.multiline ?? false);
     if (at >= 0) {
       context.addIssue({ code: 'custom', message: `holds a character that is not allowed, at position ${at}` });
@@ -63,6 +64,7 @@ export function publicText(min: number, max: number, options: { multiline?: bool
     }
     return text;
   });
+  return describedAs(read, { type: 'string', ...(min > 0 ? { minLength: min } : {}), maxLength: max });
 }
 
 /** Goes with every text of a merchant, in every schema that carries one. */

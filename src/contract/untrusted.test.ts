@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
-import { endpoints } from './index.ts';
+import { marketDocument } from '../../test/support/market-document.ts';
 import type { JsonSchema } from './json-schemas.ts';
-import { describeOpenApi } from './openapi.ts';
 import { UNTRUSTED } from './text.ts';
 
-const document = describeOpenApi({ endpoints, title: '', description: '', serverUrl: 'https://example.org' });
+const document = marketDocument();
 
 /** Fields that hold a merchant's text, wherever an answer has them. */
 const WRITTEN = new Set([
@@ -34,6 +33,9 @@ const EXCEPTIONS: Record<string, string> = {
   'Review.reason': 'a code of the market',
   'Problem.title': 'a row of the table of errors',
   'getHelp.title': 'the market’s own',
+  'X402RequirementsV1.description': 'the market’s own, as in the two below',
+  'X402Challenge.description': 'the market’s own',
+  'X402ProofV2.description': 'the market’s own',
   'getListing.artifact': 'says how the goods are bought',
 };
 

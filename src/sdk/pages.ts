@@ -1,7 +1,7 @@
 import type { ResultOf } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import type { AttributeName } from '../contract/listing-fields.ts';
-import { isSummary, type ListingSummary, type MerchantRecord } from '../contract/listings.ts';
+import type { ListingSummary, MerchantRecord } from '../contract/listings.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
@@ -150,4 +150,9 @@ export function treasuryPages(client: Client, options: { limit?: number } = {}):
     appendOnly: true,
     limit: options.limit,
   });
+}
+
+/** A row that is the whole public listing: without `fields=outline` each one is. */
+export function isSummary<Row extends object>(row: Row): row is Extract<Row, { store_url: string }> {
+  return 'store_url' in row;
 }

@@ -65,7 +65,7 @@ carryOut('A page', {
 });
 
 carryOut('An endpoint', {
-  most: 5,
+  most: 6,
   steps: [
     (copy) =>
       copy.replace('src/contract/official.ts', [
@@ -90,6 +90,11 @@ const door = z.object(`,
         ['import { getHelp, getOfficialFacts }', 'import { getAisles, getHelp, getOfficialFacts }'],
         ['  getHelp,\n} as const;', '  getHelp,\n  getAisles,\n} as const;'],
       ),
+    (copy) =>
+      copy.replace('src/contract/openapi-texts.ts', [
+        '    getWindow: {',
+        "    getAisles: { tag: 'Market', says: 'Every kind of goods, in the order of the shelves.' },\n    getWindow: {",
+      ]),
     (copy) => copy.add('src/market/guide/get-aisles.ts', 'get-aisles.ts.txt'),
     (copy) => copy.add('src/market/guide/get-aisles.test.ts', 'get-aisles.test.ts.txt'),
     (copy) =>

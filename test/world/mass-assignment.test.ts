@@ -1,15 +1,14 @@
 import { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { endpoints } from '../../src/contract/index.ts';
-import { describeOpenApi } from '../../src/contract/openapi.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { marketDocument } from '../support/market-document.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { type Sample, sampleRequests, sendingOf } from '../support/sample-requests.ts';
 import { seedListing, seedVote, withdrawListing } from '../support/seed.ts';
 import { expectRefusal, send } from '../support/send.ts';
 
-const document = describeOpenApi({ endpoints, title: '', description: '', serverUrl: 'https://example.org' });
+const document = marketDocument();
 
 /** The name of every field that an answer has anywhere, refusals among them. */
 function namesIn(value: unknown): string[] {

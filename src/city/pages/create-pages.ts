@@ -1,6 +1,8 @@
 import { html } from 'ghtml';
 import { cityEndpoints } from '../../contract/city.ts';
+import type { Network } from '../../contract/networks.ts';
 import { describeOpenApi } from '../../contract/openapi.ts';
+import { CITY_TAGS, CITY_TEXTS } from '../../contract/openapi-city-texts.ts';
 import { idParam } from '../../contract/paging.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { ThingOut } from '../../contract/world-records.ts';
@@ -51,7 +53,7 @@ export function createPages(city: City, sources: Omit<HealthSources, 'writes'>):
       path: '/docs/errors/:reason',
       handler: ({ accept, params }) => errorPage(city, accept, params['reason'] ?? ''),
     }),
-    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(city.config.baseUrl) }),
+    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(city.config) }),
     page({
       method: 'GET',
       path: '/assets/:name',
@@ -76,13 +78,16 @@ function readId(params: Readonly<Record<string, string>>): bigint {
   return read.data.id;
 }
 
+export function openApiText(serverUrl: string, network: Network): string {
+  const about = { title: 'Openaisle city', description: SUMMARY, serverUrl, network };
+  return JSON.stringify(describeOpenApi({ endpoints: cityEndpoints, texts: CITY_TEXTS, tags: CITY_TAGS, ...about }));
+}
+
 /** The contract does not change while a process runs, so the document is made once. */
-function createOpenApiPage(serverUrl: string): () => PageAnswer {
+function createOpenApiPage({ baseUrl, network }: City['config']): () => PageAnswer {
   let body: string | null = null;
   return () => {
-    body ??= JSON.stringify(
-      describeOpenApi({ endpoints: cityEndpoints, title: 'Openaisle city', description: SUMMARY, serverUrl }),
-    );
+    body ??= openApiText(baseUrl, network);
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
   };
 }

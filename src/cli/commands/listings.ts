@@ -1,4 +1,4 @@
-import { isSummary } from '../../contract/listings.ts';
+import { isSummary } from '../../sdk/pages.ts';
 import { asMerchant } from '../as-merchant.ts';
 import { type Cli, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import type { Command } from '../command.ts';

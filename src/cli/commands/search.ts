@@ -1,5 +1,5 @@
-import { isSummary } from '../../contract/listings.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
+import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import type { Command } from '../command.ts';

@@ -42,7 +42,7 @@ export function createPages(market: Market, { payments, catalog, history, front 
   return [
     page({ method: 'GET', path: '/', handler: front }),
     page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
-    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(market.config.baseUrl) }),
+    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(market.config) }),
     page({ method: 'GET', path: '/help', handler: ({ accept }) => helpPage(market.config, accept) }),
     ...createDiscoveryPages(market.config),
     ...createDocuments(market),

@@ -32,7 +32,7 @@ export function referenceFiles(): ReadonlyMap<string, string> {
   const pretty = (content: unknown): string => `${JSON.stringify(content, null, 2)}\n`;
   return new Map([
     ['errors.md', errors],
-    ['openapi.json', pretty(JSON.parse(openApiText(EXAMPLE_HOST)))],
+    ['openapi.json', pretty(JSON.parse(openApiText({ baseUrl: EXAMPLE_HOST, network: DEFAULT_NETWORK })))],
     ['server.json', pretty(serverJson({ baseUrl: EXAMPLE_HOST, sourceUrl: null }))],
     ['skill.md', skillText(EXAMPLE)],
   ]);

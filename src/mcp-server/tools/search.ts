@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { isSummary, type ListingSummary } from '../../contract/listings.ts';
+import type { ListingSummary } from '../../contract/listings.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
+import { isSummary } from '../../sdk/pages.ts';
 import { localTool, READS } from '../local-tool.ts';
 
 const USUAL_ROWS = 10;

@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
 import type { Auth, EndpointShape } from '../../../contract/endpoint.ts';
 import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason, type Retry } from '../../../contract/errors.ts';
-import { endpoints } from '../../../contract/index.ts';
-import { describeOpenApi } from '../../../contract/openapi.ts';
+import { type EndpointName, endpoints } from '../../../contract/index.ts';
+import type { Network } from '../../../contract/networks.ts';
+import { describeOpenApi, type OperationExample } from '../../../contract/openapi.ts';
+import { MARKET_TAGS, MARKET_TEXTS } from '../../../contract/openapi-texts.ts';
+import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
@@ -87,35 +91,63 @@ function errorJson(reason: Reason) {
 }
 
 /** No endpoint of the contract: its answer has no end, and no schema. */
-const STREAM_OPERATION = {
+const streamOperation = (example: unknown) => ({
   get: {
     operationId: 'streamEvents',
-    summary:
-      'The public log as server-sent events; kind or scope as for /api/events, resumed by Last-Event-ID or last_event_id.',
+    tags: ['Market' satisfies keyof typeof MARKET_TAGS],
+    summary: 'The public log as server-sent events, as they happen.',
+    description:
+      'Each message has the number of its event as id, and the event as data. Resumed by Last-Event-ID, or by last_event_id. Public.',
     security: [],
+    parameters: [
+      { name: 'kind', in: 'query', required: false, schema: { type: 'string', enum: EVENT_KINDS } },
+      { name: 'scope', in: 'query', required: false, schema: { type: 'string', enum: SCOPES } },
+      { name: 'last_event_id', in: 'query', required: false, schema: { type: 'integer', minimum: 0 } },
+      { name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'integer', minimum: 0 } },
+    ],
     responses: {
       200: {
         description: 'Goes on for as long as the client listens.',
-        content: { 'text/event-stream': { schema: { type: 'string' } } },
+        content: { 'text/event-stream': { schema: { type: 'string' }, example: example } },
+      },
+      400: {
+        description: 'The query is not one that the log takes.',
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     },
   },
-};
+});
+
+/** Written by `npm run examples`. */
+const EXAMPLES = new URL('./openapi-examples.json', import.meta.url);
+type MarketExamples = Partial<Record<EndpointName | 'streamEvents', OperationExample>>;
+
+/** Of the market that it describes. */
+type Described = Readonly<{ baseUrl: string; network: Network }>;
 
 /** The contract does not change while a process runs, so the document is made once. */
-export function createOpenApiPage(baseUrl: string): () => PageAnswer {
+export function createOpenApiPage(market: Described): () => PageAnswer {
   let body: string | null = null;
   return () => {
-    body ??= openApiText(baseUrl);
+    body ??= openApiText(market);
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
   };
 }
 
-export function openApiText(baseUrl: string): string {
+const LENGTHS = 'Lengths of texts are counted in characters after normalization (NFC).';
+
+export function openApiText({ baseUrl, network }: Described): string {
   const tools = `The same as tools over MCP: ${baseUrl}${MCP_PATH}, and ${baseUrl}${CONNECT_PATH} for hosts that sign in by OAuth.`;
-  const description = `${SUMMARY} ${tools}`;
-  const document = describeOpenApi({ endpoints, title: 'Openaisle', description, serverUrl: baseUrl });
-  return JSON.stringify({ ...document, paths: { ...document.paths, [STREAM_PATH]: STREAM_OPERATION } });
+  const description = `${SUMMARY} ${tools} ${LENGTHS}`;
+  const examples = JSON.parse(readFileSync(EXAMPLES, 'utf8')) as MarketExamples;
+  const document = describeOpenApi({
+    ...{ endpoints, texts: MARKET_TEXTS, tags: MARKET_TAGS, examples },
+    ...{ title: 'Openaisle', description, serverUrl: baseUrl, network },
+  });
+  return JSON.stringify({
+    ...document,
+    paths: { ...document.paths, [STREAM_PATH]: streamOperation(examples.streamEvents?.answers['200']) },
+  });
 }
 
 export const KEY_USE: Readonly<Record<Auth, string>> = {

@@ -26,6 +26,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A market whose database was taken back says so: writes and private reads answer 503 `history_lost` until its operator has recovered. `/readyz` says `history` and `log_copy`.',
       'After such a recovery a listing that was lost is answered with 409 `listing_lost`, and a buyer that may have paid in what was lost with 409 `payment_may_be_lost`, until the body says `"pay_anew": true`.',
       'Answers about payments and intents carry `recovery_slip`; sent in `X-Recovery-Slip` after a recovery it takes the payment back. Without one, `{"collect": true, "collect_salt", "tx_hash"}` opens a review by the payee.',
+      '`/openapi.json` describes numbers as numbers with limits and defaults, says what each operation is for, and what a wallet signs (`x-openaisle-signing`).',
       'The event of a new listing names its wallet, and the commitment to its goods.',
       'Outlines of listings (`fields=outline`) also say merchant, aisle, verified sales and a first line. Stores, `/api/window` and `/api/me` take `fields`, too, and the window `events_limit`, `listings_limit` and `merchants_limit`.',
       'Tools answer for a context window: ten outlines by default, goods above 16 KiB as a link, refusals in the words of tools. `tools/list` is a third of what it was, and shows the tools of the maintainer and of a city to those who can use them.',

@@ -1,0 +1,117 @@
+import { type EndpointShape, reasonsOf } from './endpoint.ts';
+import { ERRORS, errorClass, REASONS, type Reason } from './errors.ts';
+import type { JsonSchema, SchemaPool } from './json-schemas.ts';
+import { CHALLENGE_FIELDS } from './openapi-payments.ts';
+
+/** Answers that were given once, by status: what the description shows as an example. */
+export type Examples = Readonly<Record<string, unknown>>;
+
+const SUCCESS = { 200: 'Done.', 201: 'Made.', 202: 'Under way; ask again as the body says.' } as const;
+const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` });
+const REQUEST_ID = { 'x-request-id': header('RequestId') };
+const SETTLEMENT = { 'PAYMENT-RESPONSE': header('PaymentResponse'), 'X-PAYMENT-RESPONSE': header('PaymentResponse') };
+const BYTES = { schema: { type: 'string', format: 'binary', description: 'the artifact alone' } };
+
+/** Under components. */
+export const ANSWER_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  RequestId: { description: 'Names this request in the operator’s log.', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+};
+
+/** All answers of an endpoint, by status. */
+export function describeResponses(endpoint: EndpointShape, pool: SchemaPool, examples: Examples): JsonSchema {
+  return { ...describeAnswers(endpoint, pool, examples), ...describeRefusals(endpoint, examples) };
+}
+
+function describeAnswers(endpoint: EndpointShape, pool: SchemaPool, examples: Examples): JsonSchema {
+  const headers = { ...REQUEST_ID, ...(endpoint.payment ? SETTLEMENT : {}) };
+  return Object.fromEntries(
+    Object.entries(endpoint.answers).map(([status, schema]) => [
+      status,
+      {
+        description: SUCCESS[Number(status) as keyof typeof SUCCESS],
+        headers,
+        content: {
+          'application/json': { schema: pool.read(schema), ...exampleOf(examples, status) },
+          ...(endpoint.bytes && status === '200' ? { 'application/octet-stream': BYTES } : {}),
+        },
+      },
+    ]),
+  );
+}
+
+function exampleOf(examples: Examples, status: string): JsonSchema {
+  return examples[status] === undefined ? {} : { example: examples[status] };
+}
+
+function describeRefusals(endpoint: EndpointShape, examples: Examples): JsonSchema {
+  const byStatus = new Map<number, Reason[]>();
+  for (const reason of reasonsOf(endpoint)) {
+    const { status } = ERRORS[reason];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, reasons]) => [
+      status,
+      describeRefusal(status, reasons, exampleOf(examples, `${status}`)),
+    ]),
+  );
+}
+
+function describeRefusal(status: number, reasons: readonly Reason[], example: JsonSchema): JsonSchema {
+  const headers = {
+    ...REQUEST_ID,
+    ...(status === 402 ? { 'PAYMENT-REQUIRED': header('PaymentRequired') } : {}),
+    ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
+  };
+  const fields = { reason: { enum: reasons }, ...(status === 402 ? CHALLENGE_FIELDS : {}) };
+  return {
+    description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].title}.`).join('\n'),
+    headers,
+    content: {
+      'application/problem+json': {
+        schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object', properties: fields }] },
+        ...example,
+      },
+    },
+  };
+}
+
+/** The Problem type of errors.ts as JSON Schema. */
+export function problemSchema(): JsonSchema {
+  const text = { type: 'string' };
+  return {
+    type: 'object',
+    description: 'A refused request (RFC 9457). A route may add fields of its own.',
+    properties: {
+      type: { type: 'string', format: 'uri', description: 'the page that explains this reason' },
+      title: text,
+      status: { type: 'integer' },
+      detail: text,
+      reason: { type: 'string', enum: REASONS },
+      error_class: { type: 'string', enum: [...new Set(REASONS.map((reason) => errorClass(ERRORS[reason].status)))] },
+      error: { type: 'string', description: 'the same text as detail' },
+      next_step: text,
+      request_id: text,
+      retry: { type: 'string', enum: ['same_request', 'same_proof', 'after_fix', 'never'] },
+      retry_after_seconds: { type: 'integer', minimum: 1, description: 'equal to the Retry-After header' },
+      do_not_pay_again: { type: 'boolean', description: 'on every payment answer: true when a payment may exist' },
+      errors: {
+        type: 'array',
+        items: { type: 'object', properties: { path: text, message: text }, required: ['path', 'message'] },
+      },
+    },
+    required: [
+      'type',
+      'title',
+      'status',
+      'detail',
+      'reason',
+      'error_class',
+      'error',
+      'next_step',
+      'request_id',
+      'retry',
+    ],
+  };
+}
