@@ -1,16 +1,26 @@
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** `~/.config/openaisle`, or under XDG_CONFIG_HOME. */
+/** Of wallet, policy and merchants: OPENAISLE_HOME, or `~/.config/openaisle`, or under XDG_CONFIG_HOME. */
 export function configFolder(env: Env): string {
+  const home = ownHome(env);
+  if (home !== null) return home;
   return join(xdg(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
 }
 
-/** `~/.local/share/openaisle`, or under XDG_DATA_HOME. */
+/** Of books and goods: OPENAISLE_HOME, or `~/.local/share/openaisle`, or under XDG_DATA_HOME. */
 export function dataFolder(env: Env): string {
+  const home = ownHome(env);
+  if (home !== null) return home;
   return join(xdg(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
+}
+
+/** Everything in one folder, for one agent of several on a machine. Null where it is not set. */
+function ownHome(env: Env): string | null {
+  const home = env['OPENAISLE_HOME'];
+  return home === undefined || home === '' ? null : resolve(home);
 }
 
 // The standard says to ignore a path that is not absolute.

@@ -1,8 +1,10 @@
 import { isAbsolute, relative } from 'node:path';
 import { systemClock } from '../platform/clock.ts';
 import { STOP_SIGNALS } from '../platform/shutdown.ts';
+import { makeAgentHome } from './agent-home.ts';
 import { portsFrom } from './open-servers.ts';
 import { type DemoArguments, HELP, readArguments, WrongArguments } from './read-arguments.ts';
+import type { Goods } from './story/scene.ts';
 import { StepFailed, tellStory } from './story/tell-story.ts';
 import { createTell, type Tell } from './tell.ts';
 import { type LocalWorld, startWorld } from './world.ts';
@@ -24,10 +26,12 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
     const onPart = (part: { name: string; url: string; detail: string; seconds: number }): void =>
       tell({ kind: 'part', ...part });
     world = await startWorld({ dataDir, finalityBlocks, ports: portsFrom(firstPort), signal, onPart });
-    await whileRunning(world, signal, tellStory({ world, tell, signal, mcp }));
+    const goods = await whileRunning(world, signal, tellStory({ world, tell, signal, mcp }));
+    const home = await makeAgentHome(world);
     end(true, 'Every step held.');
     if (args.exit) return 0;
     tellWhereToLook(world, tell);
+    tellWhatToTry({ world, goods, home }, tell);
     await whileRunning(world, null, aborted(signal));
     return 0;
   } catch (error) {
@@ -71,12 +75,12 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** The outcome of an act, unless a part of the world ends before, or the user interrupts it. */
-async function whileRunning(world: LocalWorld, signal: AbortSignal | null, act: Promise<void>): Promise<void> {
+async function whileRunning<T>(world: LocalWorld, signal: AbortSignal | null, act: Promise<T>): Promise<T> {
   const died = world.ended.then((name) => {
     throw new Error(`The ${name} ended by itself.`);
   });
-  const interrupted = signal === null ? [] : [aborted(signal).then(() => signal.throwIfAborted())];
-  await Promise.race([act, died, ...interrupted]);
+  const interrupted = signal === null ? [] : [aborted(signal).then(() => Promise.reject(signal.reason))];
+  return await Promise.race([act, died, ...interrupted]);
 }
 
 function failureText(error: unknown, world: LocalWorld | null): string {
@@ -105,7 +109,7 @@ try {
   process.exit(error instanceof WrongArguments ? USAGE_CODE : 1);
 }
 
-/** The doors of the open market, and what to try at them. */
+/** The doors of the open market. */
 function tellWhereToLook(world: LocalWorld, tell: Tell): void {
   const { marketUrl, facilitatorUrl, cityUrl, chain, dataDir } = world;
   const folder = shownPath(dataDir);
@@ -127,14 +131,20 @@ function tellWhereToLook(world: LocalWorld, tell: Tell): void {
       { name: 'logs', what: `${folder}/logs` },
     ],
   });
-  const sdk = `import { createClient } from './src/sdk/client.ts'; console.log((await createClient({ baseUrl: '${marketUrl}' }).browseShelves()).body.listings)`;
+}
+
+/** By the command line, with a wallet and a merchant that are there for it. */
+function tellWhatToTry({ world, goods, home }: { world: LocalWorld; goods: Goods; home: string }, tell: Tell): void {
+  const openaisle = 'npm run -s openaisle --';
+  const selling = '--title "My first goods" --description "A text about this market." --price 0.5 --aisle knowledge';
   tell({
     kind: 'places',
-    title: 'What to try, in another terminal:',
+    title: 'What to try, in another terminal (a wallet with test money and a merchant are in the folder):',
     places: [
-      { name: 'the market', what: `curl ${marketUrl}/llms.txt` },
-      { name: 'a 402', what: `curl -i -X POST ${marketUrl}/api/buy/1` },
-      { name: 'the SDK', what: `npx node --input-type=module -e "${sdk}"` },
+      { name: 'first', what: `export OPENAISLE_MARKET=${world.marketUrl} OPENAISLE_HOME="${shownPath(home)}"` },
+      { name: 'search', what: `${openaisle} search finality` },
+      { name: 'buy', what: `${openaisle} buy ${goods.id} --max ${goods.priceUsdc}` },
+      { name: 'sell', what: `${openaisle} sell README.md ${selling}` },
     ],
   });
 }

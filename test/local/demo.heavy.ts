@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { checkPortsFree, portsFrom } from '../../src/local/open-servers.ts';
 import type { Told } from '../../src/local/tell.ts';
@@ -78,6 +79,25 @@ async function nothingIsLeft(ports: ReturnType<typeof portsFrom>): Promise<void>
   await checkPortsFree(ports);
 }
 
+/** The commands that the demonstration ends with, as they are typed: twice, since the same command goes on and pays once. */
+async function tryAsTold(told: readonly Told[]): Promise<void> {
+  const places = told.flatMap((line) => (line.kind === 'places' ? line.places : []));
+  const [first, search, buy, sell] = ['first', 'search', 'buy', 'sell'].map(
+    (name) => places.find((place) => place.name === name)?.what,
+  );
+  const sh = async (command: string | undefined): Promise<Record<string, unknown>> => {
+    const { stdout } = await promisify(execFile)('sh', ['-ec', `${first}\n${command} --json`]);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  };
+  expect(await sh(search)).toMatchObject({ status: 'ok', returned: expect.toSatisfy((rows: number) => rows > 0) });
+  const bought = await sh(buy);
+  expect(bought).toMatchObject({ status: 'ok' });
+  expect(readFileSync(String(bought['path']), 'utf8')).toMatch(/final/);
+  expect(await sh(buy)).toMatchObject({ status: 'ok', path: bought['path'] });
+  expect(await sh(sell)).toMatchObject({ status: 'ok', already_listed: false });
+  expect(await sh(sell)).toMatchObject({ status: 'ok', already_listed: true });
+}
+
 describe.runIf(process.platform === 'linux')('npm run demo', () => {
   it(
     'tells the whole story, every step of it holds, it exits 0 and leaves no process behind',
@@ -130,6 +150,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
       expect(heldIn(told)).toContain('4 fees of 1 USDC, each with its transaction');
       const front = await fetch(`http://127.0.0.1:${ports.market}/`);
       expect(front.status).toBe(200);
+      await tryAsTold(told);
       child.kill('SIGINT');
       expect(await exited).toBe(0);
       await nothingIsLeft(ports);

@@ -58,7 +58,13 @@ async function bytesOnDisk(folder: string): Promise<number> {
 
 /** The first block of code of that language in a text. */
 export function codeOf(markdown: string, language: string): string {
-  const [, code] = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(markdown) ?? [];
+  const [code] = codesOf(markdown, language);
   if (code === undefined) throw new Error(`no block of ${language}`);
   return code;
+}
+
+/** All blocks of code of that language. */
+export function codesOf(markdown: string, language: string): string[] {
+  const blocks = markdown.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'));
+  return Array.from(blocks, ([, code = '']) => code);
 }

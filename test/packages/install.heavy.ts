@@ -4,13 +4,15 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packAll } from '../../packages/pack.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import { isHex } from '../../src/platform/hex.ts';
 import { holdsSecret } from '../support/canary.ts';
 import { type FoundNode, findNodes } from '../support/find-nodes.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { fundedWallet, listGoods, newGoods } from '../support/trade.ts';
 import { modeOf } from '../world/run-cli.ts';
-import { codeOf, type EmptyProject, installInto } from './empty-project.ts';
+import { codeOf, codesOf, type EmptyProject, installInto } from './empty-project.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SLOW_MS = 300_000;
@@ -46,10 +48,13 @@ async function readme(name: string): Promise<string> {
 let told = 0;
 
 /** Goods that no run before has listed: the market refuses what is nearly the same. */
-function ownGoods(program: string): string {
+function ownWords(): string {
   told += 1;
-  const words = Array.from({ length: 12 }, (_, at) => `word${(told * 7919 + at * 104_729) % 99_991}`).join(' ');
-  const own = program.replace(/artifact: '[^']*'/, `artifact: '${words}'`);
+  return Array.from({ length: 12 }, (_, at) => `word${(told * 7919 + at * 104_729) % 99_991}`).join(' ');
+}
+
+function ownGoods(program: string): string {
+  const own = program.replace(/artifact: '[^']*'/, `artifact: '${ownWords()}'`);
   expect(own).not.toBe(program);
   return own;
 }
@@ -134,16 +139,21 @@ describe.each(NODES)('openaisle on Node $version', (node: FoundNode) => {
 
   test('the README’s commands run one after another', { timeout: SLOW_MS }, async () => {
     const handle = `ink-${node.version.replaceAll('.', '-')}`;
-    const commands = codeOf(await readme('cli'), 'sh')
-      .replace('https://market.example', world.url)
-      .replace('--handle ink', `--handle ${handle}`);
-    const said = await project.run('bash', ['-e', '-c', commands], {
-      HOME: project.folder,
-      npm_config_offline: 'true',
-    });
-    expect(said).toContain(`${handle}, merchant `);
-    expect(said).toContain('openaisle whoami');
-    expect(holdsSecret(said)).toBe(false);
+    const [first = '', then = ''] = codesOf(await readme('cli'), 'sh').map((block) =>
+      block.replace('https://market.example', world.url).replace('--handle ink', `--handle ${handle}`),
+    );
+    const env = { HOME: project.folder, OPENAISLE_MARKET: world.url, npm_config_offline: 'true' };
+    const made = await project.run('bash', ['-e', '-c', first], env);
+    const address = /0x[0-9a-fA-F]{40}/.exec(made)?.[0].toLowerCase() ?? '';
+    if (!isHex(address, 20)) throw new Error(`no address in: ${made}`);
+    await fund(world.chain, [{ address, usdcUnits: 10_000_000n }]);
+    await project.write('notes.md', ownWords());
+    const said = await project.run('bash', ['-e', '-c', then], env);
+    expect(said).toContain('Invoice parser');
+    expect(said).toContain(`${handle}`);
+    expect(await paidUnits(world.chain, address, sellerOne.address)).toEqual([PRICE_UNITS]);
+    expect(await paidUnits(world.chain, address, treasury.address)).toEqual([FEE_UNITS]);
+    expect(holdsSecret(made + said)).toBe(false);
     const file = join(project.folder, '.config/openaisle', new URL(world.url).host.replace(':', '_'), `${handle}.json`);
     expect(await modeOf(file)).toBe('0600');
     const version = await project.run('npx', ['openaisle', '--version'], { npm_config_offline: 'true' });

@@ -57,4 +57,6 @@ export const WORLD_ACCOUNTS = {
   buyerTwo: testAccount('buyer two'),
   buyerThree: testAccount('buyer three'),
   stranger: testAccount('stranger'),
+  /** Who looks at the demonstration, and tries it by the command line. */
+  guest: testAccount('guest'),
 } as const;

@@ -15,6 +15,7 @@ import {
   balances,
   explain,
   findPerson,
+  type Goods,
   given,
   hold,
   type Memory,
@@ -160,14 +161,14 @@ export class StepFailed extends Error {
   }
 }
 
-/** Tells one sale from the joining to the books. Resolves only if every step held. */
+/** Tells one sale from the joining to the books. Resolves, with what was put up for sale, only if every step held. */
 export async function tellStory(options: {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
   /** Seller and buyer are agents that use tools alone. */
   mcp: boolean;
-}): Promise<void> {
+}): Promise<Goods> {
   const { world, tell, mcp } = options;
   const memory = readMemory(world.dataDir);
   const instead: ReadonlyMap<Step, Step> = mcp ? await byTools() : new Map();
@@ -192,6 +193,7 @@ export async function tellStory(options: {
     }
   }
   writeMemory(world.dataDir, { ...memory, told: memory.told + 1, first_sale: memory.first_sale ?? firstSale(scene) });
+  return given(scene.goods, 'goods');
 }
 
 function firstSale({ sale, goods }: Scene): Memory['first_sale'] {
