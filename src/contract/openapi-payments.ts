@@ -198,7 +198,14 @@ export function signingOn(network: Network): JsonSchema {
       method: 'eth_signTypedData_v4',
       like: 'payment, with value 0 and this nonce: it moves nothing',
       nonce: 'keccak256 of the UTF-8 text',
-      text: ['openaisle collect', '{base URL}', '{chainId}', '{listing id}', '{payer, lower case}', '{collect_salt}'],
+      text: [
+        'openaisle collect',
+        '{address of the market}',
+        '{chainId}',
+        '{listing id}',
+        '{payer, lower case}',
+        '{collect_salt}',
+      ],
       joined_by: '\n',
     },
     claim: {

@@ -49,6 +49,13 @@ async function feeBySdk(): Promise<object> {
   return (await readFeeTerms({ client, wallet })).expected;
 }
 
+/** Recorded answers are not made of these sources: `npm run examples` records new ones, of a market of its own. */
+function withoutExamples([name, text]: [string, string]): [string, string] {
+  if (!name.endsWith('.json')) return [name, text];
+  const parsed: unknown = JSON.parse(text, (key, value: unknown) => (/^examples?$/.test(key) ? undefined : value));
+  return [name, JSON.stringify(parsed, null, 2)];
+}
+
 const from = `0x${'22'.repeat(20)}` as const;
 const message = {
   from,
@@ -60,7 +67,7 @@ const message = {
 };
 const said = {
   config: { network: config.network, explorer: config.explorerUrl, settles },
-  reference: [...referenceFiles()],
+  reference: [...referenceFiles()].map(withoutExamples),
   tools: TOOLS,
   prompts: PROMPTS.map(({ text }) => text({ id: '1' })),
   guide: guide(config),
