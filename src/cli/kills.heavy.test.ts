@@ -14,7 +14,7 @@ import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/ac
 import { fund } from '../local/chain/transactions.ts';
 
 /** How many purchases, and how many listings; each is killed some times on its way. */
-const ROUNDS = Number(process.env['OPENAISLE_AGENT_KILLS'] ?? 6);
+const ROUNDS = Number(process.env['OPENAISLE_AGENT_KILLS'] ?? 4);
 const KILLS_A_ROUND = 4;
 /** What one run writes makes about so many changes in the folders of the book. */
 const CHANGES = 24;
