@@ -36,6 +36,8 @@ export {
 } from './client.ts';
 export type { Environment } from './environment.ts';
 export { type AnyReason, MarketError, type ReadProblem, UnreadableAnswer, type WhyUnreadable } from './errors.ts';
+// The public log as it grows.
+export { type FollowedEvent, type FollowOptions, followEvents } from './follow-events.ts';
 // Whole collections, page by page.
 export {
   type EventFilters,

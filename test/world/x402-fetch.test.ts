@@ -1,4 +1,5 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/client';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
@@ -40,4 +41,14 @@ it('the same, where the facilitator keeps silent about what it settled', async (
   await world.finalize();
   expect((await pay(url, { method: 'POST' })).status).toBe(200);
   expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
+});
+
+it('one that knows version 1 alone takes the header first, and signs nothing', async () => {
+  forward();
+  const payer = await wallet(10n * PRICE);
+  const client = new x402Client().registerV1('base', new ExactEvmSchemeV1(payer.signer));
+  const { id } = await goods({ units: PRICE });
+  const paying = wrapFetchWithPayment(fetch, client)(`${world.url}/api/buy/${id}`, { method: 'POST' });
+  // docs/agents.md says so.
+  await expect(paying).rejects.toThrow('No client registered for x402 version: 2');
 });
