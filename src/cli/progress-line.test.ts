@@ -15,6 +15,7 @@ test.each<[Progress, string | RegExp | null]>([
   [{ phase: 'pending', secondsWaited: 9, payment, estimateSeconds: 40 }, /: 600 blocks to go, about 40 s$/],
   [{ phase: 'pending', secondsWaited: 9 }, /waiting until it is final$/],
   [{ phase: 'pending', secondsWaited: 9, payment: { ...payment, finalized_head: 1_001 } }, /: 0 blocks to go$/],
+  [{ phase: 'pending', secondsWaited: 9, payment: { ...payment, finalized_head: 999 } }, /: 1 block to go$/],
   [{ phase: 'collecting', secondsWaited: 9 }, /no money moves/],
   [{ phase: 'delivered', secondsWaited: 9 }, null],
 ])('%j', (progress, expected) => {

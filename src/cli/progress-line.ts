@@ -21,7 +21,7 @@ export function progressLine({ phase, payment, reason, estimateSeconds }: Progre
   if (phase === 'submitted') return `handed in; no transfer is seen yet${why}`;
   const { block_number: block = null, finalized_head: head = null } = payment ?? {};
   const left = [
-    ...(block === null || head === null ? [] : [`${Math.max(0, block - head)} blocks to go`]),
+    ...(block === null || head === null ? [] : [blocksToGo(Math.max(0, block - head))]),
     ...(estimateSeconds === undefined ? [] : [`about ${sayDuration(estimateSeconds)}`]),
   ];
   return `the transfer is seen; waiting until it is final${left.length === 0 ? '' : `: ${left.join(', ')}`}${why}`;
@@ -29,4 +29,8 @@ export function progressLine({ phase, payment, reason, estimateSeconds }: Progre
 
 function sayDuration(seconds: number): string {
   return seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
+}
+
+function blocksToGo(blocks: number): string {
+  return blocks === 1 ? '1 block to go' : `${blocks} blocks to go`;
 }
