@@ -66,7 +66,15 @@ async function readIfThere(path: string): Promise<Buffer | null> {
 export async function lookAtGoods({ path, salt, commitment }: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
   const bytes = await readIfThere(path);
   if (bytes === null) return 'missing';
-  return sha256(concatBytes([hexToBytes(salt as `0x${string}`), bytes])) === commitment ? 'intact' : 'changed';
+  return isPromised(bytes, { salt, commitment }) ? 'intact' : 'changed';
+}
+
+/** SHA-256 over salt and bytes is what the listing published. */
+export function isPromised(
+  bytes: Uint8Array,
+  { salt, commitment }: { salt: string; commitment: string | null },
+): boolean {
+  return sha256(concatBytes([hexToBytes(salt as `0x${string}`), bytes])) === commitment;
 }
 
 /** `7-notes.md`: the listing, and what is harmless of the name that its seller gave. Never a path, a hidden file or a name of a device. */
