@@ -34,7 +34,8 @@ export async function mustTakeFiles(folder: string): Promise<void> {
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
-async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+/** The file that holds these bytes under that name, or under one close to it; written where there was none. */
+export async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {
   await makeFolderOf(join(folder, name));
   const lock = await lockFile(join(folder, name));
   try {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { emptyIdentity, printIdentity } from '../../src/cli/identity.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
+import { redigest, rewrite } from '../support/export-files.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { removeListing, seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
@@ -369,19 +370,3 @@ describe('a store leaves a market and comes to another', () => {
     expect(String(done.json()['detail'])).toMatch(/Unlike any other.*listed: \d+/);
   });
 });
-
-async function rewrite(path: string, change: (text: string) => string): Promise<void> {
-  await writeFile(path, change(await readFile(path, 'utf8')));
-}
-
-/** As one who knows the format would cover a change. */
-async function redigest(dir: string): Promise<void> {
-  const { createHash } = await import('node:crypto');
-  const path = join(dir, 'export.json');
-  const content = JSON.parse(await readFile(path, 'utf8')) as { files: Record<string, string> };
-  for (const name of Object.keys(content.files))
-    content.files[name] = `0x${createHash('sha256')
-      .update(await readFile(join(dir, name)))
-      .digest('hex')}`;
-  await writeFile(path, JSON.stringify(content));
-}

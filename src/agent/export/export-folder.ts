@@ -45,31 +45,47 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
   return folderAt(path);
 }
 
-/** Throws `not_an_export`, also where it was begun and is not whole. Its files are compared with their digests. */
+/** Throws `not_an_export`, `not_whole`, `export_unreadable`, and `export_changed` where a file is not what its digest says. */
 export async function openForReading(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
-  const path = resolve(dir);
-  await lstat(path);
-  const folder = await folderAt(path);
+  const { folder, content } = await openWhole(dir);
   try {
-    const content = await folder.readManifest();
-    if (content === null)
-      throw refusedFile(`${path} holds no export`, 'openaisle export DIR writes one.', 'not_an_export');
-    if (content.completed_at === null)
-      throw refusedFile(
-        `The export in ${path} is not whole`,
-        'Run the same openaisle export again: it goes on.',
-        'not_whole',
-      );
     for (const [name, digest] of Object.entries(content.files)) {
       const bytes = await folder.readBytes(name);
-      if (bytes === null) throw changed(`${join(path, name)} is missing`);
-      if (digestOf(bytes) !== digest) throw changed(`${join(path, name)} is not as it was exported`);
+      if (bytes === null) throw changed(`${join(folder.path, name)} is missing`);
+      if (digestOf(bytes) !== digest) throw changed(`${join(folder.path, name)} is not as it was exported`);
     }
     return { folder, content };
   } catch (error) {
     await folder.release();
     throw error;
   }
+}
+
+async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
+  const path = resolve(dir);
+  // A folder that is not there is told by its name.
+  await lstat(path);
+  const folder = await folderAt(path);
+  try {
+    const content = await folder.readManifest();
+    if (content === null)
+      throw refusedFile(`${path} holds no export`, 'openaisle export DIR writes one.', 'not_an_export');
+    if (content.completed_at === null) {
+      const title = `The export in ${path} is not whole`;
+      throw refusedFile(title, 'Run the same openaisle export again: it goes on.', 'not_whole');
+    }
+    return { folder, content };
+  } catch (error) {
+    await folder.release();
+    throw error;
+  }
+}
+
+/** What an export is of, before its files are looked at. Throws as `openForReading`. */
+export async function readKind(dir: string): Promise<Manifest['kind']> {
+  const { folder, content } = await openWhole(dir);
+  await folder.release();
+  return content.kind;
 }
 
 /** Nothing of an export is used where one file of it is not what it was. */

@@ -1,13 +1,16 @@
+import { exportPurchases } from '../../agent/export/export-purchases.ts';
 import { exportStore } from '../../agent/export/export-store.ts';
 import { asMerchant } from '../as-merchant.ts';
 import type { Cli, Done } from '../cli.ts';
 import type { Command } from '../command.ts';
+import { openBook } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 
 const NOTE_EVERY = 20;
 
 async function run(cli: Cli): Promise<Done> {
   const [dir = ''] = cli.positionals;
+  if (cli.options.purchases === true) return exportBook(cli, dir);
   return asMerchant(cli, async (client, { market }) => {
     const done = await exportStore({
       client,
@@ -30,11 +33,30 @@ async function run(cli: Cli): Promise<Done> {
   });
 }
 
+/** The market is not asked: the book and the goods are here. */
+async function exportBook(cli: Cli, dir: string): Promise<Done> {
+  const done = await exportPurchases(await openBook(cli), dir, cli.now);
+  const { wallet, records, goods, missing } = done;
+  return {
+    lines: [
+      `The wallet ${wallet}: ${records} payments, goods of ${goods}`,
+      ...(missing === 0
+        ? []
+        : [`${missing} have no goods here that are as they came: openaisle buy brings them again`]),
+      `export ${done.dir}`,
+      'It holds goods, and proofs of payments under way, which are worth money. The wallet’s key is not in it: keep a copy of that, too.',
+    ],
+    json: { kind: 'purchases', wallet, dir: done.dir, records, goods, missing },
+    secrets: [],
+  };
+}
+
 export const exportCommand: Command = {
   name: 'export',
-  summary: 'writes the whole store into a folder: listings, goods with their salts, sales, fees; run again it goes on',
+  summary:
+    'writes the whole store into a folder: listings, goods with their salts, sales, fees; or what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
-  options: [...OF_A_MERCHANT],
-  examples: ['openaisle export store-of-ink', 'openaisle export store-of-ink --handle ink --json'],
+  options: [...OF_A_MERCHANT, 'purchases', 'wallet'],
+  examples: ['openaisle export store-of-ink', 'openaisle export bought --purchases --json'],
   run,
 };

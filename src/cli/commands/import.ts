@@ -1,3 +1,5 @@
+import { readKind } from '../../agent/export/export-folder.ts';
+import { importPurchases } from '../../agent/export/import-purchases.ts';
 import { type Imported, importStore } from '../../agent/export/import-store.ts';
 import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
 import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
@@ -7,15 +9,45 @@ import { asMerchant } from '../as-merchant.ts';
 import type { Cli, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { notPaid, openPurse } from '../open-purse.ts';
+import { notPaid, openBook, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { oneLine } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const [dir = ''] = cli.positionals;
+  if ((await readKind(dir)) === 'purchases') return importBook(cli, dir);
   const store = await readStore(dir);
   return asMerchant(cli, (client, { market }) => importInto(cli, client, market, store));
+}
+
+async function importBook(cli: Cli, dir: string): Promise<Done> {
+  const isDry = cli.options['dry-run'] === true;
+  const book = await openBook(cli);
+  const { restored, kept } = await importPurchases(book, dir, { restore: !isDry });
+  const open = restored.filter(({ state }) => state === 'signed').length;
+  return {
+    lines: [
+      isDry
+        ? `${restored.length} payments of ${book.address} are in it, and whole. Nothing was restored.`
+        : `${restored.length} payments of ${book.address} restored, ${kept} were here`,
+      ...(open === 0 ? [] : [`${open} of them under way: openaisle wait goes on with them`]),
+    ],
+    json: {
+      kind: 'purchases',
+      wallet: book.address,
+      ...(isDry ? { dry_run: true } : {}),
+      restored: restored.map(({ kind, market, listing_id, title, state }) => ({
+        kind,
+        market,
+        listing_id,
+        title,
+        state,
+      })),
+      kept,
+    },
+    secrets: [],
+  };
 }
 
 async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<Done> {
@@ -139,9 +171,13 @@ function rowsOf({ planned }: ImportPlan): Record<string, unknown>[] {
 
 export const importCommand: Command = {
   name: 'import',
-  summary: 'lists what an export has and this market has not, under the policy; run again it goes on',
+  summary: 'lists what an export has and this market has not, under the policy; or restores what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
   options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...OF_A_MERCHANT],
-  examples: ['openaisle import store-of-ink --dry-run', 'openaisle import store-of-ink --yes --json'],
+  examples: [
+    'openaisle import store-of-ink --dry-run',
+    'openaisle import store-of-ink --yes --json',
+    'openaisle import bought',
+  ],
   run,
 };
