@@ -112,9 +112,9 @@ async function folderAt(path: string): Promise<ExportFolder> {
       return readPlain(join(path, name));
     },
     write: async (name, content) => {
+      await mustBeInside(path, name);
       const [inner = ''] = name.split('/');
       if (name.includes('/')) await mkdir(join(path, inner), { recursive: true, mode: 0o700 });
-      await mustBeInside(path, name);
       await writePrivate(join(path, name), content instanceof Uint8Array ? content : print(content), 'replace');
     },
     digests: () => readDigests(path),
