@@ -34,7 +34,8 @@ export async function mustTakeFiles(folder: string): Promise<void> {
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
-async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+/** The file that holds these bytes under that name, or under one close to it; written where there was none. */
+export async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {
   await makeFolderOf(join(folder, name));
   const lock = await lockFile(join(folder, name));
   try {
@@ -66,7 +67,15 @@ async function readIfThere(path: string): Promise<Buffer | null> {
 export async function lookAtGoods({ path, salt, commitment }: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
   const bytes = await readIfThere(path);
   if (bytes === null) return 'missing';
-  return sha256(concatBytes([hexToBytes(salt as `0x${string}`), bytes])) === commitment ? 'intact' : 'changed';
+  return isPromised(bytes, { salt, commitment }) ? 'intact' : 'changed';
+}
+
+/** SHA-256 over salt and bytes is what the listing published. */
+export function isPromised(
+  bytes: Uint8Array,
+  { salt, commitment }: { salt: string; commitment: string | null },
+): boolean {
+  return sha256(concatBytes([hexToBytes(salt as `0x${string}`), bytes])) === commitment;
 }
 
 /** `7-notes.md`: the listing, and what is harmless of the name that its seller gave. Never a path, a hidden file or a name of a device. */

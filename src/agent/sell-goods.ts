@@ -14,6 +14,10 @@ export interface SellGoodsOptions extends SpendOptions {
   listing: ListGoodsOptions['listing'];
   /** The most that the fee may be, in USDC. Default: 1. */
   maxFeeUsdc?: number;
+  /** The book says that it is listed, and the market has it no more: it is listed once more. */
+  listAgain?: boolean;
+  /** Of the fee of the same goods, for a market that may have lost it. Only where nothing is under way; then nothing is signed. */
+  recoverySlip?: string | undefined;
 }
 
 export interface SoldGoods extends KeptListing {
@@ -30,11 +34,13 @@ export interface SoldGoods extends KeptListing {
  * `listGoods` of the SDK throws.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  const { client, wallet, book, listing, payAgain, payAnew } = options;
+  const { client, wallet, book, listing, payAgain, payAnew, listAgain, recoverySlip } = options;
   return await book.hold(feeKey(options), async (held) => {
     const before = held.record;
-    if (before !== null && before.listed !== null && payAgain !== true) return soldOf(before, before.listed, true);
-    if (before === null || before.state === 'settled') await prepare(options, held);
+    const isAsked = payAgain === true || listAgain === true;
+    if (before !== null && before.listed !== null && !isAsked) return soldOf(before, before.listed, true);
+    const isNew = before === null || before.state === 'settled';
+    if (isNew) await prepare(options, held);
     const { record } = held;
     if (record === null) throw new TypeError('nothing was set aside');
     const plan = spendPlanOf(record);
@@ -49,6 +55,7 @@ export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
       proofStore: held.proofStore,
       ...(payAgain === true ? { mayPayAgain: true } : {}),
       ...(payAnew === true ? { payAnew } : {}),
+      ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
       ...passedOn(options),
     });
     const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };

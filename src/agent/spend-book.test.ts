@@ -102,6 +102,27 @@ describe('the day’s limit', () => {
   });
 });
 
+describe('records of another copy of the book', () => {
+  test('one that is missing comes back and counts; what is here already, or is later, stays', async () => {
+    const [old, fresh] = [await bookAt(newHome(), 10n), await bookAt(newHome(), 10n)];
+    await spend(old.book, old.policy, 'k', 4n);
+    const [signed] = await old.book.list();
+    if (signed === undefined) throw new Error('nothing was written');
+    expect(await fresh.book.restore(signed)).toBe(true);
+    expect(await fresh.book.list()).toEqual([signed]);
+    expect(await fresh.book.spentToday()).toBe(4n);
+    await fresh.book.hold('k', async (held) => {
+      // The signature exists: there is none to be had for it here.
+      expect([held.signed, held.takeSignature()]).toEqual([true, false]);
+      await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
+    });
+    expect(await fresh.book.restore(signed)).toBe(false);
+    expect(await fresh.book.list()).toMatchObject([{ state: 'settled' }]);
+    expect(await fresh.book.restore({ ...signed, sequence: 2 })).toBe(true);
+    expect(await fresh.book.restore(signed)).toBe(false);
+  });
+});
+
 describe('the files', () => {
   test('a record is private, and holds the proof until it is settled', async () => {
     const { book, policy } = await bookAt(newHome(), 10n);

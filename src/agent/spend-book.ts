@@ -24,6 +24,8 @@ export interface SpendBook {
    * signed for. Throws `purchase_in_use` when another process works on it.
    */
   hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
+  /** Takes in a record of another copy of this book. False: the book has one of this payment, or a later one, and keeps it. */
+  restore(record: SpendRecord): Promise<boolean>;
 }
 
 /** What one key names, while this caller alone works on it. */
@@ -74,6 +76,19 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
         } finally {
           await held.forgetUnsigned();
         }
+      } finally {
+        await lock.release();
+      }
+    },
+    restore: async (record) => {
+      await files.open();
+      const lock = await lockRecord(context, record.key);
+      try {
+        const names = (await files.names()).filter(({ digest }) => digest === digestOf(record.key));
+        const known = (await readAll(files, names)).filter((one) => !isUnsigned(one));
+        if (known.some(({ sequence }) => sequence >= record.sequence)) return false;
+        await files.replace(record);
+        return true;
       } finally {
         await lock.release();
       }

@@ -3,6 +3,8 @@ import { buy } from './commands/buy.ts';
 import { codes } from './commands/codes.ts';
 import { completionOver } from './commands/completion.ts';
 import { edit } from './commands/edit.ts';
+import { exportCommand } from './commands/export.ts';
+import { importCommand } from './commands/import.ts';
 import { join } from './commands/join.ts';
 import { listings } from './commands/listings.ts';
 import { mcp } from './commands/mcp.ts';
@@ -32,6 +34,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: 'Moderation', commands: [appeal, modRemove, modPin, modDecide, modReviews] },
   { title: 'A model’s tools', commands: [mcp] },
   { title: 'A store and its key', commands: [join, rotate, recover, codes, pair, whoami] },
+  { title: 'Copies', commands: [exportCommand, importCommand] },
   { title: 'The wallet', commands: [walletNew, walletAddress, walletBalance] },
   { title: 'This program', commands: [completionOver(() => COMMANDS)] },
 ];

@@ -62,6 +62,8 @@ export const OPTIONS = {
   supersedes: { type: 'string', value: 'ID', summary: 'an own listing of which this is the newer version' },
   entitle: { type: 'boolean', summary: 'who bought the superseded one gets this free of charge; for good' },
   'dry-run': { type: 'boolean', summary: 'have everything checked, and pay and list nothing' },
+  purchases: { type: 'boolean', summary: 'what the wallet bought from this machine, in place of a store' },
+  yes: { type: 'boolean', summary: 'the fees are agreed to: nothing is asked' },
   wallet: {
     type: 'string',
     value: 'FILE',

@@ -9,6 +9,7 @@ import { browseShelves, buyListing, createListing, getListing, getStore } from '
 import { getMe, getWindow, listEvents, listMerchants, setStoreLine } from './merchants.ts';
 import { decideAppeal, pinListing, removeComment, removeListing } from './moderation.ts';
 import { getHelp, getOfficialFacts } from './official.ts';
+import { getOwnListing } from './own-listing.ts';
 import { getPayment, getTreasury } from './payments.ts';
 import { listPurchases } from './purchases.ts';
 import {
@@ -37,6 +38,7 @@ export const endpoints = {
   openFeeIntent,
   reviewPayment,
   listPurchases,
+  getOwnListing,
   getStore,
   listMerchants,
   getMe,

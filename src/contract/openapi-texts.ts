@@ -113,6 +113,11 @@ function tradeTexts() {
       tag: 'Selling',
       says: `deliver hands the goods out, refunded needs the final transfer back, declined gives nothing. One decision, within ${REVIEW_DAYS} days. GET /api/me lists what waits.`,
     },
+    getOwnListing: {
+      tag: 'Selling',
+      says: 'For its merchant alone: another merchant and the maintainer get 404. A copy that is kept outlives the market.',
+      id: LISTING,
+    },
     setStoreLine: { tag: 'Selling', says: 'Public; it replaces the line before.' },
   } as const satisfies Record<string, MarketText>;
 }

@@ -14,6 +14,7 @@ import { makeGetWindow, windowFromMemory } from './get-window.ts';
 import { getHelp } from './guide/get-help.ts';
 import { getOfficialFacts } from './guide/get-official-facts.ts';
 import { getMe } from './history/get-me.ts';
+import { getOwnListing } from './history/get-own-listing.ts';
 import { listPurchases } from './history/list-purchases.ts';
 import { pair } from './identity/pair.ts';
 import { recovery } from './identity/recovery.ts';
@@ -83,6 +84,7 @@ export function marketOperations({
     openFeeIntent: makeOpenFeeIntent(payments),
     reviewPayment: makeReviewPayment(payments),
     listPurchases,
+    getOwnListing,
     getStore: limitWholeStores({ catalog, wholeStores: budgets.wholeStores }, makeGetStore(catalog)),
     listMerchants: makeListMerchants(catalog),
     getMe,

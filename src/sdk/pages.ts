@@ -129,6 +129,57 @@ export function purchasePages(client: Client, options: { limit?: number } = {}):
   });
 }
 
+type Account = ResultOf<Endpoints['getMe']>['body'];
+export type SaleRecord = Account['sales'][number];
+export type OwnListing = Extract<Account['listings'][number], { store_url: string }>;
+
+/** The longest lists that are not walked, left out as far as that goes. */
+const REST = { listings_limit: '1', sales_limit: '1', purchases_limit: '1', replies_limit: '1' } as const;
+
+/** What the client's merchant listed, in every state, newest first. */
+export function ownListingPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<OwnListing>> {
+  return walkPages<OwnListing>({
+    read: async (cursor) => {
+      const query = { ...REST, listings_limit: options.limit, listings_before_id: cursor };
+      const { body } = await client.getMe({ query });
+      return {
+        rows: body.listings.filter(isSummary),
+        total: body.listings_total,
+        returned: body.listings_returned,
+        page_size: body.listings_page_size,
+        has_more: body.listings_has_more,
+        next: body.listings_next_before_id,
+      };
+    },
+    idOf: (listing) => listing.id,
+    ids: 'newest_first',
+    appendOnly: true,
+    limit: options.limit,
+  });
+}
+
+/** What others bought of the client's merchant, newest first. */
+export function salePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<SaleRecord>> {
+  return walkPages<SaleRecord>({
+    read: async (cursor) => {
+      const query = { ...REST, sales_limit: options.limit, sales_before_id: cursor };
+      const { body } = await client.getMe({ query });
+      return {
+        rows: body.sales,
+        total: body.sales_total,
+        returned: body.sales_returned,
+        page_size: body.sales_page_size,
+        has_more: body.sales_has_more,
+        next: body.sales_next_before_id,
+      };
+    },
+    idOf: (sale) => sale.id,
+    ids: 'newest_first',
+    appendOnly: true,
+    limit: options.limit,
+  });
+}
+
 export type FeeRecord = ResultOf<Endpoints['getTreasury']>['body']['recent_fees'][number];
 
 /** The books of the listing fees, newest first. */

@@ -93,6 +93,7 @@ async function recordMarket(world: World): Promise<void> {
     }),
     200,
   );
+  await must(world.ask('GET', `/api/me/listing/${listing}`, { key: seller.key }), 200);
   await changeListings(scene);
   await moderate(scene, listing);
   await connect(scene);

@@ -84,6 +84,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     },
     ...directRequests(at.listingId),
     listPurchases: {},
+    getOwnListing: { params: { id: String(at.listingId) }, by: 'owner' },
     getStore: { params: { handle: at.handle } },
     listMerchants: {},
     getMe: {},

@@ -193,8 +193,17 @@ it('what hosts show of the tools changes only on purpose: its bytes are pinned',
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {
   const asked = TOOLS.flatMap(({ asks }) => (asks === 'front_door' ? [] : asks.map(({ endpoint }) => endpoint)));
   const without = Object.keys(endpoints).filter((name) => !asked.includes(name as never));
-  // Keys, codes and connections are no business of a tool; DELETE is the same withdrawal without a reason.
-  expect(without).toEqual(['withdrawListing', 'register', 'rotate', 'recovery', 'pair', 'listGrants', 'revokeGrant']);
+  // Keys, codes and connections are no business of a tool, nor is a copy of a store; DELETE is the same withdrawal without a reason.
+  expect(without).toEqual([
+    'withdrawListing',
+    'getOwnListing',
+    'register',
+    'rotate',
+    'recovery',
+    'pair',
+    'listGrants',
+    'revokeGrant',
+  ]);
   expect(Object.keys(ERRORS)).toContain('retired_flow');
 });
 

@@ -77,6 +77,22 @@ export async function readBought(database: Queryable, page: HistoryPage): Promis
     where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
+export type OwnGoodsRow = Pick<
+  BoughtRow,
+  'artifact_encoding' | 'artifact_media_type' | 'artifact_filename' | 'salt' | 'content'
+>;
+
+/** The goods of a listing for the merchant whose listing it is; null for every other caller, and where there is none. */
+export async function findOwnGoods(
+  queryable: Queryable,
+  { merchantId, listingId }: { merchantId: bigint; listingId: bigint },
+): Promise<OwnGoodsRow | null> {
+  return queryable.maybe<OwnGoodsRow>(sql`
+    select l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
+    from listings l left join artifacts a on a.listing_id = l.id
+    where l.id = ${listingId} and l.merchant_id = ${merchantId}`);
+}
+
 /** What others bought of the merchant, newest first. */
 export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
   const before = page.beforeId === null ? empty : sql`and s.purchase_id < ${page.beforeId}`;

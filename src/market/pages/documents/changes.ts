@@ -31,9 +31,10 @@ export const VERSIONS: readonly VersionEntry[] = [
       'Outlines of listings (`fields=outline`) also say merchant, aisle, verified sales and a first line. Stores, `/api/window` and `/api/me` take `fields`, too, and the window `events_limit`, `listings_limit` and `merchants_limit`.',
       'Tools answer for a context window: ten outlines by default, goods above 16 KiB as a link, refusals in the words of tools. `tools/list` is a third of what it was, and shows the tools of the maintainer and of a city to those who can use them.',
       'A listing may say its `license`: an SPDX license expression, or `other`. Shelves filter by it, edits change it before the first purchase, and purchases show it.',
+      'A merchant reads its own listings back with their goods, salt and fee: `GET /api/me/listing/:id`. No other caller can.',
       '`/api/me` and the answer to new recovery codes name the `handle`. Rotation and recovery ignore a `client_class`, and a `model` has 0 to 120 characters.',
     ],
-    endpoints: [],
+    endpoints: ['getOwnListing'],
     reasons: [
       'history_lost',
       'rotation_required',

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chmod, lstat, mkdir, open, readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { z } from 'zod';
+import { type AgentError, refusedFile } from '../agent-error.ts';
+import { type FileLock, lockFile, makeFolderOf, writePrivate } from '../private-file.ts';
+import { FILE_NAME, type Manifest, manifest } from './export-format.ts';
+
+const MANIFEST = 'export.json';
+/** A record of the book with the body of a listing is the largest, goods are a quarter of a megabyte as a rule. */
+const LARGEST_BYTES = 67_108_864;
+const INNER = ['listings', 'purchases', 'goods'] as const;
+
+/** The folder of one export. Names are checked before any file is touched, and links are never followed. */
+export interface ExportFolder {
+  readonly path: string;
+  /** Null: there is none. Throws `export_unreadable`. */
+  readManifest(): Promise<Manifest | null>;
+  writeManifest(content: Manifest): Promise<void>;
+  /** Null: there is none. Throws `export_unreadable`. */
+  readJson<S extends z.ZodType>(name: string, schema: S): Promise<z.output<S> | null>;
+  /** Null: there is none. */
+  readBytes(name: string): Promise<Uint8Array | null>;
+  /** Whole and on the disk when it resolves, mode 0600. */
+  write(name: string, content: unknown): Promise<void>;
+  /** The digest of every file that is there. */
+  digests(): Promise<Record<string, string>>;
+  release(): Promise<void>;
+}
+
+/** Makes the folder, mode 0700, or takes one that is empty or holds an export. One process at a time works on it. */
+export async function openForWriting(dir: string): Promise<ExportFolder> {
+  const path = resolve(dir);
+  await makeFolderOf(join(path, MANIFEST));
+  const names = await readdir(path);
+  const isExport = names.includes(MANIFEST) || names.every((name) => name.startsWith(MANIFEST));
+  if (!isExport)
+    throw refusedFile(
+      `${path} holds other files than an export`,
+      'Name a new folder, or an empty one.',
+      'not_an_export',
+    );
+  await chmod(path, 0o700);
+  return folderAt(path);
+}
+
+/** Throws `not_an_export`, `not_whole`, `export_unreadable`, and `export_changed` where a file is not what its digest says. */
+export async function openForReading(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
+  const { folder, content } = await openWhole(dir);
+  try {
+    for (const [name, digest] of Object.entries(content.files)) {
+      const bytes = await folder.readBytes(name);
+      if (bytes === null) throw changed(`${join(folder.path, name)} is missing`);
+      if (digestOf(bytes) !== digest) throw changed(`${join(folder.path, name)} is not as it was exported`);
+    }
+    return { folder, content };
+  } catch (error) {
+    await folder.release();
+    throw error;
+  }
+}
+
+async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
+  const path = resolve(dir);
+  // A folder that is not there is told by its name.
+  await lstat(path);
+  const folder = await folderAt(path);
+  try {
+    const content = await folder.readManifest();
+    if (content === null)
+      throw refusedFile(`${path} holds no export`, 'openaisle export DIR writes one.', 'not_an_export');
+    if (content.completed_at === null) {
+      const title = `The export in ${path} is not whole`;
+      throw refusedFile(title, 'Run the same openaisle export again: it goes on.', 'not_whole');
+    }
+    return { folder, content };
+  } catch (error) {
+    await folder.release();
+    throw error;
+  }
+}
+
+/** What an export is of, before its files are looked at. Throws as `openForReading`. */
+export async function readKind(dir: string): Promise<Manifest['kind']> {
+  const { folder, content } = await openWhole(dir);
+  await folder.release();
+  return content.kind;
+}
+
+/** Nothing of an export is used where one file of it is not what it was. */
+export function changed(title: string): AgentError {
+  return refusedFile(title, 'Take another copy of the export. Nothing was listed or restored.', 'export_changed');
+}
+
+async function folderAt(path: string): Promise<ExportFolder> {
+  const lock: FileLock = await lockFile(join(path, MANIFEST));
+  const readJson = async <S extends z.ZodType>(name: string, schema: S): Promise<z.output<S> | null> => {
+    const bytes = await readPlain(join(path, name));
+    return bytes === null ? null : parse(bytes, schema, join(path, name));
+  };
+  return {
+    path,
+    readManifest: () => readJson(MANIFEST, manifest),
+    writeManifest: (content) => writePrivate(join(path, MANIFEST), print(content), 'replace'),
+    readJson: async (name, schema) => {
+      await mustBeInside(path, name);
+      return readJson(name, schema);
+    },
+    readBytes: async (name) => {
+      await mustBeInside(path, name);
+      return readPlain(join(path, name));
+    },
+    write: async (name, content) => {
+      await mustBeInside(path, name);
+      const [inner = ''] = name.split('/');
+      if (name.includes('/')) await mkdir(join(path, inner), { recursive: true, mode: 0o700 });
+      await writePrivate(join(path, name), content instanceof Uint8Array ? content : print(content), 'replace');
+    },
+    digests: () => readDigests(path),
+    release: () => lock.release(),
+  };
+}
+
+async function mustBeInside(path: string, name: string): Promise<void> {
+  const [inner = '', file] = name.split('/');
+  const found = file === undefined ? null : await lstat(join(path, inner)).catch(() => null);
+  const isFolder = found === null || found.isDirectory();
+  if (FILE_NAME.test(name) && isFolder) return;
+  throw refusedFile(`The export names a file outside of its folder`, 'Do not use it.', 'export_unreadable');
+}
+
+async function readDigests(path: string): Promise<Record<string, string>> {
+  const names: string[] = [];
+  for (const inner of INNER) {
+    const found = await readdir(join(path, inner)).catch(() => []);
+    names.push(...found.map((name) => `${inner}/${name}`));
+  }
+  const digests: Record<string, string> = {};
+  for (const name of [...names, 'sales.json'].toSorted()) {
+    // What a killed process left behind is none of it.
+    if (!FILE_NAME.test(name) || name.endsWith('.tmp')) continue;
+    const bytes = await readPlain(join(path, name));
+    if (bytes !== null) digests[name] = digestOf(bytes);
+  }
+  return digests;
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return `0x${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+function print(content: unknown): string {
+  return `${JSON.stringify(content, null, 2)}\n`;
+}
+
+function parse<S extends z.ZodType>(bytes: Uint8Array, schema: S, path: string): z.output<S> {
+  try {
+    const read = schema.safeParse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)));
+    if (read.success) return read.data;
+  } catch {
+    // Told below, without what stands in it.
+  }
+  throw refusedFile(`${path} is no part of an export that this version reads`, undefined, 'export_unreadable');
+}
+
+async function readPlain(path: string): Promise<Uint8Array | null> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP')
+      throw refusedFile(`${path} is a symbolic link`, 'Do not use this export.', 'export_unreadable');
+    throw error;
+  });
+  if (file === null) return null;
+  try {
+    const found = await file.stat();
+    if (!found.isFile() || found.size > LARGEST_BYTES)
+      throw refusedFile(`${path} is no file of an export`, undefined, 'export_unreadable');
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}

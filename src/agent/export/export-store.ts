@@ -1,0 +1,133 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ResultOf } from '../../contract/endpoint.ts';
+import type { Endpoints } from '../../contract/index.ts';
+import type { Client } from '../../sdk/client.ts';
+import { type OwnListing, ownListingPages, type SaleRecord, salePages } from '../../sdk/pages.ts';
+import { artifactBytes, commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
+import { AgentError, refusedFile } from '../agent-error.ts';
+import { goodsName, isPromised } from '../save-goods.ts';
+import { type ExportFolder, openForWriting } from './export-folder.ts';
+import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
+
+export interface ExportStoreOptions {
+  /** With the merchant's key. */
+  client: Client;
+  /** Made, or taken where it is empty or holds an earlier export of the same store. */
+  dir: string;
+  now(): number;
+  onProgress?(done: { listings: number; of: number }): void;
+}
+
+export interface ExportedStore {
+  /** Absolute. */
+  dir: string;
+  handle: string;
+  listings: number;
+  /** Of them read anew; the others lay here as they are. */
+  read: number;
+  sales: number;
+}
+
+/**
+ * Writes a merchant's whole store into a folder: listings in every state with goods, salt, fee and slip, and the sales. No key and no
+ * recovery code. A listing that the market has no more stays in an older export. Stopped at any point, the same call goes on; until it is
+ * done the export says that it is not whole. Throws `not_an_export`, `other_export`, `goods_mismatch`, and what the client throws.
+ */
+export async function exportStore(options: ExportStoreOptions): Promise<ExportedStore> {
+  const { client, dir, now } = options;
+  const { merchant } = (await client.getMe({ query: { listings_limit: '1' } })).body;
+  const folder = await openForWriting(dir);
+  try {
+    const begun: StoreManifest = {
+      kind: 'store',
+      version: EXPORT_VERSION,
+      market: client.baseUrl,
+      merchant_id: merchant.id,
+      handle: merchant.handle,
+      begun_at: new Date(now()).toISOString(),
+      completed_at: null,
+      files: {},
+    };
+    await mustFit(folder, begun);
+    await folder.writeManifest(begun);
+    const { listings, read } = await exportListings(options, folder);
+    const sales = await exportSales(client, folder);
+    const files = await folder.digests();
+    await folder.writeManifest({ ...begun, files, completed_at: new Date(now()).toISOString() });
+    return { dir: folder.path, handle: merchant.handle, listings, read, sales };
+  } finally {
+    await folder.release();
+  }
+}
+
+async function mustFit(folder: ExportFolder, { market, handle }: StoreManifest): Promise<void> {
+  const before = await folder.readManifest();
+  if (before === null || (before.kind === 'store' && before.market === market && before.handle === handle)) return;
+  const whose = before.kind === 'store' ? `the store ${before.handle} at ${before.market}` : 'purchases';
+  throw refusedFile(`${folder.path} holds an export of ${whose}`, 'Name another folder.', 'other_export');
+}
+
+async function exportListings({ client, onProgress }: ExportStoreOptions, folder: ExportFolder) {
+  let [listings, read] = [0, 0];
+  for await (const page of ownListingPages(client)) {
+    for (const row of page.rows) {
+      if (!(await isThere(folder, row))) {
+        await exportListing(client, folder, row.id);
+        read += 1;
+      }
+      listings += 1;
+      onProgress?.({ listings, of: page.total });
+    }
+  }
+  return { listings, read };
+}
+
+const nameOf = (id: number): string => `listings/${id}.json`;
+
+/** Whether an earlier call has written the very same, goods included. */
+async function isThere(folder: ExportFolder, row: OwnListing): Promise<boolean> {
+  const file = await folder.readJson(nameOf(row.id), listingFile);
+  if (file === null || !isDeepStrictEqual(file.listing, row)) return false;
+  if (file.goods === null) return true;
+  const bytes = await folder.readBytes(file.goods.file);
+  const promised = { salt: file.goods.salt, commitment: file.listing.artifact_commitment };
+  return bytes !== null && isPromised(bytes, promised);
+}
+
+type Own = ResultOf<Endpoints['getOwnListing']>['body'];
+
+async function exportListing(client: Client, folder: ExportFolder, id: number): Promise<void> {
+  const own = (await client.getOwnListing({ params: { id } })).body;
+  const goods = await exportGoods(folder, own);
+  await folder.write(nameOf(id), {
+    version: EXPORT_VERSION,
+    listing: own.listing,
+    goods,
+    fee: own.fee,
+    recovery_slip: own.recovery_slip ?? null,
+  });
+}
+
+async function exportGoods(folder: ExportFolder, own: Own): Promise<ListingFile['goods']> {
+  const { listing, artifact, artifact_encoding, artifact_salt } = own;
+  if (artifact === null || artifact_encoding === null || artifact_salt === null) return null;
+  const goods = { artifact, artifact_encoding, artifact_salt };
+  if (commitmentOf(goods) !== listing.artifact_commitment)
+    throw new AgentError('refused', {
+      reason: 'goods_mismatch',
+      title: `The market gave other goods for listing ${listing.id} than their commitment says`,
+      nextStep: 'Keep the export that you have, and ask the operator of the market.',
+    });
+  const bytes = artifactBytes(goods);
+  const { artifact_filename: filename, artifact_media_type: media_type } = own;
+  const file = `goods/${goodsName({ listing_id: listing.id, artifact_filename: filename, title: listing.title })}`;
+  await folder.write(file, bytes);
+  return { file, bytes: bytes.length, encoding: artifact_encoding, media_type, filename, salt: artifact_salt };
+}
+
+async function exportSales(client: Client, folder: ExportFolder): Promise<number> {
+  const sales: SaleRecord[] = [];
+  for await (const { rows } of salePages(client)) sales.push(...rows);
+  await folder.write('sales.json', { version: EXPORT_VERSION, sales });
+  return sales.length;
+}

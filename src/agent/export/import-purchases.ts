@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import { refusedFile } from '../agent-error.ts';
+import { goodsFolder } from '../buy-goods.ts';
+import { goodsName, isPromised, placeFor } from '../save-goods.ts';
+import type { SpendBook } from '../spend-book.ts';
+import type { SpendRecord } from '../spend-record.ts';
+import { changed, openForReading } from './export-folder.ts';
+import { type PurchaseFile, purchaseFile } from './export-format.ts';
+
+export interface ImportedPurchases {
+  /** Of which the book knew nothing. Those that are under way go on by `openaisle wait`. */
+  restored: SpendRecord[];
+  /** The book has these, or later ones, and keeps its own. */
+  kept: number;
+}
+
+interface Stored extends PurchaseFile {
+  bytes: Uint8Array | null;
+}
+
+/**
+ * Takes an export of purchases into the book of the same wallet, and its goods into the usual folder, so that buying, waiting and collecting
+ * go on from there and nothing is paid for again. All of it is checked first. Throws `other_export`, `export_changed` and as `readStore`.
+ * `restore: false`: only checks, and answers with all there is.
+ */
+export async function importPurchases(
+  book: SpendBook,
+  dir: string,
+  { restore }: { restore: boolean },
+): Promise<ImportedPurchases> {
+  const stored = await readPurchases(book, dir);
+  if (!restore) return { restored: stored.map(({ record }) => record), kept: 0 };
+  const restored: SpendRecord[] = [];
+  // The oldest first: a later payment under the same key must not keep an earlier one out.
+  for (const one of stored.toSorted((a, b) => a.record.sequence - b.record.sequence)) {
+    const record = await withGoods(book, one);
+    if (await book.restore(record)) restored.push(record);
+  }
+  return { restored, kept: stored.length - restored.length };
+}
+
+async function readPurchases(book: SpendBook, dir: string): Promise<Stored[]> {
+  const { folder, content } = await openForReading(dir);
+  try {
+    const wallet = book.address.toLowerCase();
+    if (content.kind !== 'purchases') throw refusedFile(`${folder.path} holds no purchases`, undefined, 'other_export');
+    if (content.wallet !== wallet) {
+      const title = `These are purchases of ${content.wallet}, and the wallet here is ${wallet}`;
+      throw refusedFile(title, 'Name the wallet that bought them by --wallet.', 'other_export');
+    }
+    const stored: Stored[] = [];
+    for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
+      const file = await folder.readJson(name, purchaseFile);
+      if (file === null) throw changed(`${join(folder.path, name)} is missing`);
+      const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
+      mustBeOf(wallet, file, bytes);
+      stored.push({ ...file, bytes });
+    }
+    return stored;
+  } finally {
+    await folder.release();
+  }
+}
+
+/** A record that speaks of another payment than its key could stand in the way of one that is due. */
+function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null): void {
+  const { key, market, kind, listing_id: listingId, delivery, saved } = record;
+  const isFee = kind === 'listing_fee' && key.startsWith(`${market} list 0x`);
+  const isPurchase = kind === 'purchase' && key === `${market} buy ${listingId} ${wallet}`;
+  const isPaidByIt = saved === null || saved.proof.payer.toLowerCase() === wallet;
+  const isDated = !Number.isNaN(Date.parse(record.reserved_at));
+  const areWhole = goods === null || (delivery !== null && bytes !== null && isPromised(bytes, delivery));
+  if ((isFee || isPurchase) && isPaidByIt && isDated && record.state !== 'reserved' && areWhole) return;
+  throw changed(
+    `The record of “${record.title.slice(0, 80)}” is not one that this wallet’s book wrote, or its goods are not`,
+  );
+}
+
+/** The goods lie in the usual folder under a name without a path; where the export has none they are collected when asked for. */
+async function withGoods(book: SpendBook, { record, bytes }: Stored): Promise<SpendRecord> {
+  const { delivery, listing_id: id, market } = record;
+  if (delivery === null || id === null) return { ...record, out_dir: null };
+  const folder = goodsFolder(book, market);
+  const given = delivery.path.replace(new RegExp(`^(?:\\d+-)?${id}-`), '');
+  const name = goodsName({ listing_id: id, artifact_filename: given, title: record.title });
+  const path = bytes === null ? join(folder, name) : await placeFor(bytes, folder, name);
+  return { ...record, out_dir: null, delivery: { ...delivery, path } };
+}

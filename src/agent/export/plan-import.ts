@@ -1,0 +1,91 @@
+import { unitsOfUsdc } from '../../contract/money.ts';
+import type { Client } from '../../sdk/client.ts';
+import { type OwnListing, ownListingPages } from '../../sdk/pages.ts';
+import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
+import type { StoredListing, StoredStore } from './read-store.ts';
+
+/** What becomes of one listing of an export. `listingId` is its number at this market. */
+export type Planned = { stored: StoredListing } & (
+  | { act: 'list' }
+  | { act: 'there'; listingId: number; state: OwnListing['state'] }
+  /** `not_live`: it was no open listing when it was exported. `thing`: it is in its city. */
+  | { act: 'left_out'; why: 'not_live' | 'thing' }
+);
+
+export interface ImportPlan {
+  planned: Planned[];
+  /** What listing all of it costs at most: fees that are paid already and unspent are taken off, slips are not. */
+  mostUnits: bigint;
+  feeUnits: bigint;
+  /** Wallets that buyers will pay to. */
+  sellerWallets: string[];
+  /** When this market last came back from a loss, where it is the one of the export, and the merchant the same: then slips may help. */
+  recoveredAt: string | null;
+}
+
+/**
+ * Compares an export with what the merchant has at the market, so that nothing is listed twice, whatever was begun before from wherever:
+ * the same bytes under the same title are the same goods, also where they were withdrawn since; under any title where they were removed.
+ */
+export async function planImport(client: Client, { content, listings }: StoredStore): Promise<ImportPlan> {
+  const { body: me } = await client.getMe({ query: { listings_limit: '1' } });
+  const { body: facts } = await client.getOfficialFacts();
+  const findThere = await finderOf(client, listings);
+  const planned: Planned[] = [];
+  for (const stored of listings) {
+    if (stored.body === null) planned.push({ stored, act: 'left_out', why: 'thing' });
+    else if (stored.listing.state !== 'live') planned.push({ stored, act: 'left_out', why: 'not_live' });
+    else {
+      const there = await findThere(stored);
+      planned.push(
+        there === null ? { stored, act: 'list' } : { stored, act: 'there', listingId: there.id, state: there.state },
+      );
+    }
+  }
+  const toList = planned.filter(({ act }) => act === 'list');
+  const feeUnits = me.merchant.maintainer ? 0n : (unitsOfUsdc(facts.listing_fee_usdc) ?? 0n);
+  const isSame = content.market === client.baseUrl && content.merchant_id === me.merchant.id;
+  const due = Math.max(0, toList.length - me.credits);
+  return {
+    planned,
+    feeUnits,
+    mostUnits: feeUnits * BigInt(due),
+    sellerWallets: [...new Set(toList.map(({ stored }) => stored.listing.seller_wallet))].toSorted(),
+    recoveredAt: isSame ? await lastRecovery(client) : null,
+  };
+}
+
+/** Every recovery stands in the public log. */
+async function lastRecovery(client: Client): Promise<string | null> {
+  const { body } = await client.listEvents({ query: { kind: 'recovery', limit: '1' } });
+  return body.events[0]?.at ?? null;
+}
+
+type FindThere = (stored: StoredListing) => Promise<OwnListing | null>;
+
+async function finderOf(client: Client, listings: readonly StoredListing[]): Promise<FindThere> {
+  const sizes = new Set(listings.map(({ bytes }) => bytes?.length));
+  const own: OwnListing[] = [];
+  for await (const { rows } of ownListingPages(client))
+    own.push(...rows.filter(({ artifact_bytes: size }) => size !== null && sizes.has(size)));
+  const taken = new Set<number>();
+  return async (stored) => {
+    for (const row of own) {
+      if (taken.has(row.id) || !(await areSame(client, stored, row))) continue;
+      taken.add(row.id);
+      return row;
+    }
+    return null;
+  };
+}
+
+async function areSame(client: Client, { listing, bytes }: StoredListing, row: OwnListing): Promise<boolean> {
+  if (row.artifact_bytes !== bytes?.length) return false;
+  // Under the same salt: the market is the one of the export, and has it still.
+  if (row.artifact_commitment === listing.artifact_commitment) return true;
+  if (row.title !== listing.title && row.state !== 'removed') return false;
+  const own = (await client.getOwnListing({ params: { id: row.id } })).body;
+  const { artifact, artifact_encoding } = own;
+  if (artifact === null || artifact_encoding === null) return false;
+  return Buffer.from(artifactBytes({ artifact, artifact_encoding })).equals(bytes);
+}

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { ATTRIBUTE_NAMES } from '../../contract/listing-fields.ts';
+import { refusedFile } from '../agent-error.ts';
+import { isPromised } from '../save-goods.ts';
+import type { SellGoodsOptions } from '../sell-goods.ts';
+import { changed, openForReading } from './export-folder.ts';
+import { type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
+
+type Body = SellGoodsOptions['listing'];
+
+/** One listing of an export. */
+export interface StoredListing {
+  listing: ListingFile['listing'];
+  fee: ListingFile['fee'];
+  recoverySlip: string | null;
+  /** Null for a thing of a city. */
+  bytes: Uint8Array | null;
+  /** As it is listed once more; null for a thing of a city. `supersedes` is left to whoever knows the new number. */
+  body: Body | null;
+}
+
+export interface StoredStore {
+  content: StoreManifest;
+  /** The oldest first. */
+  listings: StoredListing[];
+}
+
+/**
+ * Reads a whole export of a store and checks it before anything of it is used: every file against its digest, and all goods against the
+ * commitment that the market published. Throws `not_an_export`, `not_whole`, `export_unreadable`, `export_changed`, `other_export`.
+ */
+export async function readStore(dir: string): Promise<StoredStore> {
+  const { folder, content } = await openForReading(dir);
+  try {
+    if (content.kind !== 'store') throw refusedFile(`${folder.path} holds no store`, undefined, 'other_export');
+    const listings: StoredListing[] = [];
+    for (const name of Object.keys(content.files).filter((one) => one.startsWith('listings/'))) {
+      const file = await folder.readJson(name, listingFile);
+      if (file === null) throw changed(`${join(folder.path, name)} is missing`);
+      const bytes = file.goods === null ? null : await folder.readBytes(file.goods.file);
+      mustBePromised(file, bytes);
+      const { listing, fee, recovery_slip: recoverySlip } = file;
+      listings.push({ listing, fee, recoverySlip, bytes, body: bodyOf(file, bytes) });
+    }
+    return { content, listings: listings.toSorted((a, b) => a.listing.id - b.listing.id) };
+  } finally {
+    await folder.release();
+  }
+}
+
+function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | null): void {
+  if (goods === null && listing.artifact_commitment === null) return;
+  const { salt } = goods ?? {};
+  const commitment = listing.artifact_commitment;
+  if (bytes !== null && salt !== undefined && isPromised(bytes, { salt, commitment })) return;
+  throw changed(`The goods of listing ${listing.id} are not those that it promised when it was exported`);
+}
+
+function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body | null {
+  if (goods === null || bytes === null) return null;
+  const { title, description, preview, tags, aisle, price_usdc } = listing;
+  const said = ATTRIBUTE_NAMES.flatMap((name) => (listing[name] === null ? [] : [[name, listing[name]]]));
+  const text = Buffer.from(bytes).toString('utf8');
+  const isText = goods.encoding === 'utf-8' && Buffer.from(text).equals(bytes);
+  return {
+    ...{ title, description, preview, tags, aisle, price_usdc },
+    ...Object.fromEntries(said),
+    seller_wallet: listing.seller_wallet,
+    artifact: isText ? text : Buffer.from(bytes).toString('base64'),
+    artifact_encoding: isText ? 'utf-8' : 'base64',
+    ...(goods.media_type === null ? {} : { artifact_media_type: goods.media_type }),
+    ...(goods.filename === null ? {} : { artifact_filename: goods.filename }),
+  };
+}

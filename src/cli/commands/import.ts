@@ -1,0 +1,183 @@
+import { readKind } from '../../agent/export/export-folder.ts';
+import { importPurchases } from '../../agent/export/import-purchases.ts';
+import { type Imported, importStore } from '../../agent/export/import-store.ts';
+import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
+import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
+import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import type { Client } from '../../sdk/client.ts';
+import { asMerchant } from '../as-merchant.ts';
+import type { Cli, Done } from '../cli.ts';
+import { CliError } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { notPaid, openBook, openPurse } from '../open-purse.ts';
+import { OF_A_MERCHANT } from '../options.ts';
+import { oneLine } from '../printable.ts';
+import { readUsdc } from '../read-values.ts';
+
+async function run(cli: Cli): Promise<Done> {
+  const [dir = ''] = cli.positionals;
+  if ((await readKind(dir)) === 'purchases') return importBook(cli, dir);
+  const store = await readStore(dir);
+  return asMerchant(cli, (client, { market }) => importInto(cli, client, market, store));
+}
+
+async function importBook(cli: Cli, dir: string): Promise<Done> {
+  const isDry = cli.options['dry-run'] === true;
+  const book = await openBook(cli);
+  const { restored, kept } = await importPurchases(book, dir, { restore: !isDry });
+  const open = restored.filter(({ state }) => state === 'signed').length;
+  return {
+    lines: [
+      isDry
+        ? `${restored.length} payments of ${book.address} are in it, and whole. Nothing was restored.`
+        : `${restored.length} payments of ${book.address} restored, ${kept} were here`,
+      ...(open === 0 ? [] : [`${open} of them under way: openaisle wait goes on with them`]),
+    ],
+    json: {
+      kind: 'purchases',
+      wallet: book.address,
+      ...(isDry ? { dry_run: true } : {}),
+      restored: restored.map(({ kind, market, listing_id, title, state }) => ({
+        kind,
+        market,
+        listing_id,
+        title,
+        state,
+      })),
+      kept,
+    },
+    secrets: [],
+  };
+}
+
+async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<Done> {
+  const plan = await planImport(client, store);
+  const said = sayPlan(store, plan, market);
+  const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
+  if (cli.options['dry-run'] === true)
+    return {
+      lines: [...plan.planned.map(sayPlanned), ...said, 'Nothing was listed or paid.'],
+      json: { ...json, dry_run: true, would_cost_usdc_at_most: usdcOfUnits(plan.mostUnits), listings: rowsOf(plan) },
+      secrets: [],
+    };
+  const isIdle = plan.planned.every(({ act }) => act !== 'list');
+  if (!isIdle) await mustAgree(cli, plan, said);
+  const imported = isIdle ? await importNothing(plan) : await list(cli, client, plan);
+  return tell(imported, json);
+}
+
+/** Where nothing is to be listed no wallet is asked for. */
+async function importNothing(plan: ImportPlan): Promise<Imported[]> {
+  return plan.planned.flatMap((one): Imported[] => {
+    const { id, title } = one.stored.listing;
+    if (one.act === 'there') return [{ id, title, outcome: 'there', listingId: one.listingId, state: one.state }];
+    return one.act === 'list' ? [] : [{ id, title, outcome: 'left_out', why: one.why }];
+  });
+}
+
+async function list(cli: Cli, client: Client, plan: ImportPlan): Promise<Imported[]> {
+  const purse = await openPurse(cli);
+  const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
+  return await importStore({
+    ...purse,
+    client,
+    plan,
+    ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
+    onDone: (done, { done: count, of }) => cli.note(`${count} of ${of}: ${sayImported(done)}`),
+  }).catch((error: unknown) => {
+    throw notPaid(error, purse.wallet, 'the same openaisle import');
+  });
+}
+
+function sayPlan(
+  { content }: StoredStore,
+  { planned, mostUnits, sellerWallets }: ImportPlan,
+  market: string,
+): string[] {
+  const count = (act: string): number => planned.filter((one) => one.act === act).length;
+  const toList = count('list');
+  return [
+    `The store ${content.handle} of ${content.market}, exported ${content.completed_at}, goes to ${market}:`,
+    `${toList} to list, ${count('there')} there already, ${count('left_out')} left out`,
+    ...(toList === 0 ? [] : [`buyers will pay to ${sellerWallets.join(', ')}`]),
+    mostUnits === 0n ? 'No fee is due.' : `Fees of at most ${sayUsdc(mostUnits)} will be paid.`,
+  ];
+}
+
+/** Above nothing a person agrees, here or by --yes. */
+async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: string[]): Promise<void> {
+  for (const line of said) note(line);
+  if (mostUnits === 0n || options.yes === true) return;
+  const cost = sayUsdc(mostUnits);
+  if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
+  throw new CliError('refused', {
+    reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
+    title: `Listing this costs up to ${cost} in fees, and that was not agreed to; nothing was listed or paid`,
+    nextStep: 'Look at it with --dry-run, then agree with --yes.',
+  });
+}
+
+function tell(imported: readonly Imported[], json: Record<string, unknown>): Done {
+  const refused = imported.filter((one) => one.outcome === 'refused');
+  const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
+  const lines = [...imported.map(sayImported), `Fees paid: ${sayUsdc(paid)}.`];
+  if (refused.length === 0)
+    return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) }, secrets: [] };
+  throw new CliError('refused', {
+    reason: 'not_all_listed',
+    title: `The market refused ${refused.length} of ${imported.length} listings; nothing was paid for those`,
+    detail: lines.join('\n'),
+    nextStep: 'What was listed stays. The same command tries the others once more.',
+  });
+}
+
+function sayPlanned(one: ImportPlan['planned'][number]): string {
+  const { id, title } = one.stored.listing;
+  const what = {
+    list: () => 'to list',
+    there: () => `there already, ${'listingId' in one ? one.listingId : ''}`,
+    left_out: () => `left out: ${'why' in one ? WHY[one.why] : ''}`,
+  }[one.act]();
+  return `${id}  “${oneLine(title, 60)}”  ${what}`;
+}
+
+const WHY = { not_live: 'it was not open when it was exported', thing: 'a thing stays in its city' } as const;
+
+function sayImported(one: Imported): string {
+  const title = `${one.id}  “${oneLine(one.title, 60)}”`;
+  if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
+  if (one.outcome === 'there') return `${title}  there already: ${one.listingId} (${one.state})`;
+  if (one.outcome === 'left_out') return `${title}  left out: ${WHY[one.why]}`;
+  return `${title}  refused: ${one.reason}: ${oneLine(one.why, 200)}`;
+}
+
+function jsonOf(one: Imported): Record<string, unknown> {
+  const { id, title, outcome } = one;
+  if (one.outcome === 'listed') {
+    const { listingId: listing_id, url, paidUnits, txHash: tx_hash } = one;
+    return { id, title, outcome, listing_id, url, paid_units: paidUnits.toString(), tx_hash };
+  }
+  if (one.outcome === 'there') return { id, title, outcome, listing_id: one.listingId, state: one.state };
+  return one.outcome === 'left_out' ? { id, title, outcome, why: one.why } : { id, title, outcome, reason: one.reason };
+}
+
+function rowsOf({ planned }: ImportPlan): Record<string, unknown>[] {
+  return planned.map((one) => {
+    const { id, title } = one.stored.listing;
+    if (one.act === 'there') return { id, title, act: one.act, listing_id: one.listingId, state: one.state };
+    return one.act === 'list' ? { id, title, act: one.act } : { id, title, act: one.act, why: one.why };
+  });
+}
+
+export const importCommand: Command = {
+  name: 'import',
+  summary: 'lists what an export has and this market has not, under the policy; or restores what a wallet bought',
+  positionals: [{ name: 'DIR', required: true }],
+  options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...OF_A_MERCHANT],
+  examples: [
+    'openaisle import store-of-ink --dry-run',
+    'openaisle import store-of-ink --yes --json',
+    'openaisle import bought',
+  ],
+  run,
+};
