@@ -28,7 +28,7 @@ carryOut('A tool', {
       await copy.replace(
         TOOL_TEST,
         [/[0-9a-f]{64}/, await copy.node('--input-type=module-typescript', '--eval', HASH_OF_TOOLS)],
-        ["'pair', 'listGrants', 'revokeGrant'", "'pair', 'revokeGrant'"],
+        ["    'listGrants',\n    'revokeGrant',", "    'revokeGrant',"],
       ),
   ],
   forgotten: { step: writeMade, by: 'test/reference.test.ts', says: /my_clients/ },
@@ -101,8 +101,8 @@ const door = z.object(`,
       copy.replace('test/support/sample-requests.ts', ['    getHelp: {},', '    getHelp: {},\n    getAisles: {},']),
     (copy) =>
       copy.replace('src/market/pages/documents/changes.ts', [
-        '    endpoints: [],\n',
-        "    endpoints: ['getAisles'],\n",
+        "    endpoints: ['getOwnListing'],\n",
+        "    endpoints: ['getOwnListing', 'getAisles'],\n",
       ]),
   ],
   forgotten: {
