@@ -21,13 +21,26 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
+/** One for all that only read: the database is there when the first test asks. */
+let standing: TestMarket | null = null;
+const standingMarket = (): TestMarket => (standing ??= market());
 
-const pagesOf = (on: TestMarket) => {
+const made = new WeakMap<TestMarket, ReturnType<typeof createPages>>();
+function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
+  const kept = made.get(on);
+  if (kept !== undefined) return kept;
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, createThingFees(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
   const history = { isLost: () => false, memory: () => 'kept' as const };
-  return createPages(on, { ...on, payments, history, front: (call) => frontAnswer(on.config, on.events, call) });
-};
+  const pages = createPages(on, {
+    ...on,
+    payments,
+    history,
+    front: (call) => frontAnswer(on.config, on.events, call),
+  });
+  made.set(on, pages);
+  return pages;
+}
 
 function matchPath(pattern: string, path: string): Record<string, string> | null {
   const steps = path.split('/');
@@ -41,7 +54,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
   return params;
 }
 
-async function open(path: string, accept?: string, on: TestMarket = market()): Promise<PageAnswer & { text: string }> {
+async function open(path: string, accept?: string, on = standingMarket()): Promise<PageAnswer & { text: string }> {
   // Its last lines come out of memory, which no job keeps up to date here.
   if (path === '/') await on.catalog.fresh();
   for (const page of pagesOf(on)) {

@@ -88,13 +88,13 @@ test('a killed connection is an unavailable database with unknown outcome, and t
 });
 
 test('a statement longer than the limit is ended by the server', async () => {
-  const hurried = await openDatabase({ url: db.url, statementTimeoutMs: 50 });
+  const hurried = await openDatabase({ url: db.url, statementTimeoutMs: 500 });
   await expect(hurried.rows(sql`select pg_sleep(20)`)).rejects.toMatchObject({ code: '57014' });
   await hurried.close();
 });
 
 test('a pool with nothing free for too long is an unavailable database', async () => {
-  const one = await openDatabase({ url: db.url, poolSize: 1, connectTimeoutMs: 50 });
+  const one = await openDatabase({ url: db.url, poolSize: 1, connectTimeoutMs: 1_000 });
   const free = Promise.withResolvers<void>();
   const busy = one.transaction(() => free.promise);
   await expect(one.rows(backendPid)).rejects.toSatisfy((error) => isUnavailable(error) && !isOutcomeUnknown(error));
