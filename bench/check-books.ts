@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
+import { USDC_ADDRESS } from '../src/local/chain/accounts.ts';
 import type { LocalChain } from '../src/local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../src/local/chain/usdc-contract.ts';
 import { type Log, readBlock, readLogs } from '../src/platform/chain/reads.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../src/platform/chain/usdc.ts';
 import type { Database } from '../src/platform/database/database.ts';

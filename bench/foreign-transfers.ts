@@ -1,9 +1,8 @@
 import { encodeFunctionData, multicall3Abi } from 'viem';
-import { testAccount } from '../src/local/chain/accounts.ts';
+import { testAccount, USDC_ADDRESS, usdcWriteAbi } from '../src/local/chain/accounts.ts';
 import { MULTICALL3_ADDRESS } from '../src/local/chain/deploy-usdc.ts';
 import type { LocalChain } from '../src/local/chain/start-chain.ts';
 import { fund } from '../src/local/chain/transactions.ts';
-import { USDC_ADDRESS, usdcWriteAbi } from '../src/local/chain/usdc-contract.ts';
 import { readBalance } from '../src/platform/chain/usdc.ts';
 import type { Heads } from './heads.ts';
 import { FOREIGN_TRANSFERS } from './settings.ts';

@@ -1,6 +1,6 @@
 import { NETWORKS } from '../src/contract/vocabulary.ts';
 import type { TestAccount } from '../src/local/chain/accounts.ts';
-import type { Authorization } from '../src/platform/chain/authorization.ts';
+import type { Authorization } from '../src/platform/chain/shapes.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { type Hex, toHex } from '../src/platform/hex.ts';
 import { systemRandom } from '../src/platform/random.ts';

@@ -1,5 +1,5 @@
+import { USDC_ADDRESS } from '../src/local/chain/accounts.ts';
 import type { LocalChain } from '../src/local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../src/local/chain/usdc-contract.ts';
 import { readReceipt } from '../src/platform/chain/reads.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { type Hex, isHex } from '../src/platform/hex.ts';

@@ -7,7 +7,7 @@ const WIDE = 1_000_000_000;
 /** Settings that take the limits away which a load from one machine would meet, by the names that this checkout has. */
 export async function wideLimits(root: string): Promise<{ market: string; facilitator: string }> {
   const market = await limitNames(join(root, 'src/contract/vocabulary.ts'));
-  const facilitator = await limitNames(join(root, 'src/facilitator/budget/limits.ts'));
+  const facilitator = await limitNames(join(root, 'src/facilitator/budget/gas-budget.ts'));
   return {
     market: widened(market.filter((name) => name.includes('_per_'))),
     facilitator: widened(facilitator.filter((name) => name.startsWith('gas_loss_'))),

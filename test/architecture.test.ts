@@ -82,7 +82,7 @@ test('finished responses have one cache, and one path stands before the framewor
   ]);
   // What is sent without the framework: from memory, streams that stay open, requests without a place; and metrics, on a port of their own.
   expect(made('.writeHead')).toEqual([
-    'src/platform/http/admission/admitted-server.ts',
+    'src/platform/http/admission/admit-requests.ts',
     'src/platform/http/from-memory.ts',
     'src/platform/http/send-answer.ts',
     'src/platform/serve-text.ts',

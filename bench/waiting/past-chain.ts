@@ -1,6 +1,5 @@
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';

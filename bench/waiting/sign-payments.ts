@@ -1,5 +1,5 @@
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
-import type { Authorization } from '../../src/platform/chain/authorization.ts';
+import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { signAuthorization } from '../../test/support/chain.ts';
 import { payerAccount } from '../chain.ts';

@@ -15,7 +15,7 @@ export function lookAt(name: string): Promise<SocketState> {
 }
 
 /**
- * Waits for the end of whoever listens there: of the process, or of its listening. `held`: the signal came first. It needs no looking
+ * Waits for the end of what listens there: of the process, or of its listening. `held`: the signal came first. It needs no looking
  * again and again: who listens keeps the connection open until its end, and the kernel closes it then.
  */
 export function waitForEnd(name: string, until: AbortSignal): Promise<SocketState> {

@@ -7,8 +7,18 @@ import { AgentError, PolicyRefused } from './agent-error.ts';
 import { dataFolder, type Env } from './places.ts';
 import { howToChange, type Policy } from './policy.ts';
 import { type FileLock, lockFile } from './private-file.ts';
-import { dayOf, digestOf, type RecordFiles, type RecordName, recordFiles } from './record-files.ts';
-import { isUnsigned, type KeptGoods, type KeptListing, type SpendPlan, type SpendRecord } from './spend-record.ts';
+import {
+  dayOf,
+  digestOf,
+  isUnsigned,
+  type KeptGoods,
+  type KeptListing,
+  type RecordFiles,
+  type RecordName,
+  recordFiles,
+  type SpendPlan,
+  type SpendRecord,
+} from './spend-record.ts';
 
 /** The book of one wallet: every payment it made or is making from this machine, one file each. */
 export interface SpendBook {
@@ -102,7 +112,7 @@ interface Context {
   now(): number;
 }
 
-// Under the book's lock, as whoever counts the day: they try the locks of records for a moment, which must not refuse a purchase.
+// Under the book's lock, like a count of the day, which tries the locks of records for a moment, which must not refuse a purchase.
 async function lockRecord({ files, lockBook }: Context, key: string): Promise<FileLock> {
   const book = await lockBook();
   try {

@@ -9,16 +9,14 @@ import { createHttpServer, type HttpServer } from '../platform/http/create-http-
 import { refuseUnreadable } from '../platform/http/failure.ts';
 import type { Operations } from '../platform/http/server-options.ts';
 import type { Log } from '../platform/log.ts';
-import { createHistory, type History, historyLost, refuseLost } from '../platform/log-copy/history.ts';
-import type { LogCopyPlace } from '../platform/log-copy/place.ts';
+import { createHistory, type History, historyLost, type LogCopyPlace, refuseLost } from '../platform/log-copy/place.ts';
 import type { Losses } from '../platform/log-copy/store.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
 import { Refusal } from '../platform/refusal.ts';
 import { isMerchantKey } from '../platform/secrets.ts';
-import type { City, CityConfig, CityOperation, Resident } from './context.ts';
-import { advanceOffer } from './offers/advance-offer.ts';
-import { cancelOffer } from './offers/cancel-offer.ts';
+import { type City, type CityConfig, type CityOperation, type Resident, takeHourlyQuota } from './context.ts';
+import { advanceOffer, cancelOffer } from './offers/advance-offer.ts';
 import { claimOffer } from './offers/claim-offer.ts';
 import { openOffer } from './offers/open-offer.ts';
 import { presentOffer } from './offers/present-offer.ts';
@@ -26,7 +24,6 @@ import { reserveOffer } from './offers/reserve-offer.ts';
 import { mustFindOffer } from './offers/store.ts';
 import { createSweep } from './offers/sweep.ts';
 import { createPages } from './pages/create-pages.ts';
-import { takeHourlyQuota } from './quotas.ts';
 import { readLosses } from './recovery/store.ts';
 import {
   confirmResident,

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
-import { readConnectionRoom, shareBudget } from '../platform/database/connection-budget.ts';
+import { readConnectionRoom, shareBudget } from '../platform/database/connection.ts';
 import { migrate, migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { reachDatabase, visitDatabase } from '../platform/database/reach-database.ts';
+import { reachDatabase, visitDatabase } from '../platform/database/write-probe.ts';
 import { createLog, type Log } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder, openLogCopyPlace } from '../platform/log-copy/place.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
-import type { Options } from './options.ts';
+import type { OptionName, Options } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a command works with. */
@@ -58,4 +58,35 @@ export async function findOwner(connect: Connect, key: string): Promise<Owner | 
     if (error instanceof MarketError && error.reason === 'key_invalid') return null;
     throw error;
   }
+}
+
+export interface Positional {
+  /** In capitals in help: `ID`. */
+  name: string;
+  required: boolean;
+  /** It takes all that follow; only the last one may. */
+  variadic?: boolean;
+}
+
+/** One row of the table of commands: arguments, help, completion and the table in docs/cli.md are made from it. */
+export interface Command {
+  /** One word, or two: `mod remove`. */
+  name: string;
+  /** One line. */
+  summary: string;
+  positionals: readonly Positional[];
+  /** In addition to those that every command takes. */
+  options: readonly OptionName[];
+  /** Whole command lines. */
+  examples: readonly string[];
+  run(cli: Cli): Promise<Done>;
+}
+
+/** How a command is typed, without its options. */
+export function usageOf({ name, positionals }: Command): string {
+  const parts = positionals.map(({ name: of, required, variadic }) => {
+    const shown = variadic === true ? `${of}...` : of;
+    return required ? shown : `[${shown}]`;
+  });
+  return ['openaisle', name, ...parts].join(' ');
 }

@@ -1,28 +1,23 @@
-import type { Command } from './command.ts';
-import { buy } from './commands/buy.ts';
+import type { Command } from './cli.ts';
+import { buy, wait } from './commands/buy.ts';
 import { codes } from './commands/codes.ts';
 import { completionOver } from './commands/completion.ts';
-import { edit } from './commands/edit.ts';
 import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
 import { join } from './commands/join.ts';
-import { listings } from './commands/listings.ts';
+import { edit, listings, withdraw } from './commands/listings.ts';
 import { mcp } from './commands/mcp.ts';
 import { modDecide, modPin, modRemove, modReviews } from './commands/mod.ts';
 import { pair } from './commands/pair.ts';
-import { purchases } from './commands/purchases.ts';
+import { purchases, verify } from './commands/purchases.ts';
 import { appeal, comment, flag, vote } from './commands/reactions.ts';
 import { recover } from './commands/recover.ts';
 import { rotate } from './commands/rotate.ts';
-import { search } from './commands/search.ts';
+import { search, show } from './commands/search.ts';
 import { sell } from './commands/sell.ts';
-import { show } from './commands/show.ts';
-import { verify } from './commands/verify.ts';
-import { wait } from './commands/wait.ts';
 import { walletAddress, walletBalance, walletNew } from './commands/wallet.ts';
 import { watch } from './commands/watch.ts';
 import { whoami } from './commands/whoami.ts';
-import { withdraw } from './commands/withdraw.ts';
 import type { CommandGroup } from './help.ts';
 
 /** The table of commands, as help shows it. A new one is a file in `commands/` and its name here; then `npm run docs`. */

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../sdk/client.ts';
 import type { Cli } from './cli.ts';
-import { defaultFile, findFile, marketOf, neededMarket } from './find-file.ts';
 import { emptyIdentity } from './identity.ts';
+import { defaultFile, findFile, marketOf, neededMarket } from './open-account.ts';
 import type { Options } from './options.ts';
 import { openTerminal } from './terminal.ts';
 

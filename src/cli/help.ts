@@ -1,4 +1,4 @@
-import { type Command, usageOf } from './command.ts';
+import { type Command, usageOf } from './cli.ts';
 import { EVERYWHERE, type OptionName, specOf, spelled } from './options.ts';
 
 export interface CommandGroup {

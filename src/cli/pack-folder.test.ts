@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { packFolder } from './pack-folder.ts';
+import { packFolder } from './read-goods.ts';
 
 const exec = promisify(execFile);
 const MOST = 1_000_000;

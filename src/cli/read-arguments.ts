@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
+import { type Command, usageOf } from './cli.ts';
 import { wrongUse } from './cli-error.ts';
-import { type Command, usageOf } from './command.ts';
 import { EVERYWHERE, OPTIONS, type OptionName, type Options, specOf } from './options.ts';
 import { holdsSecret } from './printable.ts';
 

@@ -1,10 +1,9 @@
-import { stat } from 'node:fs/promises';
-import { basename, extname, resolve } from 'node:path';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, extname, join, posix, resolve } from 'node:path';
 import { LISTING_FIELDS } from '../contract/listing-fields.ts';
 import { AISLES, DEFAULT_LIMITS } from '../contract/vocabulary.ts';
 import { wrongUse } from './cli-error.ts';
 import type { Options } from './options.ts';
-import { packFolder } from './pack-folder.ts';
 import { asText, readNamed } from './read-values.ts';
 
 /** Markets may allow more than the default; they refuse what is too large themselves. */
@@ -86,4 +85,88 @@ export function saidOf({ aisle, tag, license }: Options) {
     ...(tag === undefined ? {} : { tags: tag }),
     ...(license === undefined ? {} : { license }),
   };
+}
+
+const BLOCK = 512;
+const MOST_FILES = 1_000;
+/** Of a name, and of the folders before it, as the format has room for. */
+const [NAME_BYTES, PREFIX_BYTES] = [100, 155];
+
+export interface PackedFolder {
+  /** An archive in the format `ustar` (POSIX tar), not compressed. */
+  bytes: Uint8Array;
+  /** Inside of the archive, in its order. */
+  files: readonly string[];
+  /** Names that begin with a dot: they are left out, since they hold what is not meant for others. */
+  leftOut: readonly string[];
+}
+
+/**
+ * A folder as one archive that depends on nothing but names, bytes and who may execute: files alone, in the order of their paths' bytes,
+ * every time, owner and group 0. The same folder is the same archive on every machine. Refuses links, devices and names that are too long.
+ */
+export async function packFolder(folder: string, mostBytes: number): Promise<PackedFolder> {
+  const found: Found = { files: [], leftOut: [] };
+  await collect(folder, '', found);
+  const files = found.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  if (files.length === 0) throw wrongUse(`There is no file in ${folder}`);
+  const parts: Uint8Array[] = [];
+  let size = 2 * BLOCK;
+  for (const path of files) {
+    const at = join(folder, path);
+    const { mode, size: bytes } = await stat(at);
+    size += BLOCK + Math.ceil(bytes / BLOCK) * BLOCK;
+    if (size > mostBytes)
+      throw wrongUse(`${folder} is larger than ${mostBytes} bytes when it is packed`, undefined, 'file_too_large');
+    const content = await readFile(at);
+    parts.push(header(path, content.length, (mode & 0o100) !== 0), content);
+    parts.push(new Uint8Array((BLOCK - (content.length % BLOCK)) % BLOCK));
+  }
+  return { bytes: Buffer.concat([...parts, new Uint8Array(2 * BLOCK)]), files, leftOut: found.leftOut };
+}
+
+interface Found {
+  files: string[];
+  leftOut: string[];
+}
+
+async function collect(folder: string, under: string, found: Found): Promise<void> {
+  for (const entry of await readdir(join(folder, under), { withFileTypes: true })) {
+    const path = posix.join(under, entry.name);
+    if (entry.name.startsWith('.')) found.leftOut.push(path);
+    else if (entry.isDirectory()) await collect(folder, path, found);
+    else if (entry.isFile()) found.files.push(path);
+    else throw wrongUse(`${join(folder, path)} is neither a file nor a folder`, 'Copy what it leads to, or remove it.');
+    if (found.files.length > MOST_FILES) throw wrongUse(`There are more than ${MOST_FILES} files in ${folder}`);
+  }
+}
+
+function header(path: string, size: number, isExecutable: boolean): Uint8Array {
+  const block = Buffer.alloc(BLOCK);
+  const [name, prefix] = splitPath(path);
+  block.write(name, 0);
+  block.write(isExecutable ? '0000755' : '0000644', 100);
+  block.write('0000000', 108);
+  block.write('0000000', 116);
+  block.write(size.toString(8).padStart(11, '0'), 124);
+  block.write('00000000000', 136);
+  // The sum is taken with spaces in its own place.
+  block.write('        ', 148);
+  block.write('0', 156);
+  block.write('ustar\u000000', 257);
+  block.write(prefix, 345);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.write(`${sum.toString(8).padStart(6, '0')}\u0000 `, 148);
+  return block;
+}
+
+/** A path as name and prefix, which are joined by a slash. */
+function splitPath(path: string): [name: string, prefix: string] {
+  const bytes = (text: string): number => Buffer.byteLength(text);
+  if (bytes(path) <= NAME_BYTES) return [path, ''];
+  for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
+    const [prefix, name] = [path.slice(0, at), path.slice(at + 1)];
+    if (bytes(name) <= NAME_BYTES && bytes(prefix) <= PREFIX_BYTES) return [name, prefix];
+  }
+  throw wrongUse(`The name ${path} is too long for an archive`, 'Shorten it, or pack the folder yourself.');
 }

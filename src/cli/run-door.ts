@@ -1,6 +1,5 @@
 import { type Cli, connectTo } from './cli.ts';
 import { CliError, toCliError, wrongUse } from './cli-error.ts';
-import { defaultFile, marketOf } from './find-file.ts';
 import { cancelStage, type Finished, finishPending, resumeCommand } from './finish-stage.ts';
 import {
   emptyIdentity,
@@ -10,6 +9,7 @@ import {
   SECRET_TEXT,
   withIdentityFile,
 } from './identity.ts';
+import { defaultFile, marketOf } from './open-account.ts';
 
 /** What a door has shown, this once. */
 export interface Begun {

@@ -39,7 +39,7 @@ export function createSchemaPool(): SchemaPool {
   };
 }
 
-/** The form of who sends takes the place of the form of the text that it travels in. What stands beside it is kept. */
+/** The form of who sends takes the place of the form of the text that it travels in. Other keywords are kept. */
 function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
   const form = wireFormOf(zodSchema);
   if (form === undefined) return;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * What a schema says of itself to who has to fulfil it, where the check is code: a number that travels as text in an address, a length
- * that is counted after normalization. Each stands beside its check, in the helper that makes both from the same limit.
+ * that is counted after normalization. Each stands next to its check, in the helper that makes both from the same limit.
  */
 const forms = z.registry<WireForm>();
 

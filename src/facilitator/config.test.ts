@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import { ConfigError } from '../platform/config.ts';
-import { DEFAULT_LIMITS } from './budget/limits.ts';
+import { DEFAULT_LIMITS } from './budget/gas-budget.ts';
 import { readFacilitatorConfig } from './config.ts';
 
 const complete = { FACILITATOR_RPC_URL: 'http://127.0.0.1:8545', FACILITATOR_KEY_FILE: 'key' };

@@ -11,8 +11,7 @@ import {
   requiredHttpUrl,
   wholeNumberVariable,
 } from '../platform/variables.ts';
-import { ETHER_USDC } from './budget/gas-budget.ts';
-import { DEFAULT_LIMITS, LIMIT_NAMES, type Limits } from './budget/limits.ts';
+import { DEFAULT_LIMITS, ETHER_USDC, LIMIT_NAMES, type Limits } from './budget/gas-budget.ts';
 
 export interface FacilitatorConfig {
   host: string;

@@ -1,12 +1,11 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Network } from '../contract/vocabulary.ts';
-import type { TokenDomain } from '../platform/chain/authorization.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
+import type { TokenDomain } from '../platform/chain/shapes.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
-import type { GasBudget, Reserved } from './budget/gas-budget.ts';
-import type { Limits } from './budget/limits.ts';
+import type { GasBudget, Limits, Reserved } from './budget/gas-budget.ts';
 import type { PayerQueue } from './budget/payer-queue.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import type { ChainHead } from './head.ts';

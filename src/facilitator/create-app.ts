@@ -3,15 +3,15 @@ import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { readCode } from '../platform/chain/reads.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
-import { admitFramework } from '../platform/http/admission/admitted-server.ts';
+import { admitFramework } from '../platform/http/admission/admit-requests.ts';
 import type { InFlightAnswers } from '../platform/http/exchanges.ts';
 import { cooldownSeconds, unitsOfWei } from './budget/gas-budget.ts';
 import type { Context } from './context.ts';
 import type { Settle } from './create-settle.ts';
 import { checkChain } from './monitoring.ts';
+import { readEther } from './outcomes.ts';
 import { printRefusal, printSettlement, printSupported, printVerdict } from './print-answer.ts';
 import { readRequest } from './read-request.ts';
-import { readEther } from './transactions.ts';
 import { type Verdict, verifyPayment } from './verify-payment.ts';
 
 /** What a settlement takes, more or less: a transfer to a wallet that never held the token. */

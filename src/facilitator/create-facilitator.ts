@@ -8,8 +8,14 @@ import { lockDataFolder } from '../platform/data-folder.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import { closeServer, createInFlightAnswers } from '../platform/http/exchanges.ts';
 import type { Log } from '../platform/log.ts';
-import { createGasBudget, ETHER_USDC, lossesOf, type Reserved } from './budget/gas-budget.ts';
-import { DEFAULT_LIMITS, type Limits } from './budget/limits.ts';
+import {
+  createGasBudget,
+  DEFAULT_LIMITS,
+  ETHER_USDC,
+  type Limits,
+  lossesOf,
+  type Reserved,
+} from './budget/gas-budget.ts';
 import { createPayerQueue } from './budget/payer-queue.ts';
 import { createConclude } from './conclude.ts';
 import { type Context, createCounts, createVerified, domainOf, TIMING, type Timing } from './context.ts';

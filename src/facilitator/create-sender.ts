@@ -1,15 +1,13 @@
 import { keccak256 } from 'viem/utils';
-import type { Authorization } from '../platform/chain/authorization.ts';
+import type { Authorization } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
-import { type Reserved, unitsOfWei } from './budget/gas-budget.ts';
-import type { Limits } from './budget/limits.ts';
+import { type Limits, type Reserved, unitsOfWei } from './budget/gas-budget.ts';
 import type { Conclude } from './conclude.ts';
 import { type Context, countOne } from './context.ts';
 import type { Follower } from './create-follower.ts';
 import { type Entry, keyOf, newestOf, type Pool, type SignedTransaction } from './journal/entry.ts';
-import { ChainTrouble, Deferred, TransferRefused } from './outcomes.ts';
+import { ChainTrouble, Deferred, TransferRefused, transmit } from './outcomes.ts';
 import type { Quote } from './quote-gas.ts';
-import { transmit } from './transactions.ts';
 
 export interface Sender {
   /** The place of this authorization in the order: the one it has, or a new one, signed and broadcast. */

@@ -6,9 +6,8 @@ import { type CheckedSignature, CODE_KEPT_MS, type Context, countOne, keyOfReque
 import type { Sender } from './create-sender.ts';
 import { type Following, findElsewhere, follow } from './follow.ts';
 import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
-import { ChainTrouble, Deferred, type Settlement, TransferRefused } from './outcomes.ts';
+import { ChainTrouble, Deferred, type Settlement, settleData, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
-import { settleData } from './transactions.ts';
 import {
   checkSignature,
   deferred,

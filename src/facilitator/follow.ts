@@ -1,6 +1,6 @@
-import type { Authorization } from '../platform/chain/authorization.ts';
 import { readBlock, readLogs, readReceipt } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
+import type { Authorization } from '../platform/chain/shapes.ts';
 import {
   AUTHORIZATION_USED_TOPIC,
   addressTopic,

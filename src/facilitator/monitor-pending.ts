@@ -6,8 +6,8 @@ import type { Context } from './context.ts';
 import { FILL_GAS, type Priced, signTransaction } from './create-sender.ts';
 import type { Head } from './head.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
+import { isKnown, readTransactionCount, transmit } from './outcomes.ts';
 import { findMined } from './scan-blocks.ts';
-import { isKnown, readTransactionCount, transmit } from './transactions.ts';
 
 export interface PendingMonitor {
   stop(): Promise<void>;

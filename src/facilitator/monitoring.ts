@@ -1,11 +1,11 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import { domainSeparatorOf } from '../platform/chain/authorization.ts';
 import { readChainId } from '../platform/chain/reads.ts';
+import { domainSeparatorOf } from '../platform/chain/shapes.ts';
 import { readDomainSeparator } from '../platform/chain/usdc.ts';
 import { serveText } from '../platform/serve-text.ts';
 import { cooldownSeconds } from './budget/gas-budget.ts';
 import type { Context } from './context.ts';
-import { readEther } from './transactions.ts';
+import { readEther } from './outcomes.ts';
 
 interface Sample {
   labels?: Record<string, string>;

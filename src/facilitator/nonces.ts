@@ -5,7 +5,7 @@ import type { Log } from '../platform/log.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import { newestOf } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
-import { readTransactionCount, transmit } from './transactions.ts';
+import { readTransactionCount, transmit } from './outcomes.ts';
 
 /**
  * The account's order of transactions, given out in memory. The chain is asked where to go on at a start, after trouble, and where

@@ -9,10 +9,9 @@ import {
   type TestFacilitator,
   usesOf,
 } from '../../test/support/facilitator.ts';
-import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
 import { submit } from '../local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../local/chain/usdc-contract.ts';
 import { systemClock } from '../platform/clock.ts';
 
 const { buyerOne, stranger } = WORLD_ACCOUNTS;

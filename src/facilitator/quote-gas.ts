@@ -4,8 +4,7 @@ import { shapes } from '../platform/chain/shapes.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { ChainHead } from './head.ts';
-import { ChainTrouble, isRevert, mayBePoor, TransferRefused } from './outcomes.ts';
-import { readEther } from './transactions.ts';
+import { ChainTrouble, isRevert, mayBePoor, readEther, TransferRefused } from './outcomes.ts';
 
 export interface Fees {
   maxFeePerGas: bigint;

@@ -1,7 +1,7 @@
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
 import { z } from 'zod';
 import type { Network } from '../contract/vocabulary.ts';
-import type { Authorization } from '../platform/chain/authorization.ts';
+import type { Authorization } from '../platform/chain/shapes.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 
 export type Version = 1 | 2;

@@ -17,9 +17,8 @@ import {
 } from '../../test/support/facilitator.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { recordingLog } from '../../test/support/recording-log.ts';
-import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../local/chain/usdc-contract.ts';
 import { systemClock } from '../platform/clock.ts';
 import { openJournal } from './journal/open-journal.ts';
 

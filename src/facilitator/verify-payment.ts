@@ -1,12 +1,11 @@
-import { authorizationDigest } from '../platform/chain/authorization.ts';
 import { readCode } from '../platform/chain/reads.ts';
+import { authorizationDigest } from '../platform/chain/shapes.ts';
 import { checkContractSignature, recoverSigner } from '../platform/chain/signature.ts';
 import { readAuthorizationState, readBalance } from '../platform/chain/usdc.ts';
 import { cooldownSeconds } from './budget/gas-budget.ts';
 import type { CheckedSignature, Context } from './context.ts';
-import { Deferred, TransferRefused } from './outcomes.ts';
+import { Deferred, settleData, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
-import { settleData } from './transactions.ts';
 
 /** unknown: the chain could not be asked; says nothing about the payment. deferred: it would not be settled now. */
 export type Verdict =

@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } 
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../platform/clock.ts';
-import { endOf, endWithin, hasEnded } from '../platform/processes.ts';
+import { endOf, endWithin, hasEnded } from '../platform/run-command.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 
 export interface ServerOptions {

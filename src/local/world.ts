@@ -6,13 +6,12 @@ import { promisify } from 'node:util';
 import { readBalance } from '../platform/chain/usdc.ts';
 import { systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder.ts';
-import { isAlive } from '../platform/processes.ts';
+import { isAlive } from '../platform/run-command.ts';
 import { createClient } from '../sdk/client.ts';
-import { WORLD_ACCOUNTS } from './chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from './chain/accounts.ts';
 import { deployUsdc } from './chain/deploy-usdc.ts';
 import { type LocalChain, startChain } from './chain/start-chain.ts';
 import { type Funding, fund } from './chain/transactions.ts';
-import { USDC_ADDRESS } from './chain/usdc-contract.ts';
 import {
   checkPortsFree,
   makeFacilitatorAuth,

@@ -4,7 +4,7 @@ import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/reach-database.ts';
+import { visitDatabase } from '../platform/database/write-probe.ts';
 import { isHex } from '../platform/hex.ts';
 import { createLog } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';

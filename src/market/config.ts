@@ -2,8 +2,14 @@ import { isIP, isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
-import { ConfigError, type Environment, optional, readEnvironment, type Variable } from '../platform/config.ts';
-import { readGitCommit } from '../platform/git-commit.ts';
+import {
+  ConfigError,
+  type Environment,
+  optional,
+  readEnvironment,
+  readGitCommit,
+  type Variable,
+} from '../platform/config.ts';
 import { ZERO_ADDRESS } from '../platform/hex.ts';
 import {
   databaseUrlVariable,

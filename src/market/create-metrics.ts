@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { HistoryFacts } from '../platform/log-copy/history.ts';
+import type { HistoryFacts } from '../platform/log-copy/place.ts';
 import {
   type ChainFacts,
   observeChain,

@@ -4,7 +4,7 @@ import { severableDatabase, testDatabase } from '../../test/support/database.ts'
 import { marketContext } from '../../test/support/market-context.ts';
 import { joinMarket } from '../../test/support/market-world.ts';
 import { seedListing } from '../../test/support/seed.ts';
-import { PATHS } from './connect/paths.ts';
+import { PATHS } from './connect/interaction.ts';
 import { createMarket } from './create-market.ts';
 
 const db = testDatabase();

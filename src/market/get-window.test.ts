@@ -5,7 +5,7 @@ import { marketContext } from '../../test/support/market-context.ts';
 import { pinListing, seedEvent, seedListing, seedMerchant } from '../../test/support/seed.ts';
 import { endpoints } from '../contract/index.ts';
 import { makeBrowseShelves } from './catalog/shelf/browse-shelves.ts';
-import { listEvents } from './events/list-events.ts';
+import { listEvents } from './events/read-events.ts';
 import { makeGetWindow } from './get-window.ts';
 
 const db = testDatabase({ inventedEvents: true });

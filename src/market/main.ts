@@ -6,8 +6,7 @@ import { deferSignals, handleShutdown } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { type MarketRun, runMarket } from './start.ts';
-import { runSupervisor } from './supervisor.ts';
-import { runWorker } from './worker.ts';
+import { runSupervisor, runWorker } from './supervisor.ts';
 
 const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
   before_verify: true,

@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/reach-database.ts';
+import { visitDatabase } from '../platform/database/write-probe.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
 import { SECRET_PREFIX } from '../platform/secrets.ts';
 import { createSequencer } from './events/sequencer.ts';
-import { createMaintainer } from './identity/create-maintainer.ts';
+import { createMaintainer } from './identity/register.ts';
 import { migrateMarket } from './prepare-database.ts';
 
 const HELP = `Creates the maintainer, merchant 1, of the market that the environment describes. The market may be running.

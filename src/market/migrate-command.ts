@@ -6,7 +6,7 @@ import { type CheckedMigration, checkMigrations, worstOf } from '../platform/dat
 import type { Verdict } from '../platform/database/migrations/judge-statement.ts';
 import { splitStatements } from '../platform/database/migrations/migration-files.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/reach-database.ts';
+import { visitDatabase } from '../platform/database/write-probe.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-database.ts';
 

@@ -12,7 +12,7 @@ import { loadPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import type { Market } from './context.ts';
 import { authenticate } from './identity/authenticate.ts';
-import { addPepper, readPepperStatus } from './identity/peppers.ts';
+import { addPepper, readPepperStatus } from './identity/secrets.ts';
 
 const COMMAND = fileURLToPath(new URL('pepper-command.ts', import.meta.url));
 const HOUR = 3_600_000;

@@ -2,11 +2,11 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/reach-database.ts';
+import { visitDatabase } from '../platform/database/write-probe.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
-import { addPepper, type PepperStatus, readPepperStatus } from './identity/peppers.ts';
+import { addPepper, type PepperStatus, readPepperStatus } from './identity/secrets.ts';
 import { MIGRATIONS } from './prepare-database.ts';
 
 const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.

@@ -2,7 +2,7 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { migrate, type OnProgress } from '../platform/database/migrate.ts';
 import { RightsMissing } from '../platform/database/migrations/applied-migrations.ts';
-import { type ReachedDatabase, reachDatabase } from '../platform/database/reach-database.ts';
+import { type ReachedDatabase, reachDatabase } from '../platform/database/write-probe.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { undoOnFailure } from '../platform/shutdown.ts';

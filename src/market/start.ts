@@ -6,7 +6,7 @@ import {
   MIN_POOL_SIZE,
   readConnectionRoom,
   shareBudget,
-} from '../platform/database/connection-budget.ts';
+} from '../platform/database/connection.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
 import { openLogCopyPlace } from '../platform/log-copy/place.ts';

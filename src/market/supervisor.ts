@@ -1,13 +1,13 @@
 import { AggregatorRegistry, Counter, Registry } from 'prom-client';
+import { z } from 'zod';
 import { systemClock } from '../platform/clock.ts';
-import { type Supervision, superviseWorkers } from '../platform/cluster.ts';
+import { joinSupervisor, type Supervision, superviseWorkers, type WorkerAssignment } from '../platform/cluster.ts';
 import type { Log } from '../platform/log.ts';
-import { undoOnFailure } from '../platform/shutdown.ts';
+import { deferSignals, handleShutdown, type Shutdown, undoOnFailure } from '../platform/shutdown.ts';
 import type { MarketConfig } from './context.ts';
-import { addProcess, type MetricsText, observeNumber } from './create-metrics.ts';
+import { addProcess, createMetrics, type Metrics, type MetricsText, observeNumber } from './create-metrics.ts';
 import { prepareDatabase } from './prepare-database.ts';
-import { type MarketRun, serveMetrics, sizePools } from './start.ts';
-import type { WorkerTask } from './worker.ts';
+import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
 /** The first of several processes: it owns the database and the port, and serves nothing itself. */
 export function runSupervisor({ config, log }: { config: MarketConfig; log: Log }): Promise<MarketRun> {
@@ -61,4 +61,68 @@ export function createJoinedMetrics(workers: Pick<Supervision, 'ask' | 'state'>)
       return { type: joined.contentType, body: await joined.metrics() };
     },
   };
+}
+
+/** Serves in this process what a supervisor has prepared; null at once when this process has none. */
+export function runWorker(options: RunMarketOptions & { drainMs: number }): Promise<void> | null {
+  let metrics: Metrics | null = null;
+  let shutdown: Shutdown | null = null;
+  const joining = joinSupervisor({
+    onStop: () => {
+      // Before it serves it has nothing to answer and nothing to put in order.
+      if (shutdown === null) process.exit(0);
+      // Its own signal, where a terminal sends one to all processes at once, may come later; that is no second wish to stop.
+      deferSignals();
+      shutdown.dispose();
+      void shutdown.stop('supervisor').then((code) => process.exit(code));
+    },
+    onOrphaned: () => options.log.error('supervisor_gone', { pid: process.pid }),
+    answer: async () => (await metrics?.values()) ?? [],
+  });
+  if (joining === null) return null;
+  const signals = deferSignals();
+  return joining.then(async (seat) => {
+    metrics = createMetrics({ worker: seat.number.toString(), withProcess: options.config.metricsPort !== 0 });
+    shutdown = await serveSeat(seat, metrics, options);
+    const early = signals.release();
+    if (early !== null) process.exit(await shutdown.stop(early));
+    seat.ready();
+  });
+}
+
+async function serveSeat(
+  seat: WorkerAssignment,
+  metrics: Metrics,
+  options: RunMarketOptions & { drainMs: number },
+): Promise<Shutdown> {
+  const { config, crashPoint, drainMs } = options;
+  const log = options.log.with({ worker: seat.number, pid: process.pid });
+  const task = readWorkerTask(seat.task);
+  const market = await serveMarket({
+    config,
+    log,
+    ...task,
+    metrics,
+    ...(crashPoint === undefined ? {} : { crashPoint }),
+  }).catch((error: unknown) => {
+    log.error('market_not_started', { error });
+    process.exit(1);
+  });
+  log.info('market_listening', { url: market.url, port: market.port, network: config.network.name });
+  return handleShutdown({
+    process,
+    clock: systemClock,
+    log,
+    drainMs,
+    closeServer: (how) => market.stopServing(how),
+    steps: [{ name: 'database', close: () => market.closeDatabase() }],
+  });
+}
+
+/** What a worker cannot read from the environment. */
+const workerTask = z.object({ databaseUrl: z.string(), poolSize: z.number().int().positive().nullable() });
+type WorkerTask = z.infer<typeof workerTask>;
+
+function readWorkerTask(task: unknown): WorkerTask {
+  return workerTask.parse(task);
 }

@@ -1,7 +1,7 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 import { createClient } from '../sdk/client.ts';
-import { followPayment } from './follow-payment.ts';
+import { followPayment } from './local-tool.ts';
 
 /** A clock that is moved by hand. */
 function handClock() {

@@ -4,11 +4,9 @@ import { API_VERSION } from '../contract/vocabulary.ts';
 import type { AskedCodec } from './ask-person.ts';
 import type { ToolContext } from './tool-context.ts';
 import { buy } from './tools/buy.ts';
-import { purchases } from './tools/purchases.ts';
-import { search } from './tools/search.ts';
+import { purchases, status } from './tools/purchases.ts';
+import { search, show } from './tools/search.ts';
 import { sell } from './tools/sell.ts';
-import { show } from './tools/show.ts';
-import { status } from './tools/status.ts';
 
 const TOOLS = [search, show, buy, purchases, sell, status];
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readGitCommit } from './git-commit.ts';
+import { readGitCommit } from './config.ts';
 
 const COMMIT = 'a'.repeat(40);
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { systemRandom } from './random.ts';
-import { openSealed, sealText } from './sealed-text.ts';
+import { openSealed, sealText } from './secrets.ts';
 
 const [one, other] = [systemRandom.bytes(32), systemRandom.bytes(32)];
 

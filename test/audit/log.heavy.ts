@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { recover } from '../../src/market/recovery/recover.ts';
 import { type LyingBooks, openLyingBooks } from '../support/audited-world.ts';
 import { startWorld, type World } from '../support/market-world.ts';

@@ -7,7 +7,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll } from 'vitest';
 import { AISLES } from '../../src/contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import { createMaintainer } from '../../src/market/identity/create-maintainer.ts';
+import { createMaintainer } from '../../src/market/identity/register.ts';
 import { recordListing } from '../../src/market/listings/add-listing.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { marketContext, settableClock } from '../support/market-context.ts';

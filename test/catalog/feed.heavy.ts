@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { applyFeed } from '../../src/market/catalog/feed/apply-feed.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
-import { pruneChanges } from '../../src/market/catalog/feed/prune-changes.ts';
+import { pruneChanges } from '../../src/market/catalog/feed/store.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
 import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { audit } from '../audit/audit.ts';
 import {
   type Answer,

@@ -1,10 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { FacilitatorOptions } from '../../src/facilitator/create-facilitator.ts';
-import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { readBalance } from '../../src/platform/chain/usdc.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { settleData, startTestChain, usdcAdmin } from '../support/chain.ts';

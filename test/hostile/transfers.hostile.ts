@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';
 import { settleData, signAuthorization } from '../support/chain.ts';

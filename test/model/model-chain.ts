@@ -1,7 +1,6 @@
-import { testAccount, USDC_ROLES, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { testAccount, USDC_ADDRESS, USDC_ROLES, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { callAll, type RpcCall } from '../../src/platform/chain/rpc.ts';
 import { AUTHORIZATION_USED_TOPIC, TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';
 import type { Hex } from '../../src/platform/hex.ts';

@@ -1,5 +1,4 @@
-import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { audit } from '../audit/audit.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startTestFacilitator } from '../support/facilitator.ts';

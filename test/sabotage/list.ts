@@ -1,3 +1,4 @@
+import { AGENT } from './list/agent.ts';
 import { BESIDE } from './list/beside.ts';
 import { BOOKS } from './list/books.ts';
 import { CHAIN } from './list/chain.ts';
@@ -24,4 +25,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...RECORDS,
   ...HISTORY,
   ...WORLD,
+  ...AGENT,
 ];

@@ -1,6 +1,5 @@
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { submit } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { reorg, settleData, usdcAdmin } from '../support/chain.ts';
 import { removeListing, withdrawListing } from '../support/seed.ts';
 import type { Dice } from './dice.ts';

@@ -1,12 +1,18 @@
 import { encodeFunctionData } from 'viem';
 import { AUTHORIZATION_TYPES } from '../../src/contract/authorization-types.ts';
-import { type TestAccount, USDC_ROLES, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import {
+  type TestAccount,
+  USDC_ADDRESS,
+  USDC_ROLES,
+  usdcDomain,
+  usdcWriteAbi,
+  WORLD_ACCOUNTS,
+} from '../../src/local/chain/accounts.ts';
 import { deployUsdc } from '../../src/local/chain/deploy-usdc.ts';
 import { type ChainOptions, type LocalChain, startChain } from '../../src/local/chain/start-chain.ts';
 import { fund, send } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
-import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import type { Receipt } from '../../src/platform/chain/reads.ts';
+import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 
 const WEI = 10_000n * 10n ** 18n;

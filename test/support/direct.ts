@@ -1,6 +1,5 @@
 import { encodeFunctionData } from 'viem';
-import type { TestAccount } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS, usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, USDC_ADDRESS, usdcWriteAbi } from '../../src/local/chain/accounts.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';

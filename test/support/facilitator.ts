@@ -13,8 +13,8 @@ import {
 } from '../../src/facilitator/create-facilitator.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
-import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import { readLogs } from '../../src/platform/chain/reads.ts';
+import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic } from '../../src/platform/chain/usdc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';

@@ -1,9 +1,7 @@
-import type { Sql } from 'sql-template-tag';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { expect } from 'vitest';
-import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';

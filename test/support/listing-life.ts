@@ -8,7 +8,7 @@ import { findListingTerms } from '../../src/market/listings/store.ts';
 import { type Opener, openAttempt } from '../../src/market/payments/paths/x402/store.ts';
 import type { Payment } from '../../src/market/payments/payment.ts';
 import { takeFreeGoods } from '../../src/market/purchases/buy-listing.ts';
-import type { Authorization } from '../../src/platform/chain/authorization.ts';
+import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import type { Database, Tx } from '../../src/platform/database/database.ts';
 import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { toHex } from '../../src/platform/hex.ts';

@@ -7,7 +7,7 @@ import { flushCompileCache } from 'node:module';
  */
 await import('../../src/market/start.ts');
 await import('../../src/market/supervisor.ts');
-await import('../../src/market/worker.ts');
+await import('../../src/market/supervisor.ts');
 // A process that is killed would leave nothing for the next one.
 flushCompileCache();
 // A worker of such a market is wanted at once, and has the environment of the one that started it.

@@ -6,8 +6,8 @@ import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain
 import type { FetchDocument } from '../../src/market/connect/connector.ts';
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
+import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';

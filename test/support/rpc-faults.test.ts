@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { type Receipt, readBlock, readChainId, readLogs, readReceipt } from '../../src/platform/chain/reads.ts';
 import { createRpc, RpcFailure } from '../../src/platform/chain/rpc.ts';
 import { decodeTransfer, TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { splitStatements } from '../../src/platform/database/migrations/migration-files.ts';

@@ -1,6 +1,5 @@
-import { testAccount } from '../../src/local/chain/accounts.ts';
+import { testAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { callAll } from '../../src/platform/chain/rpc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';

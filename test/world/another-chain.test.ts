@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { MIGRATIONS } from '../../src/market/prepare-database.ts';
-import type { Authorization } from '../../src/platform/chain/authorization.ts';
+import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';

@@ -1,8 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund, submit } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { Rpc } from '../../src/platform/chain/rpc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { reorg, settleData } from '../support/chain.ts';

@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { ERRORS, type Reason } from '../../src/contract/errors.ts';
 import { endpoints } from '../../src/contract/index.ts';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { testAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { countRows } from '../support/database.ts';
 import {

@@ -1,10 +1,9 @@
 import { AUTHORIZATION_TYPES } from '../../src/contract/authorization-types.ts';
 import type { Reason } from '../../src/contract/errors.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
-import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, usdcDomain, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
-import { usdcDomain } from '../../src/local/chain/usdc-contract.ts';
-import type { Authorization, TokenDomain } from '../../src/platform/chain/authorization.ts';
+import type { Authorization, TokenDomain } from '../../src/platform/chain/shapes.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type ProofTerms, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';

@@ -1,7 +1,6 @@
 import { encodeFunctionData, getContractAddress, parseAbi } from 'viem';
-import type { TestAccount } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { send } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import type { World } from '../support/market-world.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { City, Resident } from '../../src/city/context.ts';
 import { getOffer, reconcileOffer } from '../../src/city/create-city.ts';
-import { cancelOffer } from '../../src/city/offers/cancel-offer.ts';
+import { cancelOffer } from '../../src/city/offers/advance-offer.ts';
 import { claimOffer } from '../../src/city/offers/claim-offer.ts';
 import { openOffer } from '../../src/city/offers/open-offer.ts';
 import { reserveOffer } from '../../src/city/offers/reserve-offer.ts';

@@ -1,8 +1,7 @@
 import { encodeFunctionData, getContractAddress } from 'viem';
-import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS, usdcWriteAbi } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund, send, waitForReceipt } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS, usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 
 const GAS_WEI = 10n ** 18n;

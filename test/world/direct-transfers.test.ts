@@ -1,9 +1,8 @@
 import sql from 'sql-template-tag';
 import { encodeFunctionData, getContractAddress, parseAbi } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { submit, waitForReceipt } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { settleData, usdcAdmin } from '../support/chain.ts';
 import {

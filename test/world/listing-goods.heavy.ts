@@ -1,8 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { testAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { countRows } from '../support/database.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../src/contract/errors.ts';
 import { needsCity, TOOLS } from '../../src/contract/tools.ts';
 import { listTools } from '../../src/market/mcp/tool-book.ts';
-import { inToolWords } from '../../src/market/mcp/tool-words.ts';
+import { inToolWords } from '../../src/market/mcp/tool-guide.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { askMcp, callTool, type Era } from '../support/mcp-ask.ts';
 import { seedListing, seedPaidPurchase, seedStock } from '../support/seed.ts';

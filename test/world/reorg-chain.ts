@@ -1,10 +1,9 @@
 import { encodeFunctionData, parseAbi } from 'viem';
 import { keccak256 } from 'viem/utils';
-import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { MULTICALL3_ADDRESS } from '../../src/local/chain/deploy-usdc.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { type Call, fund, waitForReceipt } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { callAll } from '../../src/platform/chain/rpc.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';

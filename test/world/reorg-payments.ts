@@ -1,6 +1,5 @@
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
-import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { settleData } from '../support/chain.ts';
 import { claim, feePayment, type ShownIntent, signChallenge, transferData } from '../support/direct.ts';

@@ -4,8 +4,7 @@
  */
 import { inspect } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
-import { testAccount } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { testAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { audit } from '../audit/audit.ts';
 import { createDice } from '../stress/dice.ts';

@@ -1,8 +1,7 @@
 import { encodeFunctionData } from 'viem';
 import { expect, it } from 'vitest';
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS, usdcWriteAbi, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { send, submit, waitForReceipt } from '../../src/local/chain/transactions.ts';
-import { USDC_ADDRESS, usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';

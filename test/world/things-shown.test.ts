@@ -7,7 +7,7 @@ import { REMOVAL_NOTICE, readListingDetail } from '../../src/market/catalog/pres
 import { makeBrowseShelves } from '../../src/market/catalog/shelf/browse-shelves.ts';
 import { makeGetWindow } from '../../src/market/get-window.ts';
 import { getMe } from '../../src/market/history/get-me.ts';
-import { listPurchases } from '../../src/market/history/list-purchases.ts';
+import { listPurchases } from '../../src/market/history/purchase-history.ts';
 import { editListing } from '../../src/market/listings/changes/edit-listing.ts';
 import { makeGetStore } from '../../src/market/merchants/get-store.ts';
 import { makeListMerchants } from '../../src/market/merchants/list-merchants.ts';

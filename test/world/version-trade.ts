@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { audit } from '../audit/audit.ts';
 import { BASE_URL } from '../support/market-world.ts';

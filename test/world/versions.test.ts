@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { openPurchase } from '../../src/market/purchases/start-purchase.ts';
 import { readAuthorizationState } from '../../src/platform/chain/usdc.ts';
 import { type Member, paidUnits, type SignedProof, signProof } from '../support/market-world.ts';

@@ -1,8 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
-import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';

@@ -23,7 +23,7 @@ export interface ExportedStore {
   dir: string;
   handle: string;
   listings: number;
-  /** Of them read anew; the others lay here as they are. */
+  /** Of them read from the market; the others were here already. */
   read: number;
   sales: number;
 }

@@ -15,7 +15,7 @@ export interface StoredListing {
   recoverySlip: string | null;
   /** Null for a thing of a city. */
   bytes: Uint8Array | null;
-  /** As it is listed once more; null for a thing of a city. `supersedes` is left to whoever knows the new number. */
+  /** As it is listed once more; null for a thing of a city. `supersedes` is set by the caller that knows the new number. */
   body: Body | null;
 }
 

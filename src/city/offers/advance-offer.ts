@@ -1,18 +1,20 @@
+import type { CityEndpoints } from '../../contract/city.ts';
 import type { OfferPhase } from '../../contract/world-records.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { FoundTransfer } from '../../platform/chain/sighting.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
-import type { City } from '../context.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { City, CityOperation, Resident } from '../context.ts';
 import { type ClaimDecision, type ClaimTerms, decideClaim, type InvalidReason } from '../payments/decide-claim.ts';
 import { findTransfer, type WindowReading } from '../payments/find-transfer.ts';
-import { type ClaimReading, readClaims } from '../payments/read-evidence.ts';
-import { type ChainHead, readHead } from '../payments/read-head.ts';
+import { type ChainHead, type ClaimReading, readClaims, readHead } from '../payments/read-evidence.ts';
 import { insertProof, listClaims, refuseClaim } from '../payments/store.ts';
 import { moveThing } from '../things/store.ts';
-import { claimTermsOf, isOverdue, type Offer, type Reservation } from './offer.ts';
-import { applyAct } from './offer-steps.ts';
-import { findOffer, lockOffer, markLapsed, markSeen } from './store.ts';
+import { claimTermsOf, isOverdue, type Offer, type Reservation, reservedForSeconds } from './offer.ts';
+import { applyAct, nextPhase } from './offer-steps.ts';
+import { presentOffer } from './present-offer.ts';
+import { findOffer, lockOffer, markLapsed, markSeen, mustFindOffer } from './store.ts';
 
 /**
  * The one way for an offer to move by what the chain shows: everything is read first, outside of any transaction; then one transaction
@@ -240,5 +242,31 @@ function decidesAnything(claims: ClaimReading, terms: ClaimTerms): boolean {
   return [...claims.values()].some((evidence) => {
     const decision = decideClaim(evidence, terms);
     return decision.outcome === 'unknown' ? decision.sighting !== null : decision.outcome !== 'refused';
+  });
+}
+
+/** POST /api/world/offer/:id/cancel. A reservation that is over frees the offer first; one that runs does not. */
+export const cancelOffer: CityOperation<CityEndpoints['cancelOffer']> = async (city, { params, caller }) => {
+  const found = await mustFindOffer(city.database, params.id);
+  mustBeSeller(found, caller);
+  if (found.phase === 'reserved' || found.phase === 'payment_pending') await advanceOffer(city, found.id);
+  await cancel(city, found.id);
+  return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, found.id)) } };
+};
+
+function mustBeSeller(offer: Offer, caller: Resident): void {
+  if (offer.sellerId !== caller.id) throw new Refusal('not_offer_seller');
+}
+
+async function cancel({ database, clock }: City, id: bigint): Promise<void> {
+  await database.transaction(async (tx) => {
+    const offer = await lockOffer(tx, id);
+    if (offer === null || offer.phase === 'canceled') return;
+    if (offer.phase === 'claimed') throw new Refusal('offer_closed', { detail: 'The thing was bought.' });
+    const now = clock.now();
+    if (nextPhase(offer.phase, 'cancel') === null) {
+      throw new Refusal('offer_busy', { retryAfterSeconds: reservedForSeconds(offer, now) });
+    }
+    await applyAct(tx, offer, 'cancel', { canceledAt: new Date(now) });
   });
 }

@@ -7,10 +7,9 @@ import { checkContractSignature, recoverSigner } from '../../platform/chain/sign
 import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { City, CityOperation, Resident } from '../context.ts';
-import { readHead } from '../payments/read-head.ts';
+import { type City, type CityOperation, type Resident, takeHourlyQuota } from '../context.ts';
+import { readHead } from '../payments/read-evidence.ts';
 import { type Claim, dropClaim, findProvenOffer, insertClaim, listClaims, MOST_CLAIMS } from '../payments/store.ts';
-import { takeHourlyQuota } from '../quotas.ts';
 import { advanceOffer, type OfferReading } from './advance-offer.ts';
 import type { Offer, Reservation } from './offer.ts';
 import { presentOffer } from './present-offer.ts';

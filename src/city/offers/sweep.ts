@@ -1,7 +1,7 @@
 import { createPasses, createSingletonJob } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { City } from '../context.ts';
-import { type ChainHead, readHead } from '../payments/read-head.ts';
+import { type ChainHead, readHead } from '../payments/read-evidence.ts';
 import { advanceOffer } from './advance-offer.ts';
 import { listUndecidedOffers, type OpenOffer } from './store.ts';
 

@@ -19,15 +19,16 @@ import { mustFindResident, type ResidentRow } from '../residents/store.ts';
 import { readThing } from '../things/read-thing.ts';
 import { findThing, listThingsOf, type TileRow } from '../things/store.ts';
 import {
+  ASSETS,
   answerHtml,
   answerRefused,
+  drawEmblem,
   renderFacts,
   renderOffer,
   renderResident,
   renderTiles,
   renderTime,
 } from './answer-html.ts';
-import { ASSETS, drawEmblem } from './assets.ts';
 import { errorIndex, errorPage, frontPage, SUMMARY } from './index-pages.ts';
 import { offerPage } from './offer-page.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drawEmblem } from './assets.ts';
+import { drawEmblem } from './answer-html.ts';
 
 const many = Array.from({ length: 200 }, (_, at) => drawEmblem({ id: BigInt(at + 1), name: `Thing ${at % 7}` }));
 

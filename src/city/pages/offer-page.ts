@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import type { OfferOut, OfferPhase } from '../../contract/world-records.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import { historyLost } from '../../platform/log-copy/history.ts';
+import { historyLost } from '../../platform/log-copy/place.ts';
 import type { City } from '../context.ts';
 import { presentOffer } from '../offers/present-offer.ts';
 import { mustFindOffer } from '../offers/store.ts';

@@ -6,7 +6,7 @@ import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/cha
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
 import type { ClaimTerms } from './decide-claim.ts';
-import type { ChainHead } from './read-head.ts';
+import type { ChainHead } from './read-evidence.ts';
 
 /** Providers cap how many blocks one log query may span. */
 const LOG_SPAN_BLOCKS = 1_000n;

@@ -11,8 +11,7 @@ import type { Pepper } from '../../platform/pepper.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';
 import { type ConfirmKey, mustBeStagedKey } from '../../platform/staged-key.ts';
-import type { City } from '../context.ts';
-import { takeNetworkQuota } from '../quotas.ts';
+import { type City, takeNetworkQuota } from '../context.ts';
 import {
   closeStage,
   findStage,

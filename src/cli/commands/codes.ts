@@ -1,10 +1,18 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
+import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { defaultFile, findFile, marketOf, namedFile, neededMarket, noIdentity } from '../find-file.ts';
 import { emptyIdentity, type Identity, type IdentityFile, usableCodes, withIdentityFile } from '../identity.ts';
-import { readCode, readKey, refusalOf } from '../open-account.ts';
+import {
+  defaultFile,
+  findFile,
+  marketOf,
+  namedFile,
+  neededMarket,
+  noIdentity,
+  readCode,
+  readKey,
+  refusalOf,
+} from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { mustHoldNothingPending } from '../run-door.ts';
 

@@ -1,6 +1,5 @@
-import type { Cli, Done } from '../cli.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
 import { EVERYWHERE, OPTIONS, type OptionName, specOf } from '../options.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;

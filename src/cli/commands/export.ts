@@ -1,8 +1,7 @@
-import { exportPurchases } from '../../agent/export/export-purchases.ts';
 import { exportStore } from '../../agent/export/export-store.ts';
-import { asMerchant } from '../as-merchant.ts';
-import type { Cli, Done } from '../cli.ts';
-import type { Command } from '../command.ts';
+import { exportPurchases } from '../../agent/export/purchases.ts';
+import type { Cli, Command, Done } from '../cli.ts';
+import { asMerchant } from '../open-account.ts';
 import { openBook } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 

@@ -1,14 +1,13 @@
 import { readKind } from '../../agent/export/export-folder.ts';
-import { importPurchases } from '../../agent/export/import-purchases.ts';
 import { type Imported, importStore } from '../../agent/export/import-store.ts';
 import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
+import { importPurchases } from '../../agent/export/purchases.ts';
 import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import type { Client } from '../../sdk/client.ts';
-import { asMerchant } from '../as-merchant.ts';
-import type { Cli, Done } from '../cli.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import { asMerchant } from '../open-account.ts';
 import { notPaid, openBook, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { oneLine } from '../printable.ts';

@@ -1,11 +1,10 @@
 import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../find-file.ts';
 import type { Finished } from '../finish-stage.ts';
 import { type IdentityFile, readIdentity, secretsOf, withIdentityFile } from '../identity.ts';
+import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../open-account.ts';
 import { pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 
 /** Opens a store: stage, save, confirm (W10). */

@@ -1,14 +1,15 @@
 import { isSummary } from '../../sdk/pages.ts';
-import { asMerchant } from '../as-merchant.ts';
-import { type Cli, type Done, SHORT_ACCOUNT } from '../cli.ts';
-import type { Command } from '../command.ts';
-import { listingRows } from '../listing-lines.ts';
+import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { wrongUse } from '../cli-error.ts';
+import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { readCount } from '../read-values.ts';
+import { listingRows, oneLine } from '../printable.ts';
+import { readGoods, saidOf } from '../read-goods.ts';
+import { readCount, readId, readText } from '../read-values.ts';
 
 const USUAL_ROWS = 20;
 
-async function run(cli: Cli): Promise<Done> {
+async function listOwn(cli: Cli): Promise<Done> {
   const limit = readCount(cli.options.limit, 'limit') ?? USUAL_ROWS;
   const before = readCount(cli.options.cursor, 'cursor');
   const page = before === undefined ? {} : { listings_before_id: before };
@@ -34,5 +35,62 @@ export const listings: Command = {
   positionals: [],
   options: [...OF_A_MERCHANT, 'limit', 'cursor'],
   examples: ['openaisle listings', 'openaisle listings --limit 50 --json'],
-  run,
+  run: listOwn,
+};
+
+async function editListing(cli: Cli): Promise<Done> {
+  const { options, positionals } = cli;
+  const id = readId(positionals[0]);
+  const goods = options.goods === undefined ? null : await readGoods(options.goods, options['media-type']);
+  const body = {
+    ...saidOf(options),
+    ...(options.title === undefined ? {} : { title: options.title }),
+    ...(options.description === undefined ? {} : { description: options.description }),
+    ...(options.preview === undefined ? {} : { preview: await readText(options.preview) }),
+    ...(goods === null ? {} : goods.fields),
+  };
+  const names = Object.keys(body);
+  if (names.length === 0) throw wrongUse('Nothing to change was named', 'openaisle edit --help tells what can be.');
+  for (const note of goods?.notes ?? []) cli.note(note);
+  return asMerchant(cli, async (client, { market }) => {
+    const { listing } = (await client.editListing({ params: { id }, body })).body;
+    return {
+      lines: [`${id} is changed (${names.join(', ')}): ${oneLine(listing.title)}`],
+      json: { market, listing, changed: names },
+      secrets: [],
+    };
+  });
+}
+
+export const edit: Command = {
+  name: 'edit',
+  summary: 'changes an own listing before its first purchase; price and wallet never change, goods where they are free',
+  positionals: [{ name: 'ID', required: true }],
+  options: ['title', 'description', 'preview', 'aisle', 'tag', 'license', 'goods', 'media-type', ...OF_A_MERCHANT],
+  examples: ['openaisle edit 7 --description "With an index."', 'openaisle edit 7 --tag git --tag ci --license MIT'],
+  run: editListing,
+};
+
+async function withdrawListing(cli: Cli): Promise<Done> {
+  const id = readId(cli.positionals[0]);
+  const { reason } = cli.options;
+  return asMerchant(cli, async (client, { market }) => {
+    const { listing } = (
+      await client.withdrawWithReason({ params: { id }, ...(reason === undefined ? {} : { body: { reason } }) })
+    ).body;
+    return {
+      lines: [`${id} is withdrawn for good: ${oneLine(listing.title)}`, 'What was begun before is still delivered.'],
+      json: { market, listing },
+      secrets: [],
+    };
+  });
+}
+
+export const withdraw: Command = {
+  name: 'withdraw',
+  summary: 'takes an own listing off the shelves for good',
+  positionals: [{ name: 'ID', required: true }],
+  options: [...OF_A_MERCHANT, 'reason'],
+  examples: ['openaisle withdraw 7', 'openaisle withdraw 7 --reason "A newer version is 9."'],
+  run: withdrawListing,
 };

@@ -1,7 +1,15 @@
-import type { Cli, Done } from '../cli.ts';
-import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { toolContextOf } from '../tool-context-of.ts';
+import { openWallet } from '../../agent/open-wallet.ts';
+import { readPolicy } from '../../agent/policy.ts';
+import { openSpendBook } from '../../agent/spend-book.ts';
+import type { ToolContext, Trouble } from '../../mcp-server/tool-context.ts';
+import type { Client } from '../../sdk/client.ts';
+import { MarketError } from '../../sdk/errors.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { toCliError, wrongUse } from '../cli-error.ts';
+import { neededMarket, openAccount, refusalOf } from '../open-account.ts';
+import { notPaid, progressLine, walletAddress } from '../open-purse.ts';
+import { hideSecrets } from '../printable.ts';
+import { readGoods } from '../read-goods.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const { options, note } = cli;
@@ -25,3 +33,89 @@ export const mcp: Command = {
   ],
   run,
 };
+
+/** So that a host, which gives up after 60 seconds, has an answer before. */
+const PATIENCE_SECONDS = 45;
+
+/** What the tools of a model work with, from the same options, files and variables as the commands. */
+export function toolContextOf(cli: Cli): ToolContext {
+  const { options, env, note } = cli;
+  const market = neededMarket(cli);
+  const policyNow = () => readPolicy(env, options.policy);
+  const wallet = once(() => openWallet({ file: options.wallet, env }));
+  return {
+    client: connectTo(cli, market)(),
+    openPurse: async () => {
+      const opened = await wallet();
+      return { wallet: opened, policy: await policyNow(), book: openSpendBook({ env, address: opened.address }) };
+    },
+    readPolicy: policyNow,
+    openBook: (address) => openSpendBook({ env, address }),
+    walletAddress: () => walletAddress(cli),
+    asMerchant: (work) => asMerchantOf(cli, market, work),
+    merchantHandle: async () => (await accountAt(cli, market)).content?.handle ?? '',
+    goodsFolder: options.dir,
+    sellFrom: options['sell-from'] ?? null,
+    readGoods,
+    rpcUrl: options.rpc ?? env['OPENAISLE_RPC'],
+    troubleOf: (error) => troubleOf(cli, error),
+    sayProgress: progressLine,
+    clean: hideSecrets,
+    log: note,
+    patienceSeconds: PATIENCE_SECONDS,
+  };
+}
+
+/** Opened once: a keystore takes seconds. A failure is not kept, since its owner may mend it. */
+function once<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | null = null;
+  return async () => {
+    opened ??= open();
+    try {
+      return await opened;
+    } catch (error) {
+      opened = null;
+      throw error;
+    }
+  };
+}
+
+async function accountAt(cli: Cli, market: string) {
+  const account = await openAccount(cli);
+  if (account.market === market) return account;
+  throw wrongUse(`The merchant’s file is for ${account.market}, and this server for ${market}`);
+}
+
+async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const account = await accountAt(cli, market);
+  try {
+    return await work(connectTo(cli, market)(account.key));
+  } catch (error) {
+    // What the SDK and the agent throw keeps its class: waiting is told from failing by it.
+    if (error instanceof Error && 'reason' in error && error.reason === 'key_invalid') throw refusalOf(error, account);
+    throw error;
+  }
+}
+
+/** In place of the requests that a market names for it: a model has no tool for them. */
+const BY_TRANSFER =
+  'Nothing was paid. These tools pay by x402 alone; what the market sells by a transfer is bought by the owner, or left.';
+
+async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
+  const address = await walletAddress(cli).catch(() => null);
+  const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
+  // A second payment for the same is the owner's to allow, not a model's.
+  const again = isPoor ? 'this tool' : 'openaisle wait';
+  const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
+  const { reason, title, detail, file, errors, retryAfterSeconds } = parts;
+  const nextStep = reason === 'x402_not_offered' ? BY_TRANSFER : parts.nextStep;
+  const fields = (errors ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ');
+  const told = [detail, fields].filter((text) => text !== undefined && text !== '').join(' ');
+  return {
+    ...{ status: trouble, reason, title },
+    ...(told === '' ? {} : { detail: told }),
+    ...(nextStep === undefined ? {} : { next_step: nextStep }),
+    ...(file === undefined ? {} : { file }),
+    ...(retryAfterSeconds == null ? {} : { retry_after_seconds: retryAfterSeconds }),
+  };
+}

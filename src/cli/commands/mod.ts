@@ -1,12 +1,10 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
-import { asMerchant } from '../as-merchant.ts';
-import { type Cli, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { tableOf } from '../listing-lines.ts';
+import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { oneLine } from '../printable.ts';
+import { oneLine, tableOf } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
 export const modRemove: Command = {

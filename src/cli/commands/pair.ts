@@ -7,11 +7,9 @@ import {
   removeEmpty,
   writePrivate,
 } from '../../agent/private-file.ts';
-import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
+import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { defaultFile } from '../find-file.ts';
-import { type Account, openAccount, refusalOf } from '../open-account.ts';
+import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 
 const KIND = 'openaisle pairing code';

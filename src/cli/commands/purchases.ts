@@ -1,12 +1,14 @@
-import { listSpends, type SpendRow } from '../../agent/list-purchases.ts';
+import { findPurchase, listSpends, type SpendRow, verifyGoods } from '../../agent/list-purchases.ts';
 import { readPolicy } from '../../agent/policy.ts';
+import { openChain } from '../../agent/read-chain.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import type { Cli, Done } from '../cli.ts';
-import type { Command } from '../command.ts';
+import type { Cli, Command, Done } from '../cli.ts';
+import { CliError } from '../cli-error.ts';
+import { namedMarket } from '../open-account.ts';
 import { openBook } from '../open-purse.ts';
 import { oneLine } from '../printable.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function listPurchases(cli: Cli): Promise<Done> {
   const book = await openBook(cli);
   const rows = await listSpends(book);
   const { perDayUnits } = await readPolicy(cli.env);
@@ -37,5 +39,40 @@ export const purchases: Command = {
   positionals: [],
   options: ['wallet'],
   examples: ['openaisle purchases', 'openaisle purchases --json'],
-  run,
+  run: listPurchases,
+};
+
+async function verifyPurchase(cli: Cli): Promise<Done> {
+  const { options, env, positionals } = cli;
+  const record = await findPurchase(await openBook(cli), positionals[0] ?? '', namedMarket(cli));
+  const rpc = options.rpc ?? env['OPENAISLE_RPC'];
+  const chain = rpc === undefined || rpc === '' ? undefined : await openChain(rpc);
+  const report = await verifyGoods(record, { client: cli.connect(record.market), chain });
+  const { path, commitment, goods, receipt, market } = report;
+  const unpaid = receipt === null ? 'nothing was paid for them' : null;
+  const lines = [
+    `goods ${goods}: ${path}`,
+    `commitment ${commitment}`,
+    `market: ${unpaid ?? `${market?.status} (${market?.detail})`}`,
+    `chain: ${unpaid ?? (report.chain === null ? 'not asked; --rpc URL asks it' : `${report.chain.status} (${report.chain.detail})`)}`,
+  ];
+  if (report.ok) return { lines, json: { ...report }, secrets: [] };
+  const nextStep =
+    'Keep the receipt. Goods that changed or are missing come again by openaisle buy, without a payment.';
+  throw new CliError('refused', {
+    reason: 'not_verified',
+    title: 'Not everything is as it should be',
+    detail: lines.join('\n'),
+    nextStep,
+  });
+}
+
+export const verify: Command = {
+  name: 'verify',
+  summary:
+    'bought goods, by number or file: against the commitment of their listing, the market’s receipt and the chain',
+  positionals: [{ name: 'GOODS', required: true }],
+  options: ['rpc', 'wallet'],
+  examples: ['openaisle verify 7', 'openaisle verify 7 --rpc https://rpc.example'],
+  run: verifyPurchase,
 };

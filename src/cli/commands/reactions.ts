@@ -1,8 +1,7 @@
 import { FLAG_TARGETS } from '../../contract/feedback.ts';
-import { asMerchant } from '../as-merchant.ts';
-import type { Cli, Done } from '../cli.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { readId } from '../read-values.ts';
 

@@ -1,11 +1,9 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { findFile, marketOf, namedFile } from '../find-file.ts';
 import type { Finished } from '../finish-stage.ts';
 import { type Identity, secretsOf, usableCodes } from '../identity.ts';
-import { readCode } from '../open-account.ts';
+import { findFile, marketOf, namedFile, readCode } from '../open-account.ts';
 import { type Begun, pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 
 /** A new key and eight new codes, for a caller who has one of the codes in force. */

@@ -1,11 +1,9 @@
 import { UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { findFile, marketOf, namedFile, noIdentity } from '../find-file.ts';
 import type { Finished } from '../finish-stage.ts';
 import { secretsOf } from '../identity.ts';
-import { readKey } from '../open-account.ts';
+import { findFile, marketOf, namedFile, noIdentity, readKey } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 

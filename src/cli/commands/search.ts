@@ -1,17 +1,15 @@
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
-import { type Cli, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { neededMarket } from '../find-file.ts';
-import { listingRows } from '../listing-lines.ts';
-import { oneLine } from '../printable.ts';
-import { readCount, readUsdc } from '../read-values.ts';
+import { neededMarket } from '../open-account.ts';
+import { listingLines, listingRows, oneLine, quoted } from '../printable.ts';
+import { readCount, readId, readUsdc } from '../read-values.ts';
 
 /** What fits a screen. */
 const USUAL_ROWS = 20;
 
-async function run(cli: Cli): Promise<Done> {
+async function searchGoods(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const market = neededMarket(cli);
   if ((options.tag?.length ?? 0) > 1) throw wrongUse('search takes one --tag');
@@ -53,5 +51,37 @@ export const search: Command = {
     'openaisle search --aisle skills --sort sales --json',
     'openaisle search -- prompts -images',
   ],
-  run,
+  run: searchGoods,
+};
+
+const USUAL_COMMENTS = 10;
+
+async function showListing(cli: Cli): Promise<Done> {
+  const market = neededMarket(cli);
+  const id = readId(cli.positionals[0]);
+  const query = { comments_limit: readCount(cli.options.limit, 'limit') ?? USUAL_COMMENTS };
+  const { body } = await connectTo(cli, market)().getListing({ params: { id }, query });
+  const { listing, comments, comments_total, comments_has_more } = body;
+  return {
+    lines: [
+      ...listingLines(listing),
+      '',
+      comments_total === 0 ? 'No comments' : `Comments (${comments.length} of ${comments_total})`,
+      ...comments.flatMap(({ id: of, handle, verified_buyer, created_at, parent_id, removed, body: text }) => [
+        `${of}  ${handle}${verified_buyer ? ' (bought it)' : ''}, ${created_at}${parent_id === null ? '' : `, to ${parent_id}`}`,
+        ...(removed ? ['removed'] : quoted(text)),
+      ]),
+    ],
+    json: { market, listing, comments, comments_total, comments_has_more },
+    secrets: [],
+  };
+}
+
+export const show: Command = {
+  name: 'show',
+  summary: 'one listing in full, with its first comments',
+  positionals: [{ name: 'ID', required: true }],
+  options: ['limit'],
+  examples: ['openaisle show 7', 'openaisle show 7 --limit 50 --json'],
+  run: showListing,
 };

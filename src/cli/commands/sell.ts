@@ -1,10 +1,9 @@
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
 import { sayUsdc } from '../../contract/money.ts';
 import type { Client } from '../../sdk/client.ts';
-import { asMerchant } from '../as-merchant.ts';
-import type { Cli, Done } from '../cli.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import { asMerchant } from '../open-account.ts';
 import { notPaid, openPurse, walletAddress } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { type ReadGoods, readGoods, saidOf } from '../read-goods.ts';

@@ -1,9 +1,8 @@
 import { createWallet, defaultWalletFile } from '../../agent/open-wallet.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
-import type { Cli, Done } from '../cli.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import type { Command } from '../command.ts';
 import { walletAddress as addressToPay } from '../open-purse.ts';
 
 async function makeWallet(cli: Cli): Promise<Done> {

@@ -1,8 +1,7 @@
 import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
-import { type Cli, connectTo, type Done } from '../cli.ts';
-import type { Command } from '../command.ts';
-import { neededMarket } from '../find-file.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { neededMarket } from '../open-account.ts';
 import { oneLine } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 

@@ -1,5 +1,4 @@
-import { type Cli, connectTo, type Done, SHORT_ACCOUNT } from '../cli.ts';
-import type { Command } from '../command.ts';
+import { type Cli, type Command, connectTo, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { resumeCommand } from '../finish-stage.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';

@@ -1,7 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Cooldown, Entry, Loss, Pool } from '../journal/entry.ts';
-import type { Limits } from './limits.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -158,3 +157,23 @@ export function nextCooldown(payer: Hex, before: Cooldown | undefined, now: numb
 export function cooldownSeconds(cooldown: Cooldown | undefined, now: number): number {
   return cooldown === undefined || cooldown.until <= now ? 0 : Math.ceil((cooldown.until - now) / 1000);
 }
+
+/** What strangers may cost, and what waits for whom. Some can be changed by FACILITATOR_LIMITS. */
+export const DEFAULT_LIMITS = {
+  /** Gas of reverts, and of sales below 20 times their gas, in millionths of a USDC: for all together. */
+  gas_loss_hour_units: 2_000_000,
+  gas_loss_day_units: 20_000_000,
+  /** After a revert, doubled by each that follows. */
+  rest_seconds: 120,
+  rest_most_seconds: 21_600,
+  /** Of a payer whose last settlement went through. */
+  in_flight_per_payer: 32,
+  /** Of all payers together: what stands behind a stuck transaction, and what a node keeps of one account. */
+  in_flight: 128,
+  /** Settlements that wait for one of the same payer to be mined, and of all payers for one of those in flight. */
+  waiting_per_payer: 32,
+  waiting: 2_000,
+} as const;
+export type Limits = { readonly [K in keyof typeof DEFAULT_LIMITS]: number };
+
+export const LIMIT_NAMES = Object.keys(DEFAULT_LIMITS);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_LIMITS } from './limits.ts';
+import { DEFAULT_LIMITS } from './gas-budget.ts';
 import { type Admission, createPayerQueue } from './payer-queue.ts';
 
 const PAYER = `0x${'11'.repeat(20)}` as const;

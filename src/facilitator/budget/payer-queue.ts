@@ -1,5 +1,5 @@
 import type { Hex } from '../../platform/hex.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from './gas-budget.ts';
 
 export interface QueuedSettlement {
   payer: Hex;

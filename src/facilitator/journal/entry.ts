@@ -1,4 +1,4 @@
-import type { Authorization } from '../../platform/chain/authorization.ts';
+import type { Authorization } from '../../platform/chain/shapes.ts';
 import type { Hex } from '../../platform/hex.ts';
 
 /**

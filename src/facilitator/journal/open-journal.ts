@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Authorization } from '../../platform/chain/authorization.ts';
+import type { Authorization } from '../../platform/chain/shapes.ts';
 import { type Clock, isoTime } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';

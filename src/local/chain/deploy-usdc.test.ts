@@ -4,11 +4,10 @@ import { startTestChain, usdcAdmin } from '../../../test/support/chain.ts';
 import { callContract, readBlock, readCode } from '../../platform/chain/reads.ts';
 import { readBlacklisted, readDomainSeparator } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { USDC_ROLES, WORLD_ACCOUNTS } from './accounts.ts';
+import { USDC_ADDRESS, USDC_ROLES, WORLD_ACCOUNTS } from './accounts.ts';
 import { deployUsdc, MULTICALL3_ADDRESS } from './deploy-usdc.ts';
 import { type LocalChain, startChain } from './start-chain.ts';
 import { send } from './transactions.ts';
-import { USDC_ADDRESS } from './usdc-contract.ts';
 
 let chain: LocalChain;
 beforeAll(async () => {

@@ -4,15 +4,14 @@ import { dirname, join } from 'node:path';
 import { encodeFunctionData, keccak256, stringToBytes } from 'viem';
 import { z } from 'zod';
 import { DEFAULT_NETWORK, USDC_DECIMALS } from '../../contract/vocabulary.ts';
-import { domainSeparatorOf } from '../../platform/chain/authorization.ts';
 import { callContract, readCode } from '../../platform/chain/reads.ts';
 import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
+import { domainSeparatorOf } from '../../platform/chain/shapes.ts';
 import { readDomainSeparator } from '../../platform/chain/usdc.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
-import { type TestAccount, USDC_ROLES } from './accounts.ts';
+import { type TestAccount, USDC_ADDRESS, USDC_ROLES, usdcDomain, usdcWriteAbi } from './accounts.ts';
 import type { LocalChain } from './start-chain.ts';
 import { balanceCall, submit, waitForReceipt } from './transactions.ts';
-import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from './usdc-contract.ts';
 
 /** Where Multicall3 is on every network. */
 export const MULTICALL3_ADDRESS: Hex = '0xca11bde05977b3631167028862be2a173976ca11';

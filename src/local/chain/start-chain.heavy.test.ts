@@ -8,10 +8,9 @@ import { FUNDED_UNITS, reorg, startTestChain, usdcAdmin } from '../../../test/su
 import { readBlock, readCode, readReceipt } from '../../platform/chain/reads.ts';
 import { readBalance } from '../../platform/chain/usdc.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { USDC_ROLES, WORLD_ACCOUNTS } from './accounts.ts';
+import { USDC_ADDRESS, USDC_ROLES, WORLD_ACCOUNTS } from './accounts.ts';
 import { type ChainOptions, type LocalChain, startChain } from './start-chain.ts';
 import { send } from './transactions.ts';
-import { USDC_ADDRESS } from './usdc-contract.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const started: LocalChain[] = [];

@@ -5,9 +5,8 @@ import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/cha
 import { systemClock } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 import type { FindTransfer, TransferWallet } from '../../sdk/payments/direct/transfer-options.ts';
-import { type TestAccount, USDC_ROLES } from './accounts.ts';
+import { type TestAccount, USDC_ADDRESS, USDC_ROLES, usdcWriteAbi } from './accounts.ts';
 import type { LocalChain } from './start-chain.ts';
-import { USDC_ADDRESS, usdcWriteAbi } from './usdc-contract.ts';
 
 export interface Funding {
   address: Hex;

@@ -6,13 +6,13 @@ import { buy } from '../../sdk/payments/buy.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Tell } from '../tell.ts';
 import { type LocalWorld, MAINTAINER } from '../world.ts';
-import { booksStep } from './books.ts';
 import { joinStep, maintainerListsStep, takeFreeStep } from './join-and-take-free.ts';
 import { payDirectlyStep } from './pay-directly.ts';
 import {
   BUYER,
   balanceOf,
   balances,
+  booksStep,
   explain,
   findPerson,
   type Goods,

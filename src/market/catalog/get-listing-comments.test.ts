@@ -14,7 +14,7 @@ import {
   seedPaidPurchase,
 } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
-import { removeComment } from '../moderation/remove-comment.ts';
+import { removeComment } from '../moderation/remove-listing.ts';
 import { postComment } from '../reactions/post-comment.ts';
 import { makeGetListing } from './get-listing.ts';
 

@@ -1,8 +1,7 @@
-import { createRate } from '../../platform/create-rate.ts';
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
+import { createRate } from '../../platform/tally.ts';
 import { type Answers, createAnswers } from './answers.ts';
-import type { Catalog, CatalogFacts, CatalogOptions } from './catalog.ts';
-import { createCatalog } from './catalog.ts';
+import { type Catalog, type CatalogFacts, type CatalogOptions, createCatalog } from './catalog.ts';
 import { MOST_PAGES_SHARE } from './feed/refresh-model.ts';
 import type { Model } from './model/model.ts';
 

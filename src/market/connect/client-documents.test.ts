@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
-import { createDocuments, type Documents } from './client-documents.ts';
+import { createDocuments, type Documents } from './client-metadata.ts';
 
 const HOUR = 3_600_000;
 const url = 'https://x.example/client.json';

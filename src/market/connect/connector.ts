@@ -8,14 +8,12 @@ import type { ExtraRoute, InternalRequests } from '../../platform/http/server-op
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Market, MarketConfig, Merchant } from '../context.ts';
 import { createProviderCalls, type ProviderCalls } from './call-provider.ts';
-import { createDocuments } from './client-documents.ts';
-import { ClientFault, type Metadata, normalizeRegistration } from './client-metadata.ts';
+import { ClientFault, createDocuments, type Metadata, normalizeRegistration } from './client-metadata.ts';
 import { createArtifacts, idHash } from './create-adapter.ts';
 import { createInteractions } from './create-interactions.ts';
 import { createProvider, takeClientQuota } from './create-provider.ts';
-import type { Interactions, Visitor } from './interaction.ts';
+import { type Interactions, PATHS, RESOURCE_PATH, resourceOf, type Visitor } from './interaction.ts';
 import { mountAuthorization, mountToken, OAUTH_BODY_BYTES } from './mount-oauth.ts';
-import { PATHS, RESOURCE_PATH, resourceOf } from './paths.ts';
 import { answerProgram, oauthError, type ShowFault, showPlainly } from './show-fault.ts';
 import { findVisitor, noteGrantProven, noteHostProven } from './store.ts';
 

@@ -3,7 +3,7 @@ import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from '
 import { sha256 } from '../../platform/canonical-json.ts';
 import type { Database, Queryable, Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './interaction.ts';
 import {
   consumeArtifact,
   deleteArtifact,

@@ -1,5 +1,4 @@
-import type Provider from 'oidc-provider';
-import { type Interaction as Attempt, errors, type InteractionResults } from 'oidc-provider';
+import Provider, { type Interaction as Attempt, errors, type InteractionResults } from 'oidc-provider';
 import { TOKEN_SCOPES } from '../../contract/connections.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Incoming } from '../../platform/http/message.ts';
@@ -9,8 +8,7 @@ import { findCurrentKey, lockIdentity } from '../identity/store.ts';
 import type { ProviderCalls } from './call-provider.ts';
 import { cleanName, hostOfClient, hostOfRedirect, isOwnMachine } from './client-metadata.ts';
 import { type Artifacts, idHash } from './create-adapter.ts';
-import type { Interaction, Interactions, SignInProof } from './interaction.ts';
-import { resourceOf } from './paths.ts';
+import { type Interaction, type Interactions, resourceOf, type SignInProof } from './interaction.ts';
 import { consumeArtifact, insertGrant } from './store.ts';
 
 interface InteractionDependencies {

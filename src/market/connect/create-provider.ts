@@ -11,9 +11,8 @@ import { takeQuota } from '../../platform/database/quota.ts';
 import type { Market, Pepper } from '../context.ts';
 import { limitFor } from '../limits/network-limits.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
-import type { Documents } from './client-documents.ts';
-import { hostOfClient, normalizeDocument } from './client-metadata.ts';
-import { PATHS, resourceOf } from './paths.ts';
+import { type Documents, hostOfClient, normalizeDocument } from './client-metadata.ts';
+import { PATHS, resourceOf } from './interaction.ts';
 
 const MINUTE = 60;
 const DAY = 86_400;

@@ -7,8 +7,7 @@ import { marketContext, type SettableClock, settableClock } from '../../../test/
 import { type SeededMerchant, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Market, MarketCall } from '../context.ts';
-import { listGrants } from './list-grants.ts';
-import { revokeGrant } from './revoke-grant.ts';
+import { listGrants, revokeGrant } from './grants.ts';
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const db = testDatabase();

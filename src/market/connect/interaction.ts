@@ -1,6 +1,6 @@
 import type { TokenScope } from '../../contract/connections.ts';
 import type { Incoming } from '../../platform/http/message.ts';
-import type { Merchant } from '../context.ts';
+import type { MarketConfig, Merchant } from '../context.ts';
 
 /** An authorization under way in a browser, as the pages see it. */
 export interface Interaction {
@@ -48,4 +48,21 @@ export interface Visitor {
   clientHost: string | null;
   /** This grant, or a configured host of its client, has completed a read of `me` (W11). */
   proven: boolean;
+}
+
+/** Addresses of the authorization server. Below `authorization` its own steps follow, below `interaction` the pages. */
+export const PATHS = {
+  authorization: '/oauth/authorize',
+  interaction: '/oauth/interaction',
+  token: '/oauth/token',
+  registration: '/oauth/register',
+  revocation: '/oauth/revoke',
+  jwks: '/oauth/jwks',
+} as const;
+
+export const RESOURCE_PATH = '/mcp/connect';
+
+/** The one thing that tokens are good for (RFC 8707). */
+export function resourceOf({ baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
+  return baseUrl + RESOURCE_PATH;
 }

@@ -9,7 +9,7 @@ import { takeNetworkQuota } from '../limits/quotas.ts';
 import type { ProviderCalls } from './call-provider.ts';
 import { hostOfClient } from './client-metadata.ts';
 import { idHash } from './create-adapter.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
 import { keepClient } from './store.ts';
 

@@ -2,13 +2,12 @@ import { beforeAll, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
-import type { Endpoints } from '../../contract/index.ts';
-import { endpoints } from '../../contract/index.ts';
+import { type Endpoints, endpoints } from '../../contract/index.ts';
 import { EVENT_KINDS, type EventKind, SCOPE_KINDS, SCOPES, type Scope } from '../../contract/vocabulary.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { MarketCall } from '../context.ts';
-import { listEvents } from './list-events.ts';
+import { listEvents } from './read-events.ts';
 import { recordEvent } from './record-event.ts';
 import { createSequencer } from './sequencer.ts';
 

@@ -1,8 +1,10 @@
 import type { z } from 'zod';
+import type { Endpoints } from '../../contract/index.ts';
 import { eventOut } from '../../contract/merchants.ts';
 import { PAGE_SIZES, type Scope } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import type { MarketOperation } from '../context.ts';
 import { type EventFilter, type NewsRow, readNews, readSlice } from './store.ts';
 
 /** As many as a page shows at once. */
@@ -95,4 +97,29 @@ export async function readEventPage(
 export function toRecord(id: bigint, canonical: Buffer): EventRecord {
   const { at, kind, actor, detail } = content.parse(JSON.parse(canonical.toString('utf8')));
   return { id: Number(id), at, kind, actor, detail };
+}
+
+export const listEvents: MarketOperation<Endpoints['listEvents']> = async (market, call) => {
+  const { limit, before_id } = call.query;
+  const page = await readEventPage(market.database, toFilter(call.query), { limit, beforeId: before_id ?? null });
+  return {
+    status: 200,
+    body: {
+      events: page.events,
+      total: page.total,
+      returned: page.events.length,
+      page_size: limit,
+      has_more: page.hasMore,
+      next_before_id: page.nextBeforeId,
+    },
+  };
+};
+
+type Query = Parameters<typeof listEvents>[1]['query'];
+
+function toFilter({ kind, scope, listing_id: listingId }: Query): EventFilter {
+  if (listingId !== undefined) return { listingId };
+  if (kind !== undefined) return { kind };
+  if (scope !== undefined) return { scope };
+  return null;
 }

@@ -1,7 +1,6 @@
 import type { Endpoints } from '../../contract/index.ts';
 import type { MarketOperation } from '../context.ts';
-import type { Block } from './document.ts';
-import { type GuideFacts, guide, SUMMARY } from './guide.ts';
+import { type Block, type GuideFacts, guide, SUMMARY } from './guide.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
 
 /** The guide as data, with the addresses of what says more. */

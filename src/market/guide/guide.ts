@@ -4,8 +4,28 @@ import { LISTING_FEE_TEXT, sayUsdc } from '../../contract/money.ts';
 import { TOOLS, type ToolKind } from '../../contract/tools.ts';
 import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
-import { type Block, heading, list, steps, text } from './document.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
+
+/**
+ * A page's content, written once and rendered as markdown for programs and as HTML for people. Text may hold `code` in backticks and
+ * [words](address); everything else in it is plain and is escaped in HTML.
+ */
+export interface Document {
+  title: string;
+  summary: string;
+  blocks: readonly Block[];
+}
+
+export type Block =
+  | { kind: 'heading'; text: string }
+  | { kind: 'text'; text: string }
+  | { kind: 'list'; items: readonly string[] }
+  | { kind: 'steps'; items: readonly string[] };
+
+export const heading = (text: string): Block => ({ kind: 'heading', text });
+export const text = (words: string): Block => ({ kind: 'text', text: words });
+export const list = (items: readonly string[]): Block => ({ kind: 'list', items });
+export const steps = (items: readonly string[]): Block => ({ kind: 'steps', items });
 
 /** What of an instance the guide speaks of. */
 export type GuideFacts = Pick<

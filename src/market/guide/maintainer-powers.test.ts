@@ -14,11 +14,9 @@ import type { Market } from '../context.ts';
 import { editListing } from '../listings/changes/edit-listing.ts';
 import { withdrawListing } from '../listings/changes/withdraw-listing.ts';
 import { withdrawWithReason } from '../listings/changes/withdraw-with-reason.ts';
-import { appealRemoval } from '../moderation/appeal-removal.ts';
-import { decideAppeal } from '../moderation/decide-appeal.ts';
+import { appealRemoval, decideAppeal } from '../moderation/appeals.ts';
 import { pinListing } from '../moderation/pin-listing.ts';
-import { removeComment } from '../moderation/remove-comment.ts';
-import { removeListing } from '../moderation/remove-listing.ts';
+import { removeComment, removeListing } from '../moderation/remove-listing.ts';
 import { postComment } from '../reactions/post-comment.ts';
 import { MAINTAINER_POWERS } from './get-official-facts.ts';
 
@@ -55,7 +53,7 @@ describe('the published powers', () => {
     'src/market/connect/connector.ts': null,
     'src/market/create-market.ts': null,
     'src/market/identity/authenticate.ts': null,
-    'src/market/identity/create-maintainer.ts': null,
+    'src/market/identity/register.ts': null,
     // The maintainer's tools are shown to the maintainer; the routes behind them ask for themselves.
     'src/market/mcp/call-tool.ts': null,
     'src/market/mcp/create-mcp.ts': null,

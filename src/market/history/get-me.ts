@@ -16,7 +16,7 @@ import { type DailyQuota, dailyQuota } from '../limits/quotas.ts';
 import { countCredits } from '../listings/fees/store.ts';
 import { presentMerchant } from '../merchants/present-merchant.ts';
 import { readMerchant } from '../merchants/store.ts';
-import { readRemovalNotices } from '../moderation/present-appeals.ts';
+import { readRemovalNotices } from '../moderation/appeals.ts';
 import { readOwnHistory } from '../purchases/store.ts';
 import { presentFlag } from '../reactions/raise-flag.ts';
 import { readFlags } from '../reactions/store.ts';

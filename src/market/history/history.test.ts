@@ -19,7 +19,7 @@ import { type Hex, isHex, toBytes } from '../../platform/hex.ts';
 import { REMOVAL_NOTICE } from '../catalog/present-listing.ts';
 import type { Market } from '../context.ts';
 import { getMe } from './get-me.ts';
-import { listPurchases } from './list-purchases.ts';
+import { listPurchases } from './purchase-history.ts';
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6, 10));

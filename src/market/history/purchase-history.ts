@@ -1,4 +1,6 @@
 import type { z } from 'zod';
+import type { ResultOf } from '../../contract/endpoint.ts';
+import type { Endpoints } from '../../contract/index.ts';
 import type { saleOut } from '../../contract/merchants.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { NewerVersion, purchaseOut } from '../../contract/purchases.ts';
@@ -6,10 +8,19 @@ import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { shownTitle } from '../catalog/present-listing.ts';
+import { presentReceipt, shownTitle } from '../catalog/present-listing.ts';
 import { attributesOf } from '../catalog/store.ts';
-import type { NewerRow } from '../purchases/store.ts';
-import type { HistoryPage, PageStart, PurchaseRow, SaleRow } from './store.ts';
+import type { MarketOperation } from '../context.ts';
+import { type NewerRow, readNewerVersions, readOwnHistory } from '../purchases/store.ts';
+import {
+  type BoughtRow,
+  type HistoryPage,
+  type PageStart,
+  type PurchaseRow,
+  readBought,
+  readPurchasesStart,
+  type SaleRow,
+} from './store.ts';
 
 export interface History<Item> {
   items: Item[];
@@ -71,7 +82,7 @@ export function presentSale(row: SaleRow): z.output<typeof saleOut> {
   };
 }
 
-export function presentNewerVersion(row: NewerRow): NewerVersion {
+function presentNewerVersion(row: NewerRow): NewerVersion {
   return {
     listing_id: Number(row.id),
     title: shownTitle(row),
@@ -79,5 +90,58 @@ export function presentNewerVersion(row: NewerRow): NewerVersion {
     created_at: isoTime(row.created_at),
     changed: row.changed,
     entitled: row.entitled,
+  };
+}
+
+type BoughtOut = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
+
+export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async (market, call) => {
+  const page = { merchantId: call.caller.id, limit: call.query.limit, beforeId: call.query.before_id ?? null };
+  const source = { readStart: readPurchasesStart, read: readBought, cursorName: 'before_id' };
+  const history = await readOwnHistory(market.database, call.caller.id, async (own) =>
+    withNewerVersions(own, page, await readHistory(own, page, source, presentBought)),
+  );
+  return {
+    status: 200,
+    body: {
+      purchases: history.items,
+      total: history.total,
+      returned: history.items.length,
+      page_size: page.limit,
+      has_more: history.hasMore,
+      next_before_id: history.nextBeforeId,
+    },
+  };
+};
+
+/** A page is so short that its newer versions are asked for when it is known. */
+async function withNewerVersions(
+  queryable: Queryable,
+  { merchantId }: HistoryPage,
+  history: History<BoughtOut>,
+): Promise<History<BoughtOut>> {
+  const boughtIds = history.items.map(({ listing_id }) => BigInt(listing_id));
+  const newer = new Map((await readNewerVersions(queryable, merchantId, boughtIds)).map((row) => [row.bought_id, row]));
+  const items = history.items.map((item) => {
+    const row = newer.get(BigInt(item.listing_id));
+    return row === undefined ? item : { ...item, newer_version: presentNewerVersion(row) };
+  });
+  return { ...history, items };
+}
+
+/** Where only the payer may collect, the key that opened the payment shows neither the goods nor the salt. A thing has neither. */
+function presentBought(row: BoughtRow): BoughtOut {
+  const withheld = row.payer_collects_only;
+  const [content, salt] = withheld ? [null, null] : [row.content, row.salt];
+  return {
+    ...presentPurchase(row),
+    artifact: content?.toString(row.artifact_encoding === 'base64' ? 'base64' : 'utf8') ?? null,
+    artifact_encoding: row.artifact_encoding,
+    artifact_media_type: row.artifact_media_type,
+    artifact_filename: row.artifact_filename,
+    artifact_salt: salt && toHex(salt),
+    collect: withheld ? 'sign_to_collect' : 'delivered',
+    world_receipt: row.receipt && presentReceipt(row.receipt),
+    newer_version: null,
   };
 }

@@ -7,7 +7,7 @@ import { marketContext } from '../../../test/support/market-context.ts';
 import { removeListing, type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Market } from '../context.ts';
-import { removeComment } from '../moderation/remove-comment.ts';
+import { removeComment } from '../moderation/remove-listing.ts';
 import { postComment } from '../reactions/post-comment.ts';
 import { getMe } from './get-me.ts';
 

@@ -8,7 +8,7 @@ import { marketContext, type TestMarket } from '../../../test/support/market-con
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
 import { getMe } from './get-me.ts';
-import { listPurchases } from './list-purchases.ts';
+import { listPurchases } from './purchase-history.ts';
 
 const db = testDatabase({ poolSize: 40 });
 const AISLES = ['skills', 'prompts', 'tools', 'data'] as const;

@@ -7,7 +7,7 @@ import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/su
 import { endpoints } from '../../contract/index.ts';
 import type { Aisle } from '../../contract/vocabulary.ts';
 import { getMe } from './get-me.ts';
-import { listPurchases } from './list-purchases.ts';
+import { listPurchases } from './purchase-history.ts';
 
 const db = testDatabase();
 let market: TestMarket;

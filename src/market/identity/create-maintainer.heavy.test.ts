@@ -8,7 +8,7 @@ import { registerCaller } from '../../../test/support/identity-doors.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import type { Market } from '../context.ts';
 import { authenticate } from './authenticate.ts';
-import { createMaintainer } from './create-maintainer.ts';
+import { createMaintainer } from './register.ts';
 
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;

@@ -1,7 +1,7 @@
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
 import type { Budget, Taken } from '../../platform/budget.ts';
-import { type Tally, tallied } from '../../platform/budget-tally.ts';
 import type { AnyPageRoute, ExtraRoute, Operations, PageCall } from '../../platform/http/server-options.ts';
+import { type Tally, tallied } from '../../platform/tally.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import { type Budgets, clientOf } from './budgets.ts';
 

@@ -10,7 +10,7 @@ import { endpoints } from '../../contract/index.ts';
 import { newListing, shelfQuery } from '../../contract/listings.ts';
 import type { Refusal } from '../../platform/refusal.ts';
 import { getMe } from '../history/get-me.ts';
-import { listPurchases } from '../history/list-purchases.ts';
+import { listPurchases } from '../history/purchase-history.ts';
 import { deliver } from '../purchases/deliver.ts';
 import { editListing } from './changes/edit-listing.ts';
 

@@ -9,7 +9,7 @@ import { seedWorldListing, seedWorldSale } from '../../../test/support/world-lis
 import { endpoints } from '../../contract/index.ts';
 import { LISTING_STATES, type ListingState } from '../../contract/vocabulary.ts';
 import type { Market } from '../context.ts';
-import { appealRemoval } from '../moderation/appeal-removal.ts';
+import { appealRemoval } from '../moderation/appeals.ts';
 import { pinListing } from '../moderation/pin-listing.ts';
 import { removeListing } from '../moderation/remove-listing.ts';
 import { postComment } from '../reactions/post-comment.ts';

@@ -12,8 +12,8 @@ import { CONNECT_PATH, MCP_PATH } from '../guide/mcp-server.ts';
 import { authenticate } from '../identity/authenticate.ts';
 import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
+import type { Message } from './messages.ts';
 import { type McpMountOptions, mountMcp, type Visit } from './mount-mcp.ts';
-import type { Message } from './read-message.ts';
 import { findTool } from './tool-book.ts';
 
 const MOST_LISTENERS = 32;

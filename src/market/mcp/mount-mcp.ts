@@ -4,7 +4,7 @@ import type { ExtraRoute } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Visitor } from '../connect/interaction.ts';
-import { type Message, readMessage } from './read-message.ts';
+import { type Message, readMessage } from './messages.ts';
 
 /** The web-standard face of the protocol's library. */
 type McpHandler = (request: Request, options: { authInfo: AuthInfo; parsedBody?: unknown }) => Promise<Response>;

@@ -37,7 +37,7 @@ function toolInput({ name, asks, defaults = {} }: Tool): JsonSchema {
   return {
     ...rest,
     properties: { ...Object.fromEntries(described), ...(listing === null ? {} : SAME_LISTING[listing]) },
-    // Whoever gives the other name of the same argument has given it.
+    // The other name of the same argument counts as given.
     required: required.filter((argument) => argument !== listing),
   };
 }

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { fenceText } from '../../contract/text.ts';
 import { META, TOOLS } from '../../contract/tools.ts';
-import type { ReadAnswer } from './read-answer.ts';
+import type { ReadAnswer } from './messages.ts';
 import type { KnownTool } from './tool-book.ts';
-import { howToPay, TOPICS } from './tool-guide.ts';
-import { answerInToolWords, inToolWords } from './tool-words.ts';
+import { answerInToolWords, howToPay, inToolWords, TOPICS } from './tool-guide.ts';
 
 /** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
 export interface ToolResult {

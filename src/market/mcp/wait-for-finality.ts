@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { InternalRequest } from '../../platform/http/server-options.ts';
-import type { ReadAnswer } from './read-answer.ts';
+import type { ReadAnswer } from './messages.ts';
 
 /** Seconds waited, of about so many where the market dares to guess, and what it waits for. */
 export type Report = (progress: number, total: number | undefined, message: string) => Promise<void>;

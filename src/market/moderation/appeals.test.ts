@@ -17,8 +17,7 @@ import { endpoints } from '../../contract/index.ts';
 import { readListingDetail } from '../catalog/present-listing.ts';
 import type { Market } from '../context.ts';
 import { lockListing } from '../listings/changes/store.ts';
-import { appealRemoval } from './appeal-removal.ts';
-import { decideAppeal } from './decide-appeal.ts';
+import { appealRemoval, decideAppeal } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 import { insertAppeal, markDecided, markRestored } from './store.ts';
 

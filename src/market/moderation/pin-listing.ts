@@ -3,7 +3,7 @@ import type { MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { answerListing } from '../listings/answer-listing.ts';
 import { lockListing } from '../listings/changes/store.ts';
-import { mustExist } from '../listings/listing-checks.ts';
+import { mustExist } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { setPinned } from './store.ts';
 

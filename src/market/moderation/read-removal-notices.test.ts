@@ -13,9 +13,7 @@ import {
 import { type AppealOutcome, removalNotice } from '../../contract/appeals.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Market } from '../context.ts';
-import { appealRemoval } from './appeal-removal.ts';
-import { decideAppeal } from './decide-appeal.ts';
-import { readRemovalNotices } from './present-appeals.ts';
+import { appealRemoval, decideAppeal, readRemovalNotices } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 
 const db = testDatabase();

@@ -10,7 +10,7 @@ import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import type { Market } from '../context.ts';
 import { postComment } from '../reactions/post-comment.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
-import { removeComment } from './remove-comment.ts';
+import { removeComment } from './remove-listing.ts';
 
 const db = testDatabase();
 let market: Market;

@@ -1,10 +1,13 @@
 import type { Endpoints } from '../../contract/index.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { answerListing } from '../listings/answer-listing.ts';
 import { lockListing } from '../listings/changes/store.ts';
-import { mustExist } from '../listings/listing-checks.ts';
+import { mustExist } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
+import { answerComment } from '../reactions/post-comment.ts';
+import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { markRemoved } from './store.ts';
 
 /**
@@ -31,4 +34,27 @@ export const removeListing: MarketOperation<Endpoints['removeListing']> = async 
     });
   });
   return await answerListing(market, id);
+};
+
+/** POST /api/mod/comment. Removing again changes nothing: the first removal, its time and its reason, is the one that counts. */
+export const removeComment: MarketOperation<Endpoints['removeComment']> = async (market, call) => {
+  const { comment_id: id, reason_code: reasonCode, reason } = call.body;
+  await market.database.transaction(async (tx) => {
+    const comment = await lockComment(tx, id);
+    if (comment === null) throw new Refusal('not_found', { detail: 'There is no comment with that id.' });
+    if (comment.removed) return;
+    markCommentRemoved(tx, id, { reasonCode, reason, now: new Date(market.clock.now()) });
+    await recordEvent(tx, market, {
+      kind: 'moderation',
+      actor: call.caller.handle,
+      detail: {
+        action: 'remove_comment',
+        comment_id: Number(id),
+        listing_id: Number(comment.listingId),
+        merchant_id: Number(comment.merchantId),
+        reason_code: reasonCode,
+      },
+    });
+  });
+  return { status: 200, body: await answerComment(market, id) };
 };

@@ -13,8 +13,7 @@ import {
 } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
 import { makeGetListing } from '../catalog/get-listing.ts';
-import { appealRemoval } from './appeal-removal.ts';
-import { decideAppeal } from './decide-appeal.ts';
+import { appealRemoval, decideAppeal } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 
 // What the copies in memory make of it. That the database itself tells so is tested with the appeals.

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { heading, list, steps, text } from '../guide/document.ts';
+import { heading, list, steps, text } from '../guide/guide.ts';
 import { renderHtml, renderMarkdown } from './answer-document.ts';
 
 const NASTY = `<script>alert("1")</script> & 'x'`;

@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
-import { preferredType } from '../../platform/http/accept.ts';
+import { preferredType } from '../../platform/http/caller-headers.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import type { Block, Document } from '../guide/document.ts';
+import type { Block, Document } from '../guide/guide.ts';
 import { DOCUMENT_POLICY, renderShell } from './shell/render-shell.ts';
 
 /** The same content as HTML, as JSON, or as text. */

@@ -14,9 +14,8 @@ import {
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market, MarketConfig } from '../context.ts';
 import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
-import { type Block, type Document, heading, list, text } from '../guide/document.ts';
 import { readHelp, topicsOf } from '../guide/get-help.ts';
-import { guide, SUMMARY } from '../guide/guide.ts';
+import { type Block, type Document, guide, heading, list, SUMMARY, text } from '../guide/guide.ts';
 import { readPublishedFacts } from '../guide/store.ts';
 import { answerDocument, answerText, renderMarkdown } from './answer-document.ts';
 import { CEREMONIES, createCeremonies } from './ceremony/create-ceremonies.ts';

@@ -5,7 +5,7 @@ import type { RefusedPage, RefusedRequest } from '../../platform/http/server-opt
 import type { Refusal } from '../../platform/refusal.ts';
 import type { ShowFault } from '../connect/show-fault.ts';
 import type { Market } from '../context.ts';
-import { type Block, heading, list, text } from '../guide/document.ts';
+import { type Block, heading, list, text } from '../guide/guide.ts';
 import { chooseForm, HTML_HEADERS, renderHtml } from './answer-document.ts';
 import type { Fault } from './ceremony/ceremony.ts';
 import { answerConnectMessage } from './connect/answer-connect.ts';

@@ -4,7 +4,7 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { openPayment, ruleAgainst } from '../../../test/support/listing-life.ts';
 import { seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import { hasEnded, isOpenStatus, PAYMENT_STEPS, type PaymentStatus } from './payment-steps.ts';
+import { hasEnded, isOpenStatus, PAYMENT_STEPS, type PaymentStatus } from './payment.ts';
 
 const db = testDatabase();
 let listing: bigint;

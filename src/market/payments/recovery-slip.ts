@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PAYMENT_PURPOSES } from '../../contract/vocabulary.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
-import { openSealed, sealText } from '../../platform/sealed-text.ts';
+import { openSealed, sealText } from '../../platform/secrets.ts';
 import type { Market } from '../context.ts';
 import type { Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';

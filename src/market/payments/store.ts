@@ -4,6 +4,7 @@ import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import {
+  type ChainEnd,
   OWN_COLUMNS,
   OWN_FIELDS,
   type OwnRow,
@@ -11,7 +12,6 @@ import {
   type PaymentStatus,
   type ReviewOutcome,
 } from './payment.ts';
-import type { ChainEnd } from './payment-steps.ts';
 
 interface PaymentRow extends OwnRow {
   id: bigint;

@@ -1,5 +1,5 @@
 import { MAX_TIMEOUT_SECONDS, type Network, type PaymentPurpose } from '../../contract/vocabulary.ts';
-import type { Authorization } from '../../platform/chain/authorization.ts';
+import type { Authorization } from '../../platform/chain/shapes.ts';
 import type { Hex } from '../../platform/hex.ts';
 
 /** What a payer is asked to pay, and for what. */

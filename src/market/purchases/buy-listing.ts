@@ -3,7 +3,7 @@ import type { Budget } from '../../platform/budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
-import { mustNotBeLost } from '../listings/listing-checks.ts';
+import { mustNotBeLost } from '../listings/check-goods.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';

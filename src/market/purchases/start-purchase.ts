@@ -4,7 +4,7 @@ import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { mustBeOnNetwork } from '../listings/listing-checks.ts';
+import { mustBeOnNetwork } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';

@@ -16,7 +16,7 @@ import {
 import { type NewVersion, seedVersion } from '../../../test/world/version-stage.ts';
 import { endpoints } from '../../contract/index.ts';
 import { toHex } from '../../platform/hex.ts';
-import { listPurchases } from '../history/list-purchases.ts';
+import { listPurchases } from '../history/purchase-history.ts';
 import { isEarlierBuyer } from './store.ts';
 
 const db = testDatabase();

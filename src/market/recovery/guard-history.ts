@@ -10,10 +10,10 @@ import type { Log } from '../../platform/log.ts';
 import {
   createHistory,
   historyLost,
+  type LogCopyPlace,
   refuseLost,
   type History as SiteHistory,
-} from '../../platform/log-copy/history.ts';
-import type { LogCopyPlace } from '../../platform/log-copy/place.ts';
+} from '../../platform/log-copy/place.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';

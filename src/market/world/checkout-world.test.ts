@@ -21,8 +21,7 @@ import { type SeededWorldListing, seedWorldListing } from '../../../test/support
 import { endpoints } from '../../contract/index.ts';
 import { OFFER_PHASES, type OfferOut } from '../../contract/world-records.ts';
 import type { MarketCall } from '../context.ts';
-import { checkoutWorld } from './checkout-world.ts';
-import { getWorldCheckout } from './get-world-checkout.ts';
+import { checkoutWorld, getWorldCheckout } from './checkout-world.ts';
 
 const MINUTE = 60_000;
 const city = await startScriptedCity();

@@ -1,16 +1,16 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { CHECKOUT_MINUTES } from '../../contract/vocabulary.ts';
-import type { OfferPhase } from '../../contract/world-records.ts';
+import type { CheckoutOut, OfferPhase } from '../../contract/world-records.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../context.ts';
-import { mustExist } from '../listings/listing-checks.ts';
+import { mustExist } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { shareListing } from '../listings/store.ts';
 import { CityUnavailable, cityOrigin } from './city.ts';
-import { presentCheckout } from './get-world-checkout.ts';
 import { mustBeLinked } from './link-city.ts';
-import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout } from './store.ts';
+import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout, mustNotBeLost } from './store.ts';
 import { findOfWorld, readListedOffer } from './sync/listed-offer.ts';
 import { findWorldListing, type WorldListing } from './sync/store.ts';
 
@@ -93,4 +93,28 @@ async function openCheckout(
   const time = { now: new Date(now), expiresAt: new Date(now + OPEN_MS) };
   const id = await insertCheckout(tx, { ...place, offerId: listing.offerId }, time);
   return { checkout: mustExist(await findCheckout(tx, id)), isNew: true };
+}
+
+/** GET /api/world/checkout/:id. Public: the city reads it before it lets anybody reserve. */
+export const getWorldCheckout: MarketOperation<Endpoints['getWorldCheckout']> = async (market, call) => {
+  cityOrigin(market);
+  const checkout = await findCheckout(market.database, call.params.id);
+  if (checkout === null) await mustNotBeLost(market.database, 'world_checkouts', call.params.id);
+  if (checkout === null) throw new Refusal('not_found', { detail: 'There is no checkout with that id.' });
+  return { status: 200, body: { checkout: presentCheckout(checkout, market.clock.now()) } };
+};
+
+/** A checkout whose time is over is shown as expired, whether or not its row says so already. */
+function presentCheckout(checkout: Checkout, nowMs: number): CheckoutOut {
+  const isOver = checkout.state === 'open' && checkout.expiresAt.getTime() <= nowMs;
+  return {
+    id: Number(checkout.id),
+    listing_id: Number(checkout.listingId),
+    market_buyer: checkout.marketBuyer,
+    city_handle: checkout.cityHandle,
+    city_offer_id: Number(checkout.offerId),
+    state: isOver ? 'expired' : checkout.state,
+    created_at: isoTime(checkout.createdAt),
+    expires_at: isoTime(checkout.expiresAt),
+  };
 }

@@ -1,9 +1,12 @@
+import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { buyGoods } from '../../agent/buy-goods.ts';
+import { findPurchase, verifyGoods } from '../../agent/list-purchases.ts';
+import { openChain } from '../../agent/read-chain.ts';
+import type { SpendBook } from '../../agent/spend-book.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
-import { checkPurchase } from '../check-purchase.ts';
-import { firstLines } from '../first-lines.ts';
 import { localTool, PAYS } from '../local-tool.ts';
+import type { ToolContext } from '../tool-context.ts';
 
 const input = z.strictObject({
   listing_id: z.int().min(1).describe('the listing to buy'),
@@ -52,3 +55,54 @@ export const buy = localTool({
     };
   },
 });
+
+/** What was looked at, and whether all of it is as it should be. */
+export interface PurchaseCheck {
+  /** Null: something could not be asked; `trouble` says why. The file was looked at all the same when the goods came. */
+  ok: boolean | null;
+  /** The file against the commitment that the listing published. */
+  goods?: 'intact' | 'changed' | 'missing';
+  /** The receipt against the market's books; null where there is no receipt. */
+  market?: string | null;
+  /** The receipt against the chain; null where no RPC endpoint is given. */
+  chain?: string | null;
+  trouble?: string;
+}
+
+/** The purchase of a listing: its file, its receipt, its transfer. What cannot be asked now is told and does not undo a purchase. */
+export async function checkPurchase(
+  { client, rpcUrl, troubleOf }: Pick<ToolContext, 'client' | 'rpcUrl' | 'troubleOf'>,
+  book: SpendBook,
+  listingId: number,
+): Promise<PurchaseCheck> {
+  const record = await findPurchase(book, String(listingId), client.baseUrl);
+  try {
+    const chain = rpcUrl === undefined ? undefined : await openChain(rpcUrl, client.environment);
+    const { ok, goods, market, chain: found } = await verifyGoods(record, { client, chain });
+    return { ok, goods, market: market?.status ?? null, chain: found?.status ?? null };
+  } catch (error) {
+    return { ok: null, trouble: (await troubleOf(error)).title };
+  }
+}
+
+const MOST_BYTES = 4_096;
+const MOST_LINES = 20;
+const MOST_CHARACTERS = 2_000;
+
+/** The beginning of a text file, at most 20 lines and 2,000 characters; null where the file is no UTF-8 text. */
+async function firstLines(path: string): Promise<string | null> {
+  const file = await open(path, 'r');
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0);
+    const decoder = new TextDecoder('utf-8', { fatal: true });
+    // What is read may end within a character.
+    const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true });
+    if (text.includes('\0')) return null;
+    return text.split('\n').slice(0, MOST_LINES).join('\n').slice(0, MOST_CHARACTERS);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  } finally {
+    await file.close();
+  }
+}

@@ -6,8 +6,7 @@ import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { AISLES } from '../../contract/vocabulary.ts';
 import { localTool, PAYS } from '../local-tool.ts';
-import type { ToolContext } from '../tool-context.ts';
-import type { ToolAnswer } from '../tool-result.ts';
+import type { ToolAnswer, ToolContext } from '../tool-context.ts';
 
 const input = z.strictObject({
   title: z.string().min(3).max(120).describe('3 to 120 characters, public'),

@@ -1,11 +1,11 @@
 import { type Network, USDC_DECIMALS } from '../../contract/vocabulary.ts';
-import { noteSpent } from '../budget-tally.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { domainSeparatorOf } from './authorization.ts';
+import { noteSpent } from '../tally.ts';
 import { type Block, readChainId } from './reads.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import type { RpcFailureKind } from './rpc-batch.ts';
+import { domainSeparatorOf } from './shapes.ts';
 import { readDecimals, readDomainSeparator } from './usdc.ts';
 
 /** What came of the calls to a provider so far. */

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rawTransaction, reorg, startTestChain, usdcAdmin } from '../../../test/support/chain.ts';
-import { WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
+import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { LocalChain } from '../../local/chain/start-chain.ts';
 import { send, submit } from '../../local/chain/transactions.ts';
-import { USDC_ADDRESS } from '../../local/chain/usdc-contract.ts';
 import type { Hex } from '../hex.ts';
 import { readBlock, readChainId, readCode, readLogs, readReceipt } from './reads.ts';
 import type { Rpc } from './rpc.ts';

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FUNDED_UNITS, signAuthorization, startTestChain, usdcAdmin } from '../../../test/support/chain.ts';
-import { WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
+import { USDC_ADDRESS, usdcDomain, WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { LocalChain } from '../../local/chain/start-chain.ts';
-import { USDC_ADDRESS, usdcDomain } from '../../local/chain/usdc-contract.ts';
 import type { Hex } from '../hex.ts';
-import { type Authorization, authorizationDigest, domainSeparatorOf } from './authorization.ts';
+import { type Authorization, authorizationDigest, domainSeparatorOf } from './shapes.ts';
 import { recoverSigner } from './signature.ts';
 import {
   decodeAuthorizationCanceled,

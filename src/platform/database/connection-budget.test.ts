@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareBudget } from './connection-budget.ts';
+import { shareBudget } from './connection.ts';
 
 const share = (connections: number, processes: number, room: number): number =>
   shareBudget({ variable: 'CONNECTIONS', connections, processes, forWhat: 'with three workers' }, room);

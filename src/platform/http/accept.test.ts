@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { acceptQuality, acceptsGzip, preferredType, wantsBytes } from './accept.ts';
+import { acceptQuality, acceptsGzip, preferredType, wantsBytes } from './caller-headers.ts';
 
 const FORMS = ['text/plain', 'text/html', 'application/json'] as const;
 

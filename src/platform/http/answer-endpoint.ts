@@ -2,9 +2,15 @@ import { z } from 'zod';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secrets.ts';
-import { acceptsGzip, wantsBytes } from './accept.ts';
 import { cacheAnswer } from './cache-answer.ts';
-import { type Identification, identifyCaller, readPaymentHeaders, readSlip } from './caller-headers.ts';
+import {
+  acceptsGzip,
+  type Identification,
+  identifyCaller,
+  readPaymentHeaders,
+  readSlip,
+  wantsBytes,
+} from './caller-headers.ts';
 import { refuseIssues } from './failure.ts';
 import { guardBody } from './guard-request.ts';
 import { abandon, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';

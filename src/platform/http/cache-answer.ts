@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { acceptsGzip } from './accept.ts';
+import { acceptsGzip } from './caller-headers.ts';
 import { abandon, isPieces, type Outgoing } from './message.ts';
 
 const ETAG_CHARACTERS = 27;

@@ -12,10 +12,14 @@ import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Random } from '../random.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecretGuard, type SecretGuard } from '../secrets.ts';
-import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
-import { createAdmittedServer } from './admission/admitted-server.ts';
+import {
+  type Admission,
+  type AdmissionFacts,
+  createAdmission,
+  createAdmittedServer,
+} from './admission/admit-requests.ts';
 import { compressAnswer } from './cache-answer.ts';
-import { CORS_HEADERS, commonHeaders, preflightHeaders } from './cors.ts';
+import { CORS_HEADERS, commonHeaders, preflightHeaders } from './caller-headers.ts';
 import {
   closeServer,
   createExchanges,

@@ -163,7 +163,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'goods-of-another-chain-are-sold',
-    'src/market/listings/listing-checks.ts',
+    'src/market/listings/check-goods.ts',
     '(chainId === null || chainId === network.chainId)',
     '(true)',
     world('another-chain'),

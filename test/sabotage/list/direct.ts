@@ -3,7 +3,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 // Left out: `doNotPayAgain` where a claim fails (no 5xx of a payment route calls paying again safe, and that is tried instead).
 
 const INTENT = 'src/market/payments/paths/direct/intents.ts';
-const OPEN = 'src/market/purchases/open-purchase-intent.ts';
+const OPEN = 'src/market/purchases/claim-purchase.ts';
 const NAME = 'src/market/payments/paths/direct/name-transaction.ts';
 const SIGNED = 'src/market/payments/paths/direct/continue-claim.ts';
 const SETTLE = 'src/market/payments/paths/direct/settle-claim.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../../test/support/database.ts';
 import { recordingLog } from '../../../../test/support/recording-log.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { createPruning, KEPT_MS, pruneChanges } from './prune-changes.ts';
+import { createPruning, KEPT_MS, pruneChanges } from './store.ts';
 
 const HOUR = '1 hour 1 minute';
 let db: Awaited<ReturnType<typeof createTestDatabase>>;

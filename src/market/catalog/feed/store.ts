@@ -1,5 +1,8 @@
 import sql, { type Sql } from 'sql-template-tag';
-import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { createSingletonJob, type SingletonJob } from '../../../platform/background-jobs.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Queryable, Tx } from '../../../platform/database/database.ts';
+import type { Log } from '../../../platform/log.ts';
 import { type ListingRow, listings } from '../store.ts';
 
 export interface MerchantRow {
@@ -120,7 +123,7 @@ export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Prom
  * Deletes some of the changes older than that, and notes up to where none can be relied on any more. Only of transactions that every
  * running one came after: so the note never passes what is still to be written, and a reader that is up to date is never sent back.
  */
-export async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
+async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
   const { count, highest } = await tx.one<{ count: number; highest: string | null }>(sql`
     with old as (
       select ctid from catalog_changes
@@ -139,4 +142,45 @@ export async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number
         else greatest(kept_from, ${keptFrom}::xid8) end`);
   }
   return count;
+}
+
+/** A process that was cut off for longer reads the whole catalog again. */
+export const KEPT_MS = 60 * 60_000;
+const EVERY_MS = 60_000;
+/** Short transactions: each ends with a lock that edits of listings wait for. */
+const BATCH = 5_000;
+
+/** Deletes every change that is older than that; returns how many. */
+export async function pruneChanges(
+  database: Database,
+  olderThanMs: number,
+  options: { batch?: number; signal?: AbortSignal } = {},
+): Promise<number> {
+  const batch = options.batch ?? BATCH;
+  let count = 0;
+  for (;;) {
+    const deleted = await database.transaction((tx) => deleteOldChanges(tx, olderThanMs, batch));
+    count += deleted;
+    if (deleted < batch || options.signal?.aborted) return count;
+  }
+}
+
+/** Keeps the list of changes short: a job of one process at a time. */
+export function createPruning({ database, clock, log }: { database: Database; clock: Clock; log: Log }): SingletonJob {
+  return createSingletonJob({
+    database,
+    clock,
+    log,
+    name: 'prune_changes',
+    run: async (signal) => {
+      while (!signal.aborted) {
+        try {
+          await pruneChanges(database, KEPT_MS, { signal });
+        } catch (error) {
+          log.error('changes_not_pruned', { error });
+        }
+        await clock.sleep(EVERY_MS, signal);
+      }
+    },
+  });
 }

@@ -2,7 +2,7 @@ import type { Endpoints } from '../../../contract/index.ts';
 import type { Market, MarketOperation, Merchant } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
 import { answerListing } from '../answer-listing.ts';
-import { mustOwn } from '../listing-checks.ts';
+import { mustOwn } from '../check-goods.ts';
 import { mustStep } from '../listing-steps.ts';
 import { lockListing, markWithdrawn } from './store.ts';
 

@@ -1,7 +1,7 @@
 import { type AnyPageRoute, formPage, type PageAnswer, page } from '../../../platform/http/server-options.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketConfig } from '../../context.ts';
-import { list, text } from '../../guide/document.ts';
+import { list, text } from '../../guide/guide.ts';
 import { beginRecovery, confirmRecovery } from '../../identity/recovery.ts';
 import { beginRotation, confirmRotation } from '../../identity/rotate.ts';
 import { answerDocument, chooseForm } from '../answer-document.ts';

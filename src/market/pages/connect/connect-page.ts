@@ -4,7 +4,7 @@ import type { InternalRequests } from '../../../platform/http/server-options.ts'
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Interactions } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
-import { type Document, heading, list, steps, text } from '../../guide/document.ts';
+import { type Document, heading, list, steps, text } from '../../guide/guide.ts';
 import { chooseForm, renderMarkdown } from '../answer-document.ts';
 import { SHELL } from '../shell/assets.ts';
 import { answerConnectHtml, answerConnectJson, answerConnectText } from './answer-connect.ts';

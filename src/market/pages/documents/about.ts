@@ -1,8 +1,7 @@
 import { checksummed } from '../../../contract/chain-values.ts';
 import { LISTING_FEE_TEXT } from '../../../contract/money.ts';
-import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
 import { MAINTAINER_POWERS, STATEMENT } from '../../guide/get-official-facts.ts';
-import { SUMMARY } from '../../guide/guide.ts';
+import { type Block, type Document, heading, list, SUMMARY, text } from '../../guide/guide.ts';
 import { type DocumentFacts, operatorContact } from './support.ts';
 
 /** What this market is and who runs it. `maintainer`: the handle of merchant 1; null: there is none yet. */

@@ -9,8 +9,7 @@ import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
-import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
-import { SUMMARY } from '../../guide/guide.ts';
+import { type Block, type Document, heading, list, SUMMARY, text } from '../../guide/guide.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
 import { answerDocument } from '../answer-document.ts';
 

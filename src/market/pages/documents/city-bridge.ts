@@ -6,7 +6,7 @@ import {
   RESERVATION_MINUTES,
   RESERVATION_PAUSE_MINUTES,
 } from '../../../contract/vocabulary.ts';
-import { type Block, type Document, heading, list, steps, text } from '../../guide/document.ts';
+import { type Block, type Document, heading, list, steps, text } from '../../guide/guide.ts';
 import type { DocumentFacts } from './support.ts';
 
 const SUMMARY = 'How the ownership of a thing in a city is sold here.';

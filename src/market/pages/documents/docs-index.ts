@@ -1,5 +1,5 @@
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
-import { type Block, type Document, heading, list } from '../../guide/document.ts';
+import { type Block, type Document, heading, list } from '../../guide/guide.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
 import { NOTICES_PATH } from '../shell/assets.ts';
 import { cityBridgeDocument } from './city-bridge.ts';

@@ -1,6 +1,6 @@
 import { REQUEST_MEMORY_DAYS, STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { COOKIE_NAMES } from '../../connect/create-provider.ts';
-import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
+import { type Block, type Document, heading, list, text } from '../../guide/guide.ts';
 import { NETWORK_LIMITS } from '../../limits/network-limits.ts';
 import type { DocumentFacts } from './support.ts';
 

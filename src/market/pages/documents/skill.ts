@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { endpoints } from '../../../contract/index.ts';
 import { scopeOf, TOOLS, type Tool } from '../../../contract/tools.ts';
 import { API_VERSION } from '../../../contract/vocabulary.ts';
-import { heading, list, text } from '../../guide/document.ts';
-import { type GuideFacts, guide, SUMMARY } from '../../guide/guide.ts';
+import { type GuideFacts, guide, heading, list, SUMMARY, text } from '../../guide/guide.ts';
 import { renderMarkdown } from '../answer-document.ts';
 
 export const SKILL_NAME = 'trade-on-openaisle';

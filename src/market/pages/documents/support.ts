@@ -1,7 +1,7 @@
 import { RECOVERY_CODE_COUNT, REVIEW_DAYS } from '../../../contract/vocabulary.ts';
 import type { MarketConfig } from '../../context.ts';
-import { type Block, type Document, heading, text } from '../../guide/document.ts';
 import type { GuideFacts } from '../../guide/guide.ts';
+import { type Block, type Document, heading, text } from '../../guide/guide.ts';
 
 /** Each kind of trouble with the one thing to do next. */
 export function supportDocument(facts: DocumentFacts): Document {

@@ -1,7 +1,7 @@
 import { REMOVAL_REASON_CODES } from '../../../contract/moderation.ts';
 import { LISTING_FEE_TEXT, sayUsdc } from '../../../contract/money.ts';
 import { INTENT_MINUTES, MAX_PRICE_UNITS, REVIEW_DAYS } from '../../../contract/vocabulary.ts';
-import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
+import { type Block, type Document, heading, list, text } from '../../guide/guide.ts';
 
 type RemovalReason = (typeof REMOVAL_REASON_CODES)[number];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../contract/index.ts';
-import { PATHS } from '../../connect/paths.ts';
+import { PATHS } from '../../connect/interaction.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { CEREMONIES } from '../ceremony/create-ceremonies.ts';
 import { robotsText, securityText } from '../create-pages.ts';

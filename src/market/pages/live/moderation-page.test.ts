@@ -12,10 +12,8 @@ import { endpoints } from '../../../contract/index.ts';
 import type { Market } from '../../context.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
 import { MAINTAINER_POWERS } from '../../guide/get-official-facts.ts';
-import { appealRemoval } from '../../moderation/appeal-removal.ts';
-import { decideAppeal } from '../../moderation/decide-appeal.ts';
-import { removeComment } from '../../moderation/remove-comment.ts';
-import { removeListing } from '../../moderation/remove-listing.ts';
+import { appealRemoval, decideAppeal } from '../../moderation/appeals.ts';
+import { removeComment, removeListing } from '../../moderation/remove-listing.ts';
 import { seen } from '../storefront/render-text.ts';
 
 const BROWSER = 'text/html,*/*;q=0.8';

@@ -1,6 +1,6 @@
 import { AISLES } from '../../../contract/vocabulary.ts';
-import { acceptsGzip } from '../../../platform/http/accept.ts';
 import { cacheAnswer, etagOf } from '../../../platform/http/cache-answer.ts';
+import { acceptsGzip } from '../../../platform/http/caller-headers.ts';
 import { targetOf } from '../../../platform/http/internal-requests.ts';
 import {
   decodeComponent,

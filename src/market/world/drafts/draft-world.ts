@@ -2,12 +2,21 @@ import type { Endpoints } from '../../../contract/index.ts';
 import { DRAFT_MINUTES } from '../../../contract/vocabulary.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import type { MarketOperation } from '../../context.ts';
+import type { MarketOperation, Merchant } from '../../context.ts';
 import { checkWallet } from '../../listings/check-goods.ts';
 import { cityOrigin } from '../city.ts';
 import { mustBeLinked } from '../link-city.ts';
 import { draftStateAt, presentDraft } from './get-world-draft.ts';
-import { type DraftTerms, endDraft, findDraft, insertDraft, lockOpenDraftOf } from './store.ts';
+import {
+  type Draft,
+  type DraftTerms,
+  endDraft,
+  findDraft,
+  insertDraft,
+  lockDraft,
+  lockOpenDraftOf,
+  nextDraftState,
+} from './store.ts';
 
 /** POST /api/world/draft (W12): free of charge, public, one at a time. It holds neither the thing nor the wallet. */
 export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (market, { body, caller }) => {
@@ -45,4 +54,25 @@ async function mustHaveNone(tx: Tx, merchantId: bigint, nowMs: number): Promise<
     detail: `Draft ${open.id} is ${open.state}.`,
     fields: { draft_id: Number(open.id) },
   });
+}
+
+/** POST /api/world/draft/:id/cancel. Again: nothing. A foreign draft and an absent one are answered alike. */
+export const cancelWorldDraft: MarketOperation<Endpoints['cancelWorldDraft']> = async (market, { params, caller }) => {
+  cityOrigin(market);
+  const nowMs = market.clock.now();
+  const draft = await market.database.transaction((tx) => cancel(tx, params.id, { caller, nowMs }));
+  return { status: 200, body: { draft: presentDraft(draft, nowMs) } };
+};
+
+async function cancel(tx: Tx, id: bigint, { caller, nowMs }: { caller: Merchant; nowMs: number }): Promise<Draft> {
+  const draft = await lockDraft(tx, id);
+  if (draft === null || draft.merchantId !== caller.id) throw new Refusal('not_found');
+  if (draft.state === 'canceled') return draft;
+  const state = draftStateAt(draft, nowMs);
+  if (state === 'fee_pending') throw new Refusal('draft_fee_pending', { retryAfterSeconds: 30 });
+  if (nextDraftState(state, 'cancel') === null) throw new Refusal('draft_closed', { detail: `The draft is ${state}.` });
+  await endDraft(tx, id, 'canceled', new Date(nowMs));
+  const canceled = await findDraft(tx, id);
+  if (canceled === null) throw new TypeError('a draft is never deleted');
+  return canceled;
 }

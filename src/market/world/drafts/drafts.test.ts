@@ -18,8 +18,7 @@ import { createRpc } from '../../../platform/chain/rpc.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 import { systemRandom } from '../../../platform/random.ts';
-import { cancelWorldDraft } from './cancel-world-draft.ts';
-import { draftWorld } from './draft-world.ts';
+import { cancelWorldDraft, draftWorld } from './draft-world.ts';
 import { getWorldDraft } from './get-world-draft.ts';
 
 const HOUR = 3_600_000;

@@ -4,7 +4,7 @@ import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
-import { mustExist, mustNotBeLost } from '../../listings/listing-checks.ts';
+import { mustExist, mustNotBeLost } from '../../listings/check-goods.ts';
 import { isRefused, judgeStep } from '../../listings/listing-steps.ts';
 import { findListingTerms } from '../../listings/store.ts';
 import { CityUnavailable, cityOrigin, compareOffer, type OfferDifference, readOffer } from '../city.ts';

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
 import { isMissing } from '../../data-folder.ts';
-import { isAlive } from '../../processes.ts';
+import { isAlive } from '../../run-command.ts';
 
 const POLL_MS = 10;
 const FAST_SHUTDOWN_MS = 30_000;

@@ -4,7 +4,7 @@ import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from 'pg';
 import { systemClock } from '../../clock.ts';
-import { endOf, endWithin, hasEnded } from '../../processes.ts';
+import { endOf, endWithin, hasEnded } from '../../run-command.ts';
 import { connectClient } from '../connection.ts';
 import { isUnavailable } from '../database-error.ts';
 import { SUPERUSER } from './authentication.ts';

@@ -1,9 +1,8 @@
 import { usdcOfUnits } from '../../../../contract/money.ts';
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../../contract/vocabulary.ts';
-import { admitSpender } from '../../../../platform/budget-tally.ts';
-import { authorizationDigest } from '../../../../platform/chain/authorization.ts';
 import { type Log, readCode, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { authorizationDigest } from '../../../../platform/chain/shapes.ts';
 import { checkContractSignature, recoverSigner } from '../../../../platform/chain/signature.ts';
 import {
   AUTHORIZATION_USED_TOPIC,
@@ -14,6 +13,7 @@ import {
 } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
+import { admitSpender } from '../../../../platform/tally.ts';
 import type { Market, MarketConfig } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';

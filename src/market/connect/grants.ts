@@ -2,8 +2,9 @@ import type { z } from 'zod';
 import type { grantOut } from '../../contract/connections.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { isoTime } from '../../platform/clock.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
-import { type GrantRow, readGrants } from './store.ts';
+import { type GrantRow, readGrants, revokeGrantOf } from './store.ts';
 
 const MOST = 100;
 
@@ -14,7 +15,7 @@ export const listGrants: MarketOperation<Endpoints['listGrants']> = async ({ dat
 
 const maybeTime = (at: Date | null): string | null => (at === null ? null : isoTime(at));
 
-export function presentGrant(row: GrantRow): z.input<typeof grantOut> {
+function presentGrant(row: GrantRow): z.input<typeof grantOut> {
   return {
     ...row,
     granted_at: isoTime(row.granted_at),
@@ -22,3 +23,11 @@ export function presentGrant(row: GrantRow): z.input<typeof grantOut> {
     revoked_at: maybeTime(row.revoked_at),
   };
 }
+
+/** From its commit on no token of that grant is anything, on every process: each use asks for the row. */
+export const revokeGrant: MarketOperation<Endpoints['revokeGrant']> = async (market, { caller, params }) => {
+  const { clock, database } = market;
+  const ended = await revokeGrantOf(database, { id: params.id, merchantId: caller.id, at: new Date(clock.now()) });
+  if (ended === null) throw new Refusal('not_found');
+  return { status: 200, body: { grant: presentGrant(ended) } };
+};

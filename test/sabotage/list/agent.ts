@@ -1,0 +1,211 @@
+import { type Sabotage, world } from '../sabotage.ts';
+
+const GUARD = 'src/agent/guard-wallet.ts';
+const BOOK = 'src/agent/spend-book.ts';
+const FILES = 'src/agent/spend-record.ts';
+const POLICY = 'src/agent/policy.ts';
+const BUY = 'src/agent/buy-goods.ts';
+const SELL = 'src/agent/sell-goods.ts';
+const ASK = 'src/mcp-server/ask-person.ts';
+const FLOW = 'src/sdk/payments/payment-flow.ts';
+const SDK_BUY = 'src/sdk/payments/buy.ts';
+
+const SIGNS = ['src/agent/guard-wallet.test.ts'];
+const KEEPS = ['src/agent/spend-book.test.ts'];
+const LIMITS = ['src/agent/policy.test.ts'];
+const BUYS = ['src/agent/buy-goods.test.ts'];
+const ASKS = ['src/mcp-server/ask-person.test.ts'];
+const CLIENT = ['src/sdk/payments/buy.test.ts'];
+const SPENDS = world('agent-spends');
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+// Left out: the order in which goods are written and the payment is settled. Only kills show it: src/cli/kills.heavy.test.ts.
+
+const wallet: readonly Sabotage[] = [
+  bug('wallet-signs-another-sum', GUARD, 'BigInt(record.amount_units) === message.value &&', '', SIGNS),
+  bug('wallet-signs-for-another-payee', GUARD, 'isAddressEqual(record.payee, message.to) &&', '', SIGNS),
+  bug(
+    'wallet-signs-on-another-network',
+    GUARD,
+    'NETWORKS[record.network].chainId === BigInt(domain.chainId)',
+    'true',
+    SIGNS,
+  ),
+  bug('wallet-signs-another-token', GUARD, 'isAddressEqual(domain.verifyingContract, network.usdc) &&', '', SIGNS),
+  bug('wallet-signs-for-another-payer', GUARD, ' && isAddressEqual(message.from, address)', '', SIGNS),
+  bug('wallet-signs-twice', GUARD, 'if (held.takeSignature())', 'if (held.takeSignature() || true)', SIGNS),
+  bug('signed-again-unasked', GUARD, 'if (held.signed && again !== undefined) await again();', '', SIGNS),
+];
+
+const book: readonly Sabotage[] = [
+  bug('day-is-not-counted', BOOK, 'mustFit(policy, await countDay(context, key), plan.amountUnits);', '', KEEPS),
+  bug(
+    'day-counts-what-is-signed-alone',
+    BOOK,
+    'if (record !== null) total +=',
+    'if (record !== null && !isUnsigned(record)) total +=',
+    SPENDS,
+  ),
+  bug(
+    'day-is-counted-side-by-side',
+    BOOK,
+    '      const book = await context.lockBook();',
+    '      const book = { release: async () => {} };',
+    SPENDS,
+  ),
+  bug('signed-on-another-day', BOOK, " || dayOf(Date.parse(record?.reserved_at ?? '')) !== dayOf(now())", '', KEEPS),
+  bug('unsigned-sums-stay', BOOK, 'await held.forgetUnsigned();', '', KEEPS),
+  bug(
+    'proof-goes-before-the-goods-are-kept',
+    BOOK,
+    'clear: async () => {},',
+    'clear: async () => { if (record !== null) record = { ...record, saved: null }; },',
+    KEEPS,
+  ),
+  bug(
+    'older-records-come-back',
+    BOOK,
+    'if (known.some(({ sequence }) => sequence >= record.sequence)) return false;',
+    '',
+    KEEPS,
+  ),
+  bug('unreadable-records-are-passed-over', FILES, 'if (record !== null) return record;', 'return record;', KEEPS),
+];
+
+const limits: readonly Sabotage[] = [
+  bug(
+    'unknown-words-of-a-policy',
+    POLICY,
+    'const policyFile = z.strictObject({',
+    'const policyFile = z.object({',
+    LIMITS,
+  ),
+  bug('above-one-purchase', POLICY, 'if (amountUnits <= policy.perPurchaseUnits) return;', 'return;', LIMITS),
+  bug('denied-wallet-by-its-handle', POLICY, ', goods.sellerWallet.toLowerCase()]', ']', LIMITS),
+  bug(
+    'allowed-wins-over-denied',
+    POLICY,
+    'if (deny?.some((name) => names.includes(name)) === true) return false;',
+    '',
+    LIMITS,
+  ),
+  bug(
+    'above-what-the-caller-allows',
+    BUY,
+    'if (amountUnits > maxUnits) {',
+    'if (amountUnits > maxUnits * 10n) {',
+    SPENDS,
+  ),
+  bug('a-no-is-a-yes', BUY, 'if (await confirm(asked)) return;', 'await confirm(asked);\n  if (asked) return;', SPENDS),
+  bug(
+    'a-sum-to-ask-about-is-not-asked-about',
+    BUY,
+    'if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;',
+    'if (confirm === undefined) return;',
+    SPENDS,
+  ),
+  bug(
+    'a-yes-counts-for-other-payments',
+    ASK,
+    ' || state?.digest !== digestOf(what, asked)',
+    ' || state === undefined',
+    ASKS,
+  ),
+  bug(
+    'fees-are-held-to-no-limit',
+    SELL,
+    'await held.reserve(plan, policy);',
+    'await held.reserve(plan, { ...policy, perDayUnits: 10n ** 12n });',
+    SPENDS,
+  ),
+];
+
+const buying: readonly Sabotage[] = [
+  bug(
+    'what-was-had-is-put-aside-again',
+    BUY,
+    "if (!isHad && (record === null || record.state === 'settled'))",
+    "if (record === null || record.state === 'settled')",
+    BUYS,
+  ),
+  bug(
+    'wrong-goods-are-not-kept',
+    BUY,
+    'if (error instanceof ArtifactMismatch) throw await keepMismatch(options, held, error);',
+    '',
+    BUYS,
+  ),
+  bug('changed-goods-are-taken-for-whole', 'src/agent/save-goods.ts', '=== commitment;', '!== null;', SPENDS),
+  bug(
+    'proof-is-not-saved-before-it-is-sent',
+    FLOW,
+    '  await run.store.save(run.storeKey, run.saved);\n  run.failures = 0;',
+    '  run.failures = 0;',
+    CLIENT,
+  ),
+  bug(
+    'a-second-proof-while-the-first-is-undecided',
+    FLOW,
+    "if (state.signed) return 'stop';",
+    "if (state.signed) return 'sign';",
+    CLIENT,
+  ),
+  bug(
+    'a-lapsed-payment-is-made-again-unasked',
+    FLOW,
+    "return state.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';",
+    "return 'ask_again';",
+    CLIENT,
+  ),
+  bug(
+    'goods-are-not-checked',
+    SDK_BUY,
+    'if (delivery.listing_id === options.listingId && actual === terms.artifactCommitment) return;',
+    'if (delivery.listing_id === options.listingId) return;',
+    CLIENT,
+  ),
+  bug(
+    'offer-of-another-payee',
+    'src/sdk/payments/payment-required.ts',
+    'if (offer.payTo.toLowerCase() !== expected.payee.toLowerCase()) {',
+    "if (offer.payTo === '') {",
+    ['src/sdk/payments/payment-required.test.ts'],
+  ),
+  bug(
+    'price-above-the-limit',
+    SDK_BUY,
+    'if (amountUnits > maxUnits) throw',
+    'if (amountUnits > maxUnits * 10n) throw',
+    CLIENT,
+  ),
+];
+
+const files: readonly Sabotage[] = [
+  bug(
+    'files-of-other-folders-are-sold',
+    'src/mcp-server/tools/sell.ts',
+    "if (!isAbsolute(inside) && !inside.split(/[\\\\/]/).some((part) => part.startsWith('.'))) return full;",
+    'if (full !== folder) return full;',
+    ['src/mcp-server/serve-tools.test.ts'],
+  ),
+  bug(
+    'exports-open-other-folders',
+    'src/agent/export/export-folder.ts',
+    'if (FILE_NAME.test(name) && isFolder) return;',
+    'if (isFolder) return;',
+    ['src/agent/export/export-folder.test.ts'],
+  ),
+  bug(
+    'wallet-files-that-others-can-read',
+    'src/agent/private-file.ts',
+    '(mode & 0o077) !== 0',
+    '(mode & 0o007) === 0o007',
+    ['src/agent/open-wallet.test.ts'],
+  ),
+];
+
+/** Buyers and sellers on their own machines: what they sign, under which limits, and what they keep. */
+export const AGENT: readonly Sabotage[] = [...wallet, ...book, ...limits, ...buying, ...files];
