@@ -77,6 +77,15 @@ describe('the day’s limit', () => {
     });
   });
 
+  test('what another purchase has put aside counts before it is signed', async () => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    await book.hold('first', async (held) => {
+      await held.reserve(samplePlan({ key: 'first', amountUnits: 6n }), policy);
+      expect(await spend(book, policy, 'second', 5n)).toBe(false);
+      expect(await spend(book, policy, 'third', 4n)).toBe(true);
+    });
+  });
+
   test('what was not signed is forgotten, also when its work fails', async () => {
     const { book, policy } = await bookAt(newHome(), 10n);
     const failing = book.hold('k', async (held) => {

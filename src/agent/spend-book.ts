@@ -112,7 +112,7 @@ interface Context {
   now(): number;
 }
 
-// Under the book's lock, like a count of the day, which tries the locks of records for a moment, which must not refuse a purchase.
+// Under the book's lock: a count of the day tries the locks of records for a moment, and that must not refuse a purchase.
 async function lockRecord({ files, lockBook }: Context, key: string): Promise<FileLock> {
   const book = await lockBook();
   try {

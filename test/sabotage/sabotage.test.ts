@@ -71,6 +71,8 @@ test('only an expectation that does not hold is a bug that was noticed', () => {
     by: 'it pays once',
     seconds: 1,
   });
+  for (const said of ['Error: expected MarketError: x to match object { why }', 'Error: Property failed after 1 tests'])
+    expect(judgeRun('a', failed(said)).outcome).toBe('caught');
   expect(judgeRun('a', run).outcome).toBe('missed');
   expect(judgeRun('a', { ...run, passed: 0 }).outcome).toBe('broken');
   expect(judgeRun('a', failed('TypeError: pay is not a function')).outcome).toBe('broken');

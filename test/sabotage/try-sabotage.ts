@@ -14,7 +14,8 @@ export interface Tried {
 }
 
 /** A test notices a bug by an expectation that does not hold, not by code that cannot run. */
-const BY_EXPECTATION = /^(?:AssertionError\b|Error: promise (?:resolved|rejected) )/;
+const BY_EXPECTATION =
+  /^(?:AssertionError\b|Error: (?:promise (?:resolved|rejected) |expected |Property failed after ))/;
 
 export async function trySabotage(copies: Copies, sabotage: Sabotage, running: Running): Promise<Tried> {
   const { name } = sabotage;

@@ -190,6 +190,15 @@ test('a lapsed payment is an error, also when called again, until the caller all
   expect(noncesToSettle(purchases()).size).toBe(2);
 });
 
+test('a lapsed payment is not made once more when its window is over, unless the caller allows it', async () => {
+  const lapsed = refusalAnswer('authorization_lapsed');
+  const { act, wallet, time } = await buyerBefore([asked, lapsed, lapsed, asked, delivered]);
+  await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
+  await time.sleep(121_000);
+  await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
+  expect(wallet.signed).toBe(1);
+});
+
 test('a payment begun elsewhere that ends unpaid is not replaced unless the caller allows it', async () => {
   const { act, wallet, purchases } = await buyerBefore([pendingAnswer(), asked, pendingAnswer(), asked, delivered]);
   await expect(act()).rejects.toMatchObject({ reason: 'payment_required' });
@@ -199,7 +208,7 @@ test('a payment begun elsewhere that ends unpaid is not replaced unless the call
 });
 
 test('a market that asks for a payment again after the proof gets no second one', async () => {
-  const { act, wallet } = await buyerBefore([asked, asked], { mayPayAgain: true });
+  const { act, wallet } = await buyerBefore([asked, asked, delivered], { mayPayAgain: true });
   await expect(act()).rejects.toMatchObject({ reason: 'payment_required' });
   expect(wallet.signed).toBe(1);
 });

@@ -37,7 +37,6 @@ const wallet: readonly Sabotage[] = [
   bug('wallet-signs-another-token', GUARD, 'isAddressEqual(domain.verifyingContract, network.usdc) &&', '', SIGNS),
   bug('wallet-signs-for-another-payer', GUARD, ' && isAddressEqual(message.from, address)', '', SIGNS),
   bug('wallet-signs-twice', GUARD, 'if (held.takeSignature())', 'if (held.takeSignature() || true)', SIGNS),
-  bug('signed-again-unasked', GUARD, 'if (held.signed && again !== undefined) await again();', '', SIGNS),
 ];
 
 const book: readonly Sabotage[] = [
@@ -47,7 +46,7 @@ const book: readonly Sabotage[] = [
     BOOK,
     'if (record !== null) total +=',
     'if (record !== null && !isUnsigned(record)) total +=',
-    SPENDS,
+    KEEPS,
   ),
   bug(
     'day-is-counted-side-by-side',
@@ -124,6 +123,13 @@ const limits: readonly Sabotage[] = [
 ];
 
 const buying: readonly Sabotage[] = [
+  bug(
+    'a-second-signature-unasked',
+    BUY,
+    'const again = payAgain === true ? () => held.reserve(plan, policy) : undefined;',
+    'const again = () => held.reserve(plan, policy);',
+    BUYS,
+  ),
   bug(
     'what-was-had-is-put-aside-again',
     BUY,
