@@ -301,7 +301,7 @@ describe('any query', () => {
     for (const piece of ['"', '-', '-"', 'a"', 'ﷺ', '\u0301', '가', 'x', '人', 'a ', 'run ', '"run"']) {
       const started = performance.now();
       parseQuery(piece.repeat(100).slice(0, 100));
-      expect(performance.now() - started, piece).toBeLessThan(100);
+      expect(performance.now() - started, piece).toBeLessThan(500);
     }
   });
 });
