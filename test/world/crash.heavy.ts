@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import { type MarketProcess, type ProcessWorld, startProcessWorld } from '../support/market-process.ts';
 import { type Answer, type AskOptions, BASE_URL, type Member, paidUnits, signProof } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
@@ -48,7 +49,9 @@ async function askUntilKilled(
     if (answer === null) break;
     expect(answer.body['do_not_pay_again']).toBe(true);
     expect([202, 503]).toContain(answer.status);
-    if (finalFirst) await world.finalize();
+    // Once: blocks that are mined at once are a second apart, and many of them lead the chain ahead of the market's clock.
+    if (finalFirst && round === 0) await world.finalize();
+    else await systemClock.sleep(1_000 * Number(answer.body['retry_after_seconds'] ?? 1));
   }
   expect(await market.ended).toBe('SIGKILL');
 }
