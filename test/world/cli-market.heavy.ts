@@ -162,21 +162,14 @@ describe('the command line on a market', () => {
     for (const text of ['One', 'Two', 'Three', 'Four', 'Five', 'Six']) await as('keeper', ['comment', talked, text]);
     const first = await reading(['watch', '--after', '0', '--count', '1', '--json']);
     expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { id: 1 }]);
-    const ending = new AbortController();
-    const seen: string[] = [];
-    const environment = {
-      fetch: async (url: string, init: RequestInit) => {
-        const response = await fetch(url, init);
-        // It listens from here on.
-        seen.push(await seed('Told by the stream'));
-        return response;
-      },
-    };
+    // A stream begins at the newest event that has its number: those comments have theirs from here on.
+    await world.running.eventsSettled();
     const told = await reading(['watch', '--kind', 'comment', '--count', '1', '--json'], {
       environment: {
         fetch: async (url, init) => {
-          const response = await environment.fetch(url, init);
-          await as('ink', ['comment', seen[0] ?? '', 'Heard?']);
+          const response = await fetch(url, init);
+          // It listens from here on.
+          await as('ink', ['comment', talked, 'Heard?']);
           return response;
         },
       },
@@ -184,8 +177,9 @@ describe('the command line on a market', () => {
     expect(JSON.parse(told.stdout)).toMatchObject({
       kind: 'comment',
       actor: 'ink',
-      detail: { listing_id: Number(seen[0]) },
+      detail: { listing_id: Number(talked) },
     });
+    const ending = new AbortController();
     const text = reading(['watch', '--after', '0'], {
       interruption: ending.signal,
       environment: { sleep: async () => ending.abort() },
