@@ -114,12 +114,12 @@ export function portsFrom(first: number): Ports {
 /** Asked before anything is started: a server that finds its port taken says so late and in its own words. */
 export async function checkPortsFree(ports: Ports): Promise<void> {
   for (const [name, port] of Object.entries(ports)) {
-    if (await isFree(port)) continue;
+    if (await isPortFree(port)) continue;
     throw new Error(`Port ${port} (${name}) is in use: stop what listens there, or take others with --ports N.`);
   }
 }
 
-async function isFree(port: number): Promise<boolean> {
+export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
     server.listen({ port, host: '127.0.0.1', exclusive: true });

@@ -32,7 +32,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 async function freePorts(): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt += 1) {
-    const first = 20_000 + systemRandom.int(10_000);
+    const first = 24_000 + systemRandom.int(8_000);
     const free = await checkPortsFree(portsFrom(first)).then(
       () => true,
       () => false,
