@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config';
+import { SUITE_DEFAULTS } from './test/support/suite-defaults.ts';
 
 export default defineConfig({
   test: {
+    ...SUITE_DEFAULTS,
     name: 'quick',
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/*.heavy.test.ts'],
@@ -12,7 +14,5 @@ export default defineConfig({
     isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // A retry would hide a race.
-    retry: 0,
   },
 });

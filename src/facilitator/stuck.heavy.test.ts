@@ -99,9 +99,7 @@ test('the first of two that is mined after all is recognised', async () => {
   takes = (raw) => !sent.slice(1).includes(raw);
   await expect.poll(() => new Set(sent).size, { timeout: 15_000 }).toBeGreaterThan(1);
   await automine(true);
-  await expect
-    .poll(async () => (await settle(paymentBody(payment))).body['transaction'], { timeout: 10_000 })
-    .toBe(first);
+  await expect.poll(async () => (await settle(paymentBody(payment))).body['transaction']).toBe(first);
 });
 
 test('a transaction that the node refuses keeps its place for its authorization, and is filled once that has run out', async () => {
@@ -119,7 +117,7 @@ test('a transaction that the node refuses keeps its place for its authorization,
   await chain.rpc.call('evm_increaseTime', [20]);
   await chain.mine();
   await facilitator.logged('settlement_nonce_filled');
-  await expect.poll(() => minedBy(chain, facilitator.address), { timeout: 10_000 }).toBe(before + 1);
+  await expect.poll(() => minedBy(chain, facilitator.address)).toBe(before + 1);
   takes = () => true;
   // The way is free again, and nothing else is ever signed for the first.
   const validLater = BigInt(Math.floor(systemClock.now() / 1000) + 300);

@@ -23,7 +23,7 @@ describe('a stop', () => {
       await tx.run(sql`lock table merchant_keys in access exclusive mode`);
       answer = fetch(`${market.url}/api/me`, { headers });
       const waiting = sql`select pid from pg_locks where relation = 'merchant_keys'::regclass and not granted`;
-      await expect.poll(async () => (await tx.rows(waiting)).length, { timeout: 10_000 }).toBeGreaterThan(0);
+      await expect.poll(async () => (await tx.rows(waiting)).length).toBeGreaterThan(0);
       market.child.kill('SIGTERM');
       await market.logged('stopping');
       await expect.poll(() => fetch(`${market.url}/healthz`).then(String, () => 'refused')).toBe('refused');

@@ -54,7 +54,7 @@ test('one of several processes holds it, and when that one stops another takes i
   const first = jobs.find((job) => job.isLeader());
   await first?.stop();
   expect(first?.isLeader()).toBe(false);
-  await expect.poll(() => held(jobs).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => held(jobs).filter(Boolean).length).toBe(1);
   expect(mostRunning).toBe(2);
 });
 
@@ -67,7 +67,7 @@ test('a leader whose session is cut is told, stops, and there is a leader again 
   await db.database.rows(sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
     and database = (select oid from pg_database where datname = current_database())`);
   await expect.poll(() => holder?.lines.some(({ event }) => event === 'job_leader_lost')).toBe(true);
-  await expect.poll(() => held(jobs).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => held(jobs).filter(Boolean).length).toBe(1);
   expect(systemClock.now() - cutAt).toBeLessThan(5_000);
 });
 
@@ -78,7 +78,7 @@ test('while the database is away it complains once, and goes on trying', async (
   job.start();
   await expect.poll(() => job.isLeader()).toBe(true);
   await wire.sever();
-  await expect.poll(() => job.lines.at(-1)?.event, { timeout: 10_000 }).toBe('job_failed');
+  await expect.poll(() => job.lines.at(-1)?.event).toBe('job_failed');
   expect(job.isLeader()).toBe(false);
   expect(job.lines.map(({ event }) => event)).toEqual(['job_leader_acquired', 'job_leader_lost', 'job_failed']);
 });
@@ -112,7 +112,7 @@ test('a run that throws gives the job back, and it is taken again', async () => 
   };
   const job = createSingletonJob({ database: db.database, clock: systemClock, log, name: 'throws', run });
   job.start();
-  await expect.poll(() => runs, { timeout: 5_000 }).toBe(2);
+  await expect.poll(() => runs).toBe(2);
   await job.stop();
   expect(job.isLeader()).toBe(false);
   expect(lines.filter(({ event }) => event === 'job_failed').length).toBeGreaterThan(0);

@@ -154,12 +154,13 @@ it('a purchase and a listing of the same wallet by the same seller, committed si
   });
   await listed.promise;
   const purchase = seedPaidPurchase(db.database, id, { payer });
-  await vi.waitUntil(async () => {
+  const isWaiting = async (): Promise<boolean> => {
     const waiting = await db.database.rows(sql`
       select from pg_locks where locktype = 'advisory' and not granted
         and database = (select oid from pg_database where datname = current_database())`);
     return waiting.length > 0;
-  });
+  };
+  await vi.waitUntil(isWaiting, { timeout: 10_000 });
   await market.catalog.fresh();
   bought.resolve();
   await Promise.all([listing, purchase]);

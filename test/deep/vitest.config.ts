@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SUITE_DEFAULTS } from '../support/suite-defaults.ts';
 
 /** Heavy tests whose numbers come from the environment. */
 const PLAYED_LONGER = [
@@ -24,6 +25,7 @@ const ROUNDS = Object.fromEntries(
 /** `npm run test:deep`: the same as the tests, many times over, for as long as it takes. */
 export default defineConfig({
   test: {
+    ...SUITE_DEFAULTS,
     name: 'deep',
     include: ['test/**/*.deep.ts', ...PLAYED_LONGER],
     env: ROUNDS,
@@ -31,6 +33,5 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 24 * 3_600_000,
     hookTimeout: 60_000,
-    retry: 0,
   },
 });

@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { SUITE_DEFAULTS } from '../support/suite-defaults.ts';
 
 /** What takes long: whole processes that are started and killed, every fault, the demonstration, long walks. The build server runs it next to the quick suite. */
 export default defineConfig({
   test: {
+    ...SUITE_DEFAULTS,
     name: 'heavy',
     include: ['test/**/*.heavy.ts', 'src/**/*.heavy.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
@@ -11,6 +13,5 @@ export default defineConfig({
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    retry: 0,
   },
 });

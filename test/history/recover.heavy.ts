@@ -8,7 +8,7 @@ import { filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { insertLoss } from '../../src/platform/log-copy/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { type HistoryWorld, loseTo, openHistoryWorld, until } from '../support/history-world.ts';
+import { type HistoryWorld, loseTo, openHistoryWorld, until, waitForCopy } from '../support/history-world.ts';
 import { codeOf, identityClient, type Owner } from '../support/identity-doors.ts';
 import { type Answer, type Member, TEST_PEPPER, type World } from '../support/market-world.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/trade.ts';
@@ -36,8 +36,10 @@ async function list(): Promise<number> {
   const { body } = await listPaid(world, seller, newGoods(), await fundedWallet(world));
   return (body['listing'] as { id: number }).id;
 }
-const events = async (): Promise<{ id: number; kind: string; detail: Record<string, unknown> }[]> =>
-  (await world.ask('GET', '/api/events?limit=200')).body['events'] as never;
+async function events(): Promise<{ id: number; kind: string; detail: Record<string, unknown> }[]> {
+  await world.running.eventsSettled();
+  return (await world.ask('GET', '/api/events?limit=200')).body['events'] as never;
+}
 const must = (answer: Answer): void => expect([answer.status, answer.body['reason']]).toEqual([200, undefined]);
 
 const run = async (copied: 'copied' | null) =>
@@ -116,7 +118,6 @@ async function expectFreshIds({
   expect(late.id).toBeGreaterThan(newcomer.id);
   const reply = await world.ask('POST', '/api/comment', { key: late.key, body: { listing_id: kept, body: 'Another' } });
   expect((reply.body['comment'] as { id: number }).id).toBeGreaterThan(said + 1);
-  await world.running.eventsSettled();
   const all = await events();
   expect(all.map(({ id }) => id)).toEqual([...new Set(all.map(({ id }) => id))].sort((a, b) => b - a));
   const { total } = (await world.ask('GET', '/api/events')).body as { total: number };
@@ -210,6 +211,7 @@ test('a host whose copy ends in what was lost, and which was away at the recover
   const other = await history.newHost();
   const second = await history.startMarket({ logCopy: other });
   await list();
+  await waitForCopy(world, place);
   await until(async () => (await readLogEnd(other.folder))?.id === (await readLogEnd(place.folder))?.id);
   await second.running.stop({ drainMs: 0 });
   await loseTo(backup, { history, world, place });

@@ -41,7 +41,7 @@ async function revert(payer: TestAccount, offer: Goods, lever: TestAccount): Pro
   await submitFirst(world.chain, stranger, { to: lever.address, value: 1n });
   await automine(true);
   // It is asked for again, so that its end is seen.
-  await expect.poll(async () => (await stateOf(payer))['why'], { timeout: 10_000 }).not.toBeNull();
+  await expect.poll(async () => (await stateOf(payer))['why']).not.toBeNull();
   return proof;
 }
 

@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { SUITE_DEFAULTS } from '../support/suite-defaults.ts';
 
 /** Attacks by strangers against a running market, with honest clients at the same time. Run by the build server. */
 export default defineConfig({
   test: {
+    ...SUITE_DEFAULTS,
     name: 'hostile',
     include: ['test/hostile/**/*.hostile.ts'],
     globalSetup: 'test/support/global-setup.ts',
@@ -11,6 +13,5 @@ export default defineConfig({
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    retry: 0,
   },
 });

@@ -46,7 +46,7 @@ async function settleDown({ world, facilitator, settlesAt }: Stage): Promise<voi
     return (await world.db.database.rows(sql`select id from payments where status in ('verifying', 'settling')`))
       .length;
   };
-  await expect.poll(open, { timeout: 10_000, interval: 50 }).toBe(0);
+  await expect.poll(open, { interval: 50 }).toBe(0);
   await world.running.eventsSettled();
 }
 

@@ -104,9 +104,9 @@ it('the leader moves everything on; another process goes on where it stops', asy
   await expect.poll(phases).toEqual(['claimed', 'payment_invalid', 'reserved', 'reserved']);
   expect(two.isLeader()).toBe(false);
   await one.stop();
-  await expect.poll(() => two.isLeader(), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => two.isLeader()).toBe(true);
   await sale.mineAt((await sale.time()) + 301);
-  await expect.poll(phases, { timeout: 10_000 }).toEqual(['claimed', 'payment_invalid', 'payment_pending', 'listed']);
+  await expect.poll(phases).toEqual(['claimed', 'payment_invalid', 'payment_pending', 'listed']);
   await two.stop();
 });
 

@@ -149,7 +149,7 @@ function finalizeWhenTold() {
 }
 
 async function finalizeWhenPaid(from: Hex, to: Hex): Promise<void> {
-  await expect.poll(() => paidUnits(world.chain, from, to), { interval: 20, timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(() => paidUnits(world.chain, from, to), { interval: 20 }).toHaveLength(1);
   await world.finalize();
 }
 

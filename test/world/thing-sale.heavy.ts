@@ -53,6 +53,7 @@ test('a thing is sold: the city waits for finality, the market looks for itself,
   expect(again.body).toEqual(synced.body);
   const { body } = await sites.market.ask('GET', '/api/purchases', { key: buyer.merchant.key });
   expect(body['purchases']).toMatchObject([{ verified_via: 'city', world_receipt: receipt, artifact: null }]);
+  await sites.market.running.eventsSettled();
   const events = await sites.market.ask('GET', '/api/events?kind=world_sale');
   const own = (events.body['events'] as { detail: Record<string, unknown>; actor: string }[]).filter(
     ({ detail }) => detail['listing_id'] === thing.listingId,

@@ -175,7 +175,7 @@ describe('two providers that call different blocks final', () => {
         await tx.run(sql`select from listings where id = ${id} for update`);
         passing = payments().reconcileOnce();
         const waiting = sql`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-        await expect.poll(async () => (await tx.rows(waiting)).length, { timeout: 10_000 }).toBeGreaterThan(0);
+        await expect.poll(async () => (await tx.rows(waiting)).length).toBeGreaterThan(0);
         const halt = { chainId: 8453n, reason: 'finalized_conflict', detail: 'a test', now: new Date() };
         expect(await haltPayments(tx, halt)).toBe(true);
       });

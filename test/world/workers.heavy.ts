@@ -98,7 +98,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
     process.kill(pidOf(market, holder), 'SIGKILL');
     await market.logged('worker_ended');
     for (let turn = 0; turn < 10; turn += 1) expect(await read(market)).toBe(200);
-    await expect.poll(() => holders().length, { timeout: 5_000, interval: 20 }).toBe(2);
+    await expect.poll(() => holders().length, { interval: 20 }).toBe(2);
     expect(systemClock.now() - killedAt).toBeLessThan(5_000);
     await expect.poll(() => serving(market).get(holder), patiently).not.toBe(before.get(holder));
     expect(serving(market).get(3 - holder)).toBe(before.get(3 - holder));
@@ -209,7 +209,7 @@ describe('a supervisor', { timeout: LONG_MS }, () => {
     const market = await twoOf(start, await onGivenDatabase());
     const workers = [...serving(market).values()];
     market.child.kill('SIGKILL');
-    await expect.poll(() => workers.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+    await expect.poll(() => workers.filter(isAlive)).toEqual([]);
     await expect.poll(() => market.lines('supervisor_gone').length, patiently).toBe(2);
   });
 

@@ -143,12 +143,15 @@ const holdWallet = (tx: Tx, seller: bigint, wallet: Hex): Promise<unknown> =>
   tx.run(sql`select lock_wallet_of(${seller}, ${Buffer.from(wallet.slice(2), 'hex')})`);
 
 const untilSomebodyWaits = (tx: Tx): Promise<boolean> =>
-  vi.waitUntil(async () => {
-    const { waiting } = await tx.one<{ waiting: boolean }>(sql`
-      select exists (select from pg_locks where locktype = 'advisory' and not granted
-        and database = (select oid from pg_database where datname = current_database())) as waiting`);
-    return waiting;
-  });
+  vi.waitUntil(
+    async () => {
+      const { waiting } = await tx.one<{ waiting: boolean }>(sql`
+        select exists (select from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())) as waiting`);
+      return waiting;
+    },
+    { timeout: 10_000 },
+  );
 
 test('what was there before is counted by the upgrade', async () => {
   const before = await mkdtemp(join(tmpdir(), 'openaisle-before-'));

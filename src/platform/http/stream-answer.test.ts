@@ -35,7 +35,7 @@ async function listenWithStream(changed: Partial<SampleOptions> = {}) {
   return { ...sample, listeners, released: () => released };
 }
 
-const until = (holds: () => boolean): Promise<void> => expect.poll(holds, { interval: 2, timeout: 5_000 }).toBe(true);
+const until = (holds: () => boolean): Promise<void> => expect.poll(holds, { interval: 2 }).toBe(true);
 
 async function openStream(port: number, request = get('/held')) {
   const client = await openSocket(port, request);

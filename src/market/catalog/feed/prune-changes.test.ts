@@ -105,7 +105,7 @@ test('the leader prunes at once', async () => {
   await untilDeletable(1);
   const pruning = createPruning({ database: db.database, clock: systemClock, log: recordingLog().log });
   pruning.start();
-  await expect.poll(async () => (await kept()).ids, { timeout: 10_000 }).toEqual([]);
+  await expect.poll(async () => (await kept()).ids).toEqual([]);
   expect(pruning.isLeader()).toBe(true);
   await pruning.stop();
 });

@@ -60,7 +60,7 @@ const get = (query = '', headers: string[] = []) =>
   `GET /api/events/stream${query} HTTP/1.1\r\nHost: x\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`;
 
 const idsIn = (text: string): number[] => [...text.matchAll(/^id: (\d+)\nevent: /gm)].map(([, id]) => Number(id));
-const until = (holds: () => boolean): Promise<void> => expect.poll(holds, { interval: 2, timeout: 10_000 }).toBe(true);
+const until = (holds: () => boolean): Promise<void> => expect.poll(holds, { interval: 2 }).toBe(true);
 
 async function listenTo(port: number, query = '', headers: string[] = []) {
   const client = await openSocket(port, get(query, headers));
