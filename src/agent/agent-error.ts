@@ -1,4 +1,4 @@
-/** `refused`: nothing was signed, or what the policy says ends this. `wrong_use`: nothing of weight was done. `unknown`: it may have happened. */
+/** `refused`: nothing was signed, or what the policy says ends this. `wrong_use`: nothing of weight was done. `unknown`: it may have happened, or money has moved. */
 export type AgentTrouble = 'refused' | 'wrong_use' | 'unknown';
 
 export interface AgentErrorParts {
@@ -7,6 +7,8 @@ export interface AgentErrorParts {
   /** One sentence for a person; never a secret. */
   title: string;
   nextStep?: string | undefined;
+  /** Money has moved or may move. */
+  doNotPayAgain?: true;
   /** The file that it is about, where that is not in the title. */
   file?: string | undefined;
 }

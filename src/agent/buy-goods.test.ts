@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import {
   listingAnswer,
   officialAnswer,
   paymentRequiredAnswer,
+  pendingAnswer,
   refusalAnswer,
   SELLER,
 } from '../../test/support/market-answers.ts';
@@ -19,7 +20,9 @@ import {
   type ScriptedMarket,
   startScriptedMarket,
 } from '../../test/support/scripted-market.ts';
+import type { Delivery } from '../contract/listings.ts';
 import { createClient } from '../sdk/client.ts';
+import { commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { type BuyGoodsOptions, buyGoods } from './buy-goods.ts';
 import { readPolicy } from './policy.ts';
 import { openSpendBook } from './spend-book.ts';
@@ -66,7 +69,7 @@ test('goods that are not what was promised are kept as evidence, and never paid 
   const wrong = deliveryAnswer(7, { artifact: 'something else' });
   const { act, wallet, book, paid } = await buyerBefore([asked, wrong, asked, asked]);
   const error = await act().catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ name: 'AgentError', trouble: 'refused', parts: { reason: 'goods_mismatch' } });
+  expect(error).toMatchObject({ name: 'AgentError', trouble: 'unknown', parts: { reason: 'goods_mismatch' } });
   const { file } = (error as { parts: { file: string } }).parts;
   expect(await readFile(file, 'utf8')).toBe('something else');
   expect((await book.list()).map(({ state }) => state)).toEqual(['settled']);
@@ -83,6 +86,72 @@ test('goods without a receipt are had, and a market that asks for money again ge
   await rm(path);
   await expect(act()).rejects.toMatchObject({ parts: { reason: 'not_reserved' } });
   expect([wallet.signed, paid()]).toEqual([1, 1]);
+});
+
+test('goods that are here are given again and never paid for, also where another payment is allowed', async () => {
+  const { act, wallet, paid } = await buyerBefore([asked, deliveryAnswer(7), asked]);
+  const { path } = await act();
+  expect(await act({ payAgain: true })).toMatchObject({ path, alreadyHere: true });
+  await rm(path);
+  await expect(act({ payAgain: true })).rejects.toMatchObject({ parts: { reason: 'not_reserved' } });
+  expect([wallet.signed, paid()]).toEqual([1, 1]);
+});
+
+const RECEIPT: NonNullable<Delivery['receipt']> = {
+  ...{ payment_id: 9, tx_hash: `0x${'7a'.repeat(32)}`, block_number: 5, block_hash: `0x${'7b'.repeat(32)}` },
+  ...{ block_time: '2026-01-02T03:04:05.678Z', payer: SELLER, payee: SELLER, asset: SELLER, amount_usdc: 2.5 },
+  ...{ amount_units: '2500000', network: 'base' },
+};
+
+test('goods that were paid for and lost come by a signature that moves nothing, and are held to what was promised first', async () => {
+  let promised = {};
+  const other = deliveryAnswer(7, { artifact: 'other goods', receipt: { ...RECEIPT, payment_id: 10 } });
+  const lost = await buyerBefore(
+    [asked, deliveryAnswer(7, { receipt: RECEIPT }), asked, other, asked, deliveryAnswer(7, { receipt: RECEIPT })],
+    () => promised,
+  );
+  const { act, wallet, book, paid } = lost;
+  const { path, goods } = await act();
+  await rm(path);
+  // A market that has exchanged goods and commitment.
+  promised = {
+    artifact_commitment: commitmentOf({
+      artifact: 'other goods',
+      artifact_encoding: 'utf-8',
+      artifact_salt: goods.salt,
+    }),
+  };
+  await expect(act()).rejects.toMatchObject({
+    trouble: 'unknown',
+    parts: { reason: 'goods_mismatch', doNotPayAgain: true },
+  });
+  expect((await book.list())[0]?.delivery).toEqual(goods);
+  promised = {};
+  expect(await act()).toMatchObject({ path, alreadyHere: false });
+  expect(paid()).toBe(1);
+  expect(wallet.signed).toBe(3);
+});
+
+test('what a market sends beyond all measure does not make the book unreadable', async () => {
+  const slip = 's'.repeat(9_000_000);
+  const script = [asked, pendingAnswer({ recovery_slip: slip }), deliveryAnswer(7, { recovery_slip: slip })];
+  const { act, book } = await buyerBefore(script, () => ({ title: 'x'.repeat(1_000_000) }));
+  await act();
+  const [record] = await book.list();
+  expect([record?.title.length, record?.delivery?.recovery_slip]).toEqual([240, null]);
+});
+
+test('after a payment a disk that takes no goods leaves it open, and says so', async () => {
+  const { act, book, wallet } = await buyerBefore([asked, deliveryAnswer(7)]);
+  const folder = join(root, `taken-${homes}`);
+  // What stands in the way of the goods' own file: a folder under its name.
+  await mkdir(join(folder, '7-Goods'), { recursive: true });
+  const error = await act({ outDir: folder }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ trouble: 'unknown', parts: { reason: 'not_kept', doNotPayAgain: true } });
+  expect((await book.list()).map(({ state }) => state)).toEqual(['signed']);
+  await rm(folder, { recursive: true });
+  expect(await act({ outDir: folder })).toMatchObject({ paidUnits: 2_500_000n });
+  expect(wallet.signed).toBe(1);
 });
 
 test.each([
@@ -117,4 +186,23 @@ test('a payment that lapsed is paid once more only where that is allowed, and bo
     ['settled', 2],
   ]);
   expect(await book.spentToday()).toBe(5_000_000n);
+});
+
+test.each<[string, Partial<BuyGoodsOptions>, object, string]>([
+  ['by a lower limit of the policy', {}, { perPurchaseUnits: 1_000_000n }, 'above_per_purchase'],
+  ['by a seller who was denied since', {}, { sellers: { deny: ['ada'] } }, 'seller_not_allowed'],
+  ['by a person who says no', { confirm: async () => false }, { askAboveUnits: 1n }, 'not_confirmed'],
+  ['by the most that the caller allows', { maxPriceUsdc: 1 }, {}, 'above_max_price'],
+])('another payment is judged as the first one was: it is refused %s', async (_, more, changed, reason) => {
+  const lapsed = refusalAnswer('authorization_lapsed');
+  const { act, wallet, book, time } = await buyerBefore([asked, lapsed, lapsed, asked]);
+  await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
+  await time.sleep(121_000);
+  const policy = { ...(await readPolicy({ HOME: root })), ...changed };
+  await expect(act({ payAgain: true, policy, ...more })).rejects.toMatchObject({
+    name: 'PolicyRefused',
+    parts: { reason },
+  });
+  expect(wallet.signed).toBe(1);
+  expect((await book.list()).map(({ state }) => state)).toEqual(['signed']);
 });

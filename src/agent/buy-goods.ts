@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
-import { NETWORK_NAMES } from '../contract/vocabulary.ts';
+import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import type { Client } from '../sdk/client.ts';
-import { ArtifactMismatch } from '../sdk/payments/artifact-commitment.ts';
+import { ArtifactMismatch, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { buy } from '../sdk/payments/buy.ts';
 import { goodsOf, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
@@ -14,7 +14,7 @@ import { folderNameOf } from './places.ts';
 import { howToChange, judgeSpend, type Policy } from './policy.ts';
 import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import { type KeptGoods, type SpendPlan, type SpendRecord, spendPlanOf } from './spend-record.ts';
+import type { KeptGoods, SpendPlan, SpendRecord } from './spend-record.ts';
 
 /** How a payment is made under a policy and into a book, whatever it pays for. */
 export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signal' | 'maxWaitSeconds' | 'payAnew'> {
@@ -24,7 +24,7 @@ export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signa
   book: SpendBook;
   /** Asks a person, where the sum is above `askAboveUnits`. Without it such a sum is refused. */
   confirm?: (asked: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
-  /** Allows one more payment where the market says that the first ended unpaid. It is reserved and counted again. */
+  /** Allows one more payment where the market says that the first ended unpaid. It is judged, reserved and counted again. */
   payAgain?: boolean;
 }
 
@@ -61,24 +61,36 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
-  if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
-  if (options.outDir !== undefined) await mustTakeFiles(options.outDir);
+  if (maxUnits === null) {
+    const title = 'The most that it may cost must be USDC from 0 on with at most 6 decimals';
+    throw new AgentError('wrong_use', { reason: 'wrong_use', title });
+  }
+  await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
   // The SDK's own name for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
   return await book.hold(key, async (held) => {
     const { record } = held;
     const kept = record?.delivery ?? null;
-    const isHad = record !== null && kept !== null && options.payAgain !== true;
+    // What was had once is never paid for a second time, whatever the market says of it now and the caller allows.
+    const isHad = record !== null && kept !== null;
     // Free goods, and those that an earlier purchase gives, are asked for again: they may have been edited.
     const isFree = kept?.receipt === null && record?.amount_units === '0';
     if (isHad && !isFree && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
-    // What was had once is never paid for a second time, whatever the market says of it now.
-    if (!isHad && (record === null || record.state === 'settled')) await prepare(options, held, key, maxUnits);
-    return await payAndKeep(options, held);
+    const judgeAndReserve = () => prepare(options, held, key, maxUnits);
+    if (!isHad && (record === null || record.state === 'settled')) await judgeAndReserve();
+    return await payAndKeep(options, held, mayPayAgain(options, record) ? judgeAndReserve : undefined);
   });
 }
 
-/** Before the first signature: what is bought, whether that is allowed, and its sum put aside. */
+/** Another payment may take the place of one that was signed for and ended unpaid; nothing else is paid for twice. */
+export function mayPayAgain({ payAgain }: Pick<SpendOptions, 'payAgain'>, record: SpendRecord | null): boolean {
+  return payAgain === true && record?.state === 'signed';
+}
+
+/**
+ * Before a signature, the first or one that takes its place: what is bought, whether that is allowed now, and its sum put aside. The
+ * policy, the price and the person's mind may have changed since the first.
+ */
 async function prepare(options: BuyGoodsOptions, held: HeldSpend, key: string, maxUnits: bigint): Promise<void> {
   const { client, policy, listingId, signal } = options;
   const { listing } = (await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal }))
@@ -99,6 +111,14 @@ async function prepare(options: BuyGoodsOptions, held: HeldSpend, key: string, m
   await held.reserve(plan, policy);
 }
 
+/** Twice what a market takes. A record must stay readable, whatever a market calls a title. */
+const LONGEST_TITLE = 240;
+const LONGEST_SELLER = 128;
+
+function cut(text: string, longest: number): string {
+  return text.slice(0, longest).toWellFormed();
+}
+
 async function planOf(
   { client, listingId, outDir, signal }: BuyGoodsOptions,
   key: string,
@@ -113,8 +133,8 @@ async function planOf(
     market: client.baseUrl,
     kind: 'purchase',
     listing_id: listingId,
-    title: listing.title,
-    seller: listing.merchant,
+    title: cut(listing.title, LONGEST_TITLE),
+    seller: cut(listing.merchant, LONGEST_SELLER),
     payee: listing.seller_wallet as `0x${string}`,
     network: known,
     out_dir: outDir === undefined ? null : resolve(outDir),
@@ -144,40 +164,82 @@ export async function mustBeConfirmed(
   );
 }
 
-async function payAndKeep(options: BuyGoodsOptions, held: HeldSpend): Promise<BoughtGoods> {
-  const { client, wallet, policy, listingId, payAgain, payAnew } = options;
+async function payAndKeep(
+  options: BuyGoodsOptions,
+  held: HeldSpend,
+  again: (() => Promise<void>) | undefined,
+): Promise<BoughtGoods> {
+  const { client, wallet, listingId, payAnew } = options;
   const { record } = held;
   if (record === null) throw new TypeError('nothing was set aside');
-  const slip = record.state === 'settled' ? record.delivery?.recovery_slip : undefined;
-  const plan = spendPlanOf(record);
-  const again = payAgain === true ? () => held.reserve(plan, policy) : undefined;
+  const had = record.state === 'settled' ? record.delivery : null;
+  const slip = had?.recovery_slip;
+  const isPaid = had !== null && had.receipt !== null;
   let delivery: Delivery;
   try {
     delivery = await buy({
       client,
       wallet: guardWallet(wallet, held, again),
       listingId,
-      maxPriceUsdc: mostFor(options, record),
+      maxPriceUsdc: mostFor(record),
       network: record.network,
       proofStore: held.proofStore,
-      ...(payAgain === true ? { mayPayAgain: true } : {}),
+      ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
       ...(typeof slip === 'string' ? { recoverySlip: slip } : {}),
+      // Paid for before: the wallet may show who asks, and that is all that it signs.
+      ...(isPaid ? { collectOnly: true } : {}),
       ...passedOn(options),
     });
   } catch (error) {
-    if (error instanceof ArtifactMismatch) throw await keepMismatch(options, held, error);
-    throw error;
+    if (!(error instanceof ArtifactMismatch)) throw withoutDoubt(held, error);
+    throw isPaid ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
   }
-  const goods = await saveGoods(delivery, folderOf(options, record));
-  await held.settle({ delivery: goods });
-  return boughtOf(held.record ?? record, goods, false);
+  // What was paid for once is known: a market that shows another commitment now does not change it.
+  if (isPaid && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
+  return await orUnknown(held, async () => {
+    const goods = await saveGoods(delivery, folderOf(options, record));
+    await held.settle({ delivery: goods });
+    return boughtOf(held.record ?? record, goods, false);
+  });
+}
+
+/** After a signature a fault of this machine does not mean that nothing was done. */
+export function withoutDoubt({ record }: HeldSpend, error: unknown): unknown {
+  if (record === null || record.state === 'reserved' || error instanceof AgentError) return error;
+  const { code, syscall, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (code === undefined || syscall === undefined) return error;
+  return new AgentError('unknown', {
+    doNotPayAgain: true,
+    reason: 'not_kept',
+    title: `It may be paid for, and could not be written on this machine (${syscall} failed with ${code})`,
+    nextStep:
+      'Do not pay again. Make room, or mend the folder, then run the same command: it goes on with the same payment.',
+    file: path,
+  });
+}
+
+async function orUnknown<T>(held: HeldSpend, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw withoutDoubt(held, error);
+  }
+}
+
+function otherGoods({ path, receipt }: KeptGoods): AgentError {
+  return new AgentError('unknown', {
+    doNotPayAgain: true,
+    reason: 'goods_mismatch',
+    title: `The market has other goods for this now than those that were paid for in ${receipt?.tx_hash}; they were not kept`,
+    nextStep: 'Do not pay again. Keep the receipt, and flag the listing.',
+    file: path,
+  });
 }
 
 /** What was put aside. Where nothing is, the guard lets no payment pass, and this only must not stand in the way of collecting. */
-function mostFor({ maxPriceUsdc }: BuyGoodsOptions, { state, amount_units, delivery }: SpendRecord): number {
-  if (state !== 'settled') return usdcOfUnits(BigInt(amount_units));
-  return Math.max(maxPriceUsdc, delivery?.receipt?.amount_usdc ?? 0);
+function mostFor({ state, amount_units }: SpendRecord): number {
+  return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
 }
 
 /** What goes to the SDK as it is. */
@@ -195,7 +257,8 @@ async function keepMismatch(options: BuyGoodsOptions, held: HeldSpend, error: Ar
   if (record === null) return new AgentError('unknown', { reason: 'goods_mismatch', title: error.message });
   const goods = await saveGoods(error.delivery(), folderOf(options, record));
   await held.settle({ delivery: { ...goods, commitment: error.expected } });
-  return new AgentError('refused', {
+  return new AgentError('unknown', {
+    doNotPayAgain: true,
     reason: 'goods_mismatch',
     title: 'The goods that came are not what the listing promised; they are paid for',
     nextStep: 'Do not pay again. Keep the file and the receipt, and flag the listing.',

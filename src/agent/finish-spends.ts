@@ -2,7 +2,7 @@ import { usdcOfUnits } from '../contract/money.ts';
 import type { Client } from '../sdk/client.ts';
 import { type BoughtGoods, buyGoods, type SpendOptions } from './buy-goods.ts';
 import { type SellGoodsOptions, type SoldGoods, sellGoods } from './sell-goods.ts';
-import type { SpendRecord } from './spend-record.ts';
+import { isUnderWay, type SpendRecord } from './spend-record.ts';
 
 export type Finished =
   | { record: SpendRecord; bought: BoughtGoods }
@@ -15,11 +15,6 @@ export interface FinishOptions extends Omit<SpendOptions, 'client'> {
   /** Which of them; default: all that are under way. */
   isMeant?(record: SpendRecord): boolean;
   onBegin?(record: SpendRecord): void;
-}
-
-/** Signed for, and not known to be done. */
-export function isUnderWay({ state }: SpendRecord): boolean {
-  return state === 'signed';
 }
 
 /** Goes on with every payment of the book that was signed and is not done, one after the other. An error ends one of them, not the rest. */

@@ -18,7 +18,7 @@ export function guardWallet(wallet: Wallet, held: HeldSpend, again?: () => Promi
       if (typed.message.value === 0n) return wallet.signTypedData(typed);
       if (held.signed && again !== undefined) await again();
       mustBeReserved(held, typed);
-      if (held.takeSignature()) return wallet.signTypedData(typed);
+      if (await held.takeSignature()) return wallet.signTypedData(typed);
       const title = 'A signature for this payment exists already, or its day is over; another was not allowed';
       throw refuse('not_reserved', title);
     },

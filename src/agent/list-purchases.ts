@@ -6,7 +6,7 @@ import { AgentError } from './agent-error.ts';
 import type { ChainReader, Receipt, TransferFound } from './read-chain.ts';
 import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
-import type { SpendRecord } from './spend-record.ts';
+import { isUnderWay, type SpendRecord } from './spend-record.ts';
 
 /** One payment of the book as it is told: without secrets, and without the texts of a listing but its title. */
 export interface SpendRow {
@@ -51,14 +51,18 @@ async function toRow(record: SpendRecord): Promise<SpendRow> {
 
 /** The purchase that is meant by a listing's number, or by the path of its goods. Throws `no_purchase`, `which_market`. */
 export async function findPurchase(book: SpendBook, meant: string, market: string | null): Promise<SpendRecord> {
-  const bought = (await book.list()).filter(
-    (record) => record.delivery !== null && (market === null || record.market === market),
-  );
+  const records = (await book.list()).filter((record) => market === null || record.market === market);
+  const bought = records.filter(({ delivery }) => delivery !== null);
   const isId = /^\d{1,15}$/.test(meant);
   const found = isId
     ? bought.filter(({ listing_id }) => listing_id === Number(meant))
     : bought.filter(({ delivery }) => delivery?.path === resolve(meant));
   const [newest] = found;
+  if (newest === undefined && isId && records.some((one) => isUnderWay(one) && one.listing_id === Number(meant))) {
+    const title = `The payment for listing ${meant} is under way: there are no goods yet`;
+    const nextStep = 'Do not pay again. openaisle wait goes on with it.';
+    throw new AgentError('unknown', { reason: 'payment_under_way', title, nextStep, doNotPayAgain: true });
+  }
   if (newest === undefined) {
     const nextStep = 'openaisle purchases lists what was bought with this wallet from here.';
     const title = isId

@@ -61,6 +61,7 @@ test('a policy that is a folder is unreadable too', async () => {
   await expect(readPolicy(env)).rejects.toMatchObject({ parts: { reason: 'policy_unreadable' } });
 });
 
+const WALLET = `0x${'CD'.repeat(20)}`;
 const wallets = { allow: ['0xaB'] };
 test.each([
   ['nothing said', {}, true],
@@ -78,6 +79,15 @@ test.each([
   const judge = () => judgeSpend(policy, spend);
   if (allowed) expect(judge).not.toThrow();
   else expect(judge).toThrow(expect.objectContaining({ name: 'PolicyRefused' }));
+});
+
+test.each<[string, object]>([
+  ['allowed', { allow: [WALLET] }],
+  ['denied', { deny: ['0xab'] }],
+])('a wallet that is %s stands for what is signed, not for what a market calls its seller', async (_, sellers) => {
+  const policy = await policyOf({ ...LIMITS, sellers });
+  const goods = { seller: WALLET, sellerWallet: '0xAb', aisle: 'prompts' };
+  expect(() => judgeSpend(policy, { ...spend, goods })).toThrow(expect.objectContaining({ name: 'PolicyRefused' }));
 });
 
 test('a fee is held to amounts and markets, not to sellers and aisles', async () => {

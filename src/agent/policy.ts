@@ -122,16 +122,20 @@ export function judgeSpend(policy: Policy, { market: at, amountUnits, goods }: S
   if (policy.markets !== null && !policy.markets.includes(at))
     throw new PolicyRefused('market_not_allowed', `The policy does not allow the market ${at}`, next);
   if (goods !== null) {
-    const names = [goods.seller.toLowerCase(), goods.sellerWallet.toLowerCase()];
+    // A wallet of the policy stands for what is signed for: a market cannot call a seller by it.
+    const handle = goods.seller.toLowerCase();
+    const names = [goods.sellerWallet.toLowerCase(), ...(WALLET.test(handle) ? [] : [handle])];
     if (!allows(policy.sellers, names))
-      throw new PolicyRefused('seller_not_allowed', `The policy does not allow the seller ${goods.seller}`, next);
+      throw new PolicyRefused('seller_not_allowed', 'The policy does not allow the seller of this listing', next);
     if (!allows(policy.aisles, [goods.aisle.toLowerCase()]))
-      throw new PolicyRefused('aisle_not_allowed', `The policy does not allow the aisle ${goods.aisle}`, next);
+      throw new PolicyRefused('aisle_not_allowed', 'The policy does not allow the aisle of this listing', next);
   }
   if (amountUnits <= policy.perPurchaseUnits) return;
   const said = `${sayUsdc(amountUnits)} is above the ${sayUsdc(policy.perPurchaseUnits)} that one payment may cost`;
   throw new PolicyRefused('above_per_purchase', said, next);
 }
+
+const WALLET = /^0x[0-9a-f]{40}$/;
 
 /** Denied wins; a list of the allowed that is there leaves out all others. */
 function allows({ allow, deny }: Choice, names: readonly string[]): boolean {

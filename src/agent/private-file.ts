@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { link, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { link, lstat, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { type AgentError, refusedFile } from './agent-error.ts';
 import { lookAt, waitForEnd } from './environment.ts';
@@ -35,6 +34,7 @@ export async function lockFile(path: string, { until, needed = false }: LockOpti
       throw refusedFile('This system gives no lock on files', 'Run it outside of the sandbox.', 'no_lock');
     }
     if (lock !== null) return lock;
+    const before = await inodeOf(name);
     const seen = until === undefined ? await lookAt(name) : await waitForEnd(name, until);
     const isOver = until === undefined ? attempt >= 3 : until.aborted;
     if (seen === 'held' || isOver)
@@ -44,8 +44,34 @@ export async function lockFile(path: string, { until, needed = false }: LockOpti
         'file_in_use',
       );
     // Only names in the file system outlive their process; one that ends in order takes its name along.
-    if (seen === 'stale' && name.startsWith(tmpdir())) await rm(name, { force: true });
+    if (seen === 'stale' && before !== null) await dropStale(name, before);
   }
+}
+
+async function inodeOf(name: string): Promise<bigint | null> {
+  if (name.startsWith('\0')) return null;
+  return await lstat(name, { bigint: true }).then(
+    ({ ino }) => ino,
+    () => null,
+  );
+}
+
+let asides = 0;
+
+/**
+ * Takes a name away at which no process listens. Another process may have done so before and listen there by now: it is looked at after
+ * it was set aside, and put back.
+ */
+async function dropStale(name: string, inode: bigint): Promise<void> {
+  asides += 1;
+  const aside = `${name}.${process.pid}.${asides}`;
+  const isMoved = await rename(name, aside).then(
+    () => true,
+    () => false,
+  );
+  if (!isMoved) return;
+  if ((await inodeOf(aside)) !== inode) await link(aside, name).catch(() => {});
+  await rm(aside, { force: true });
 }
 
 async function socketName(path: string): Promise<string> {
@@ -57,7 +83,24 @@ async function socketName(path: string): Promise<string> {
     .slice(0, 32);
   const name = `openaisle-${of}`;
   if (process.platform === 'linux') return `\0${name}`;
-  return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
+  return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(await socketFolder(), `${name}.sock`);
+}
+
+/**
+ * One for all processes of this user: the folder for temporary files is another where a host hands on no TMPDIR, and a lock there would
+ * exclude none of those elsewhere. Short, since the path of a socket has about a hundred bytes.
+ */
+async function socketFolder(): Promise<string> {
+  const self = process.getuid?.() ?? 0;
+  const folder = `/tmp/openaisle-${self}`;
+  await mkdir(folder, { mode: 0o700 }).catch(() => {});
+  const found = await lstat(folder);
+  if (found.isDirectory() && found.uid === self && (found.mode & 0o077) === 0) return folder;
+  throw refusedFile(
+    `${folder} does not belong to this user alone`,
+    'Remove it: locks of files are kept there.',
+    'no_lock',
+  );
 }
 
 /** Null when another process has the name. Forbidden: a sandbox without local sockets; there the look before each write has to do. */

@@ -24,8 +24,15 @@ export async function saveGoods(delivery: Delivery, folder: string): Promise<Kep
     commitment: commitmentOf(delivery),
     salt: delivery.artifact_salt,
     receipt: delivery.receipt,
-    recovery_slip: delivery.recovery_slip ?? null,
+    recovery_slip: slipOf(delivery),
   };
+}
+
+/** Far above any that a market makes. A longer one is left out, and the record stays readable. */
+const LONGEST_SLIP = 16_384;
+
+function slipOf({ recovery_slip: slip }: Delivery): string | null {
+  return slip === undefined || slip.length > LONGEST_SLIP ? null : slip;
 }
 
 /** Makes the folder. Throws as the file system does where no file can be written into it: better before a payment than after. */
@@ -87,6 +94,8 @@ export function goodsName({
   const given = (artifact_filename ?? title).normalize('NFKC');
   const safe = given
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    // What looks like a key is hidden wherever it is shown, and the file could not be found by what is left.
+    .replaceAll(/_(?=(?:sk|rc|pc|dt)_)/gi, '-')
     .replaceAll(/\.{2,}/g, '.')
     .replaceAll(/-{2,}/g, '-');
   const trimmed = safe.slice(-80).replaceAll(/^[.-]+|[.-]+$/g, '');

@@ -3,11 +3,11 @@ import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { bodyDigest, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
-import { mustBeConfirmed, passedOn, type SpendOptions } from './buy-goods.ts';
+import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, withoutDoubt } from './buy-goods.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import type { HeldSpend } from './spend-book.ts';
-import { type KeptListing, type SpendPlan, type SpendRecord, spendPlanOf } from './spend-record.ts';
+import type { KeptListing, SpendPlan, SpendRecord } from './spend-record.ts';
 
 export interface SellGoodsOptions extends SpendOptions {
   /** The body of `POST /api/listing`. The same body, sent again, is the same listing; the client needs the merchant's key. */
@@ -34,29 +34,29 @@ export interface SoldGoods extends KeptListing {
  * `listGoods` of the SDK throws.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  const { client, wallet, book, listing, payAgain, payAnew, listAgain, recoverySlip } = options;
+  const { client, wallet, book, listing, payAnew, listAgain, recoverySlip } = options;
   return await book.hold(feeKey(options), async (held) => {
     const before = held.record;
-    const isAsked = payAgain === true || listAgain === true;
-    if (before !== null && before.listed !== null && !isAsked) return soldOf(before, before.listed, true);
+    if (before !== null && before.listed !== null && listAgain !== true) return soldOf(before, before.listed, true);
     const isNew = before === null || before.state === 'settled';
     if (isNew) await prepare(options, held);
     const { record } = held;
     if (record === null) throw new TypeError('nothing was set aside');
-    const plan = spendPlanOf(record);
-    const again = payAgain === true ? () => held.reserve(plan, options.policy) : undefined;
+    const again = mayPayAgain(options, before) ? () => prepare(options, held) : undefined;
     const done = await listGoods({
       client,
       wallet: guardWallet(wallet, held, again),
       listing,
-      maxFeeUsdc: usdcOfUnits(plan.amountUnits),
+      maxFeeUsdc: usdcOfUnits(BigInt(record.amount_units)),
       treasury: record.payee,
       network: record.network,
       proofStore: held.proofStore,
-      ...(payAgain === true ? { mayPayAgain: true } : {}),
+      ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
       ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
       ...passedOn(options),
+    }).catch((error: unknown) => {
+      throw withoutDoubt(held, error);
     });
     const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };
     await held.settle({ listed });

@@ -36,7 +36,7 @@ async function spend(book: SpendBook, policy: Awaited<ReturnType<typeof readPoli
   try {
     await book.hold(key, async (held) => {
       await held.reserve(samplePlan({ key, amountUnits: units }), policy);
-      held.takeSignature();
+      await held.takeSignature();
       await held.proofStore.save(key, sampleProof(units));
     });
     return true;
@@ -73,8 +73,35 @@ describe('the day’s limit', () => {
     await book.hold('k', async (held) => {
       await held.reserve(samplePlan({ key: 'k', amountUnits: 1n }), policy);
       nowMs += 1_000;
-      expect(held.takeSignature()).toBe(false);
+      expect(await held.takeSignature()).toBe(false);
     });
+  });
+
+  test('what another process took for forgotten, where locks do not reach, is not signed', async () => {
+    const home = newHome();
+    const { book, policy } = await bookAt(home, 10n);
+    await book
+      .hold('k', async (held) => {
+        await held.reserve(samplePlan({ key: 'k', amountUnits: 1n }), policy);
+        const folder = join(book.folder, 'spends');
+        for (const file of await readdir(folder)) await rm(join(folder, file));
+        expect(await held.takeSignature()).toBe(false);
+      })
+      .catch((error: unknown) => expect(error).toMatchObject({ code: 'ENOENT' }));
+  });
+
+  test('a payment is over once a later one took its place, wherever the process was killed between the two', async () => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    await spend(book, policy, 'k', 1n);
+    const [first] = await book.list();
+    if (first === undefined) throw new Error('nothing was written');
+    // As the disk is when the second record is written and the first not yet changed.
+    await book.restore({ ...first, sequence: 2 });
+    await book.hold('k', async () => {});
+    expect((await book.list()).map(({ state, sequence }) => [sequence, state]).toSorted()).toEqual([
+      [1, 'over'],
+      [2, 'signed'],
+    ]);
   });
 
   test('what another purchase has put aside counts before it is signed', async () => {
@@ -109,7 +136,7 @@ describe('records of another copy of the book', () => {
     expect(await fresh.book.spentToday()).toBe(4n);
     await fresh.book.hold('k', async (held) => {
       // The signature exists: there is none to be had for it here.
-      expect([held.signed, held.takeSignature()]).toEqual([true, false]);
+      expect([held.signed, await held.takeSignature()]).toEqual([true, false]);
       await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
     });
     expect(await fresh.book.restore(signed)).toBe(false);

@@ -46,8 +46,8 @@ export interface HeldSpend {
   readonly signed: boolean;
   /** Puts the sum aside, durably. Throws `PolicyRefused` when the day's total would pass the limit. */
   reserve(plan: SpendPlan, policy: Policy): Promise<void>;
-  /** To be called before each signature that can move money: true once per reservation, and only on the day that it counts for. */
-  takeSignature(): boolean;
+  /** To be called before each signature that can move money: true once per reservation, while it stands in the book, on the day that it counts for. */
+  takeSignature(): Promise<boolean>;
   /** For the SDK. `clear` does nothing: the proof goes when the goods are on the disk, by `settle`. */
   readonly proofStore: ProofStore;
   settle(outcome: { delivery: KeptGoods } | { listed: KeptListing }): Promise<void>;
@@ -186,6 +186,10 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
   for (const record of known) if (isUnsigned(record)) await files.remove(record);
   /** The newest that was signed for, or needed no signature. */
   let latest = known.find((record) => !isUnsigned(record)) ?? null;
+  // A process was killed between the record of a second payment and the end of the first.
+  for (const record of known)
+    if (latest !== null && record.state === 'signed' && record.sequence < latest.sequence)
+      await files.replace({ ...record, state: 'over' });
   let record = latest;
   let taken = true;
 
@@ -209,11 +213,13 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
         await book.release();
       }
     },
-    takeSignature: () => {
-      const mayBe = record !== null && isUnsigned(record) && !taken;
-      if (!mayBe || dayOf(Date.parse(record?.reserved_at ?? '')) !== dayOf(now())) return false;
+    takeSignature: async () => {
+      const own = record;
+      if (own === null || !isUnsigned(own) || taken) return false;
+      if (dayOf(Date.parse(own.reserved_at)) !== dayOf(now())) return false;
       taken = true;
-      return true;
+      // Where locks do not reach, as between two containers, another process may have taken it for one of a dead process.
+      return await files.isThere(own);
     },
     proofStore: {
       load: async () => record?.saved ?? null,

@@ -72,16 +72,14 @@ export type SpendPlan = Pick<
   'key' | 'market' | 'kind' | 'listing_id' | 'title' | 'seller' | 'payee' | 'network' | 'out_dir' | 'listing'
 > & { amountUnits: bigint };
 
+/** Signed for, and not known to be done. */
+export function isUnderWay({ state }: Pick<SpendRecord, 'state'>): boolean {
+  return state === 'signed';
+}
+
 /** True while it has never been signed for: it can be forgotten. */
 export function isUnsigned({ state, saved }: SpendRecord): boolean {
   return state === 'reserved' && saved === null;
-}
-
-/** The same payment once more. */
-export function spendPlanOf(record: SpendRecord): SpendPlan {
-  const { key, market, kind, listing_id, title, seller, payee, network, out_dir, listing } = record;
-  const amountUnits = BigInt(record.amount_units);
-  return { key, market, kind, listing_id, title, seller, payee, network, out_dir, listing, amountUnits };
 }
 
 /** With the body of a listing, whose artifact may be a quarter of a megabyte and more once JSON has escaped it. */
@@ -140,15 +138,25 @@ export function recordFiles(folder: string) {
         nextStep: 'Restore it from a copy, or find out what it paid for and move it away.',
       });
     },
-    create: (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'new'),
-    replace: (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'replace'),
+    /** Throws `record_too_large` before anything is written: what could not be read back would stop all spending. */
+    create: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'new'),
+    replace: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'replace'),
+    /** Whether its file is still this very record. */
+    isThere: async (record: SpendRecord): Promise<boolean> =>
+      (await readPrivate(pathOf(record), LARGEST_BYTES)) === print(record),
     remove: (record: SpendRecord) => removePrivate(pathOf(record)),
   };
 }
 export type RecordFiles = ReturnType<typeof recordFiles>;
 
 function print(record: SpendRecord): string {
-  return `${JSON.stringify(record, null, 2)}\n`;
+  const text = `${JSON.stringify(record, null, 2)}\n`;
+  if (Buffer.byteLength(text) <= LARGEST_BYTES) return text;
+  throw new AgentError('refused', {
+    reason: 'record_too_large',
+    title: 'What the market sent is too large to be kept in the book of payments',
+    nextStep: 'Do not pay this market until its operator has explained it.',
+  });
 }
 
 function parse(text: string): SpendRecord | null {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
+import { listingAnswer, refusalAnswer } from '../../test/support/market-answers.ts';
+import { startScriptedMarket } from '../../test/support/scripted-market.ts';
 import { cliRuns } from '../../test/world/run-cli.ts';
 
 const cli = cliRuns();
@@ -59,9 +61,33 @@ test('a request that was sent and not answered stays unknown, with the address',
     {
       status: 'unknown',
       reason: 'no_answer',
-      detail: expect.stringContaining(`127.0.0.1:${port}`),
+      detail: expect.stringMatching(new RegExp(`127\\.0\\.0\\.1:${port}.*\\([A-Z_]+\\)$`)),
       next_step: expect.any(String),
     },
   ]);
   close();
+});
+
+test('where money has moved or may move the exit code is 3, whatever the market refuses, and programs are told', async () => {
+  await using market = await startScriptedMarket(() => refusalAnswer('needs_review'));
+  const { code, stderr, json } = await cli.run(['show', '7', '--json'], { market: market.baseUrl });
+  expect([code, json()]).toMatchObject([3, { status: 'unknown', reason: 'needs_review', do_not_pay_again: true }]);
+  expect(stderr).toMatch(/^outcome unknown:/);
+});
+
+test('no text of a seller makes the JSON unreadable, and what looks like a key is taken out of it', async () => {
+  const key = 'ab_sk_0123456789abcdef01';
+  const texts = { title: `a\\${key}`, description: `Setup\n${key}\t"${key}`, preview: `\u0001\\u00${key}\u202e` };
+  await using market = await startScriptedMarket(() => listingAnswer(7, texts));
+  const { code, stdout, json } = await cli.run(['show', '7', '--json'], { market: market.baseUrl });
+  expect(code).toBe(0);
+  expect(json()).toMatchObject({ listing: { title: 'a\\[secret]', description: 'Setup\n[secret]"[secret]' } });
+  expect(stdout).not.toContain('ab_sk');
+});
+
+test('a reader that goes away makes no failure of what is done', async () => {
+  const { child, ended } = cli.start(['help', '--json']);
+  child.stdout?.destroy();
+  const { code, stderr } = await ended;
+  expect([code, stderr]).toEqual([0, '']);
 });

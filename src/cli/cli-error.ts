@@ -4,7 +4,7 @@ import { ArtifactMismatch } from '../sdk/payments/artifact-commitment.ts';
 import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PaymentUndecided } from '../sdk/payments/payment-run.ts';
 
-/** Refused: the market said no, or the word it gave ends this. Wrong use: nothing of weight was sent. Unknown: it may have happened. */
+/** Refused: the market said no, or the word it gave ends this. Wrong use: nothing of weight was sent. Unknown: it may have happened, or money has moved. */
 export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
 export type Trouble = keyof typeof EXITS;
 
@@ -17,6 +17,8 @@ export interface ErrorDetails {
   retryAfterSeconds?: number | null | undefined;
   errors?: readonly { path: string; message: string }[] | undefined;
   requestId?: string | null | undefined;
+  /** Money has moved or may move: said by the market, or known here. */
+  doNotPayAgain?: boolean | undefined;
 }
 
 /** How a command ends that is not done. Holds no secret: it is printed. */
@@ -38,7 +40,8 @@ export function wrongUse(title: string, nextStep?: string, reason = 'wrong_use')
 
 /** Whether the request may have been carried out although no success came back. */
 export function isUnknown(error: unknown): boolean {
-  if (error instanceof MarketError) return error.status >= 500 && error.reason !== 'door_closed';
+  if (error instanceof MarketError)
+    return error.doNotPayAgain === true || (error.status >= 500 && error.reason !== 'door_closed');
   if (error instanceof AgentError) return error.trouble === 'unknown';
   if (error instanceof TermsRefused || neverConnected(error) !== null) return false;
   return !(error instanceof CliError);
@@ -59,6 +62,7 @@ export function toCliError(error: unknown, said: { nextStep?: string | undefined
       retryAfterSeconds,
       errors: problem.errors,
       requestId,
+      doNotPayAgain: error.doNotPayAgain ?? undefined,
     });
   }
   if (error instanceof UnreadableAnswer) return fromUnreadable(error, said);
@@ -72,7 +76,7 @@ function fromUnreadable(error: UnreadableAnswer, said: { nextStep?: string | und
     return new CliError('unknown', {
       reason: why,
       title: 'The market gave no answer that can be read',
-      detail: message,
+      detail: withCode(message, error),
       nextStep: said.nextStep ?? nextStep,
       file: said.file,
       requestId,
@@ -87,25 +91,42 @@ function fromUnreadable(error: UnreadableAnswer, said: { nextStep?: string | und
   });
 }
 
+/** The system's own word for what went wrong, where there is one: `ECONNRESET`, `EPROTO`. */
+function withCode(message: string, error: UnreadableAnswer): string {
+  const found = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
+  return found === undefined ? message : `${message} (${found.code})`;
+}
+
+function causesOf(error: Error): { code: string; syscall: string | null }[] {
+  const causes: { code: string; syscall: string | null }[] = [];
+  for (let cause = error.cause; cause instanceof Error; cause = cause.cause)
+    if ('code' in cause)
+      causes.push({ code: String(cause.code), syscall: 'syscall' in cause ? String(cause.syscall) : null });
+  return causes;
+}
+
 /** What the SDK's payers throw. */
 function fromPayment(error: unknown, nextStep: string | undefined): CliError | null {
   if (error instanceof TermsRefused)
     return new CliError('refused', { reason: error.why, title: error.message, nextStep: error.nextStep });
   if (error instanceof PaymentUndecided)
     return new CliError('unknown', {
+      doNotPayAgain: true,
       reason: 'payment_undecided',
       title: 'The wait ended before the payment was decided; what was signed is kept',
       nextStep: 'Do not pay again. The same command goes on with it and pays nothing twice, as does openaisle wait.',
     });
   if (error instanceof PaymentMayBeLost)
     return new CliError('unknown', {
+      doNotPayAgain: true,
       reason: 'payment_may_be_lost',
       title: 'The market lost history, and the chain shows a payment that may be the one for this',
       detail: error.txHash === null ? undefined : `Transaction ${error.txHash}. Nothing more was paid.`,
       nextStep: nextStep ?? 'Find out what that transaction paid for; if it was this, ask who received it.',
     });
   if (error instanceof ArtifactMismatch)
-    return new CliError('refused', {
+    return new CliError('unknown', {
+      doNotPayAgain: true,
       reason: 'goods_mismatch',
       title: error.message,
       nextStep: 'Do not pay again. Keep the receipt, and flag the listing.',
@@ -152,6 +173,7 @@ const REASONS: Readonly<Record<string, readonly [cause: string, nextStep: string
   ENETUNREACH: ['there is no network', NETWORK],
   EADDRNOTAVAIL: ['there is no network', NETWORK],
   UND_ERR_CONNECT_TIMEOUT: ['no connection came about in time', NETWORK],
+  ETIMEDOUT: ['no connection came about in time', NETWORK],
   ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', `${ADDRESS} A market on this machine may be http.`],
   ERR_SSL_PACKET_LENGTH_TOO_LONG: ['it does not speak TLS', `${ADDRESS} A market on this machine may be http.`],
 };
@@ -160,8 +182,9 @@ const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_
 /** Null: a request may have been sent. */
 function neverConnected(error: unknown): NeverConnected | null {
   if (!(error instanceof UnreadableAnswer) || error.why !== 'no_answer' || error.status !== null) return null;
-  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    const code = 'code' in cause ? String(cause.code) : '';
+  for (const { code, syscall } of causesOf(error)) {
+    // A connection that was there can end by the same codes, after the request was sent.
+    if (syscall !== null && syscall !== 'connect' && syscall !== 'getaddrinfo') return null;
     const [said, nextStep] = REASONS[code] ?? [];
     if (said !== undefined && nextStep !== undefined) return { code, cause: said, nextStep };
     if (CERTIFICATE.test(code))

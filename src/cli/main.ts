@@ -7,6 +7,11 @@ import { openTerminal } from './terminal.ts';
 const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const version = manifest !== null && typeof manifest === 'object' && 'version' in manifest ? manifest.version : '';
 
+// A reader that went away, as `head` does, must not turn what is done into a failure. What writes on and on ends by it.
+const gone = new AbortController();
+process.stdout.on('error', () => gone.abort());
+process.stderr.on('error', () => {});
+
 process.exitCode = await run({
   argv: process.argv.slice(2),
   env: process.env,
@@ -18,6 +23,6 @@ process.exitCode = await run({
   interruption: () => {
     const ending = new AbortController();
     process.once('SIGINT', () => ending.abort());
-    return ending.signal;
+    return AbortSignal.any([ending.signal, gone.signal]);
   },
 });

@@ -89,7 +89,8 @@ export function marketOf(cli: Cli, content: Identity | null, path: string): stri
   return own;
 }
 
-function readMarket(cli: Cli, given: string): string {
+/** An address that may be sent a key or a payment. Throws where it is not one, or not protected. */
+export function readMarket(cli: Cli, given: string): string {
   let url: string;
   try {
     url = readBaseUrl(given);

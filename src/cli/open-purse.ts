@@ -30,14 +30,21 @@ export async function openPurse(cli: Cli): Promise<Purse> {
   };
 }
 
-/** Asks the person at the terminal. What a seller wrote is shown without what steers a terminal. */
+/** Asks the person at the terminal. What others wrote stands in marks, and cannot close them or steer the terminal. */
 function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
   return async ({ amountUnits, title, seller }) => {
-    const whom = seller === null ? '' : ` to ${seller}`;
-    const about = hideSecrets(oneLine(title));
-    const answer = await terminal.ask(`Pay ${sayUsdc(amountUnits)}${whom} for “${about}”? (yes/no)`);
+    const whom = seller === null ? '' : ` to ${inMarks(seller)}`;
+    const answer = await terminal.ask(`Pay ${sayUsdc(amountUnits)}${whom} for ${inMarks(title)}? (yes/no)`);
     return answer.toLowerCase() === 'yes';
   };
+}
+
+/** Long enough to recognise goods by. */
+const LONGEST_NAME = 80;
+
+/** One line of another's text, for a question. */
+export function inMarks(text: string): string {
+  return `“${oneLine(hideSecrets(text).replaceAll(/["“”]/g, "'"), LONGEST_NAME)}”`;
 }
 
 /** The book alone, for looking: a wallet whose file tells its address stays closed. */
@@ -58,19 +65,22 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
   };
 }
 
-/** Why a payment did not come about, where only the payer knows what to do next. */
+/** Why a payment did not come about, where only the payer knows what to do next. `again` names what is run again. */
 export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = 'the same command'): CliError {
   if (error instanceof PaymentMayBeLost) {
     const found = error.txHash === null ? 'it names' : error.txHash;
-    return toCliError(error, { nextStep: `See what transaction ${found} paid for. If not this: ${again} --pay-anew` });
+    return toCliError(error, {
+      nextStep: `See what transaction ${found} paid for. If not this: ${again} with --pay-anew`,
+    });
   }
-  if (!(error instanceof MarketError)) return toCliError(error);
-  if (error.reason === 'insufficient_funds') {
-    const nextStep = `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again.`;
-    return toCliError(error, { nextStep });
-  }
-  if (error.reason !== 'authorization_lapsed') return toCliError(error);
-  return toCliError(error, { nextStep: `Nothing was paid. To pay after all: ${again} --pay-again` });
+  if (!(error instanceof MarketError) || error.doNotPayAgain === true) return toCliError(error);
+  const nextSteps: Readonly<Record<string, string>> = {
+    insufficient_funds: `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
+    authorization_lapsed: `Nothing was paid. To pay after all, run ${again} with --pay-again`,
+    // What was signed and never opened a payment ends like this, too, when its ten minutes are over.
+    payment_invalid: `The market does not take this signature. If it ran out, nothing was paid: run ${again} with --pay-again`,
+  };
+  return toCliError(error, { nextStep: nextSteps[error.reason] });
 }
 
 /** Notes for a person who waits: one whenever there is something new to say. */

@@ -68,7 +68,8 @@ export function quoted(text: string): string[] {
 }
 
 /** What looks like a key or a code of any market, whole or cut off: the prefix is the market's own choice (W3). */
-const SECRET_SHAPE = /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
+const SECRET_SHAPE =
+  /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|dt_[0-9a-z]{40,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
 /** Characters that move the cursor, colour text or turn its direction; what a market says is printed without them. */
 const UNPRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
@@ -79,6 +80,19 @@ export function holdsSecret(text: string): boolean {
 /** For everything that is printed but what --reveal asks for. */
 export function hideSecrets(text: string): string {
   return text.replace(UNPRINTABLE, '').replace(SECRET_SHAPE, '[secret]');
+}
+
+/** Every text of a value cleaned, names of members too: what is printed as JSON stays JSON, since nothing is taken out of its own marks. */
+export function cleanValue(value: unknown, clean: (text: string) => string = hideSecrets): unknown {
+  if (typeof value === 'string') return clean(value);
+  if (Array.isArray(value)) return value.map((one) => cleanValue(one, clean));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleanValue(one, clean)]));
+}
+
+/** One line of JSON for a program. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(cleanValue(value));
 }
 
 /** One line of another's text, cut to so many characters. */

@@ -23,6 +23,23 @@ function refusalOf(given: readonly string[]): CliError {
 }
 
 describe('the command line', () => {
+  test('so is the private key of a wallet in the place of a file; a hash of a transaction is none', () => {
+    const key = 'ab'.repeat(32);
+    for (const given of [
+      ['buy', '7', '--max', '1', '--wallet', key],
+      ['mcp', '--policy', `0x${key.toUpperCase()}`],
+      ['sell', key, '--title', 't'],
+      ['verify', `0x${key}`],
+      ['export', key],
+    ]) {
+      const { parts } = refusalOf(given);
+      expect([given[0], parts.reason]).toEqual([given[0], 'secret_on_command_line']);
+      expect(JSON.stringify(parts)).not.toMatch(/abab/i);
+    }
+    const { options } = readArguments(['mod', 'reviews', '3', 'refunded', '--refund-tx', `0x${key}`], COMMANDS);
+    expect(options['refund-tx']).toBe(`0x${key}`);
+  });
+
   test('a secret on it is refused as leaked, whatever stands around it, and is not said again', () => {
     for (const secret of SECRETS) {
       for (const given of [

@@ -26,6 +26,7 @@ export function readArguments(given: readonly string[], commands: readonly Comma
   mustTake(command, options);
   mustFitTogether(options);
   mustCount(command, positionals);
+  mustNameFiles(command, positionals, options);
   return { command, positionals, options, asked: 'run' };
 }
 
@@ -60,6 +61,23 @@ function mustCount(command: Command, given: readonly string[]): void {
   const what =
     missing === undefined ? `${command.name} takes no ${given[positionals.length]}` : `${missing.name} is missing`;
   throw wrongUse(what, `Usage: ${usageOf(command)}`);
+}
+
+/** Also without its `0x`. A hash of a transaction looks the same: only what names a file is judged by it. */
+const WALLET_KEY = /^(?:0x)?[0-9a-f]{64}$/i;
+const OF_FILES: ReadonlySet<string | undefined> = new Set(['FILE', 'DIR', 'PATH', 'GOODS']);
+
+/** A key in the place of the file that holds it would be told as a file that is not there. */
+function mustNameFiles({ positionals }: Command, given: readonly string[], options: Options): void {
+  const named = Object.entries(options).filter(([name]) => OF_FILES.has(specOf(name as OptionName).value));
+  const paths = given.filter((_, index) => OF_FILES.has(positionals[index]?.name));
+  const values = [...named.flatMap(([, value]) => value), ...paths];
+  if (!values.some((value) => typeof value === 'string' && WALLET_KEY.test(value))) return;
+  throw wrongUse(
+    'The private key of a wallet stands on the command line, where other programs and the history of the shell can see it: treat it as leaked',
+    'Move what the wallet holds to another one. Hand a key in by a file (--wallet FILE) or by OPENAISLE_WALLET_KEY.',
+    'secret_on_command_line',
+  );
 }
 
 function mustHoldNoSecret(given: readonly string[]): void {

@@ -5,7 +5,7 @@ import { type CliError, EXITS, toCliError, wrongUse } from './cli-error.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { helpOf, overview } from './help.ts';
 import type { Options } from './options.ts';
-import { coloured, hideSecrets } from './printable.ts';
+import { coloured, hideSecrets, jsonLine } from './printable.ts';
 import { type Arguments, readArguments } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -44,12 +44,12 @@ export async function run(around: Surroundings): Promise<number> {
     const { interruption } = around;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });
     if (!asJson) say(done.lines);
-    else if (done.json !== null) say([JSON.stringify({ status: 'ok', ...done.json })]);
+    else if (done.json !== null) say([jsonLine({ status: 'ok', ...done.json })]);
     if (options.reveal === true) around.out(done.secrets.map((line) => `${line}\n`).join(''));
     return 0;
   } catch (error) {
     const failed = toCliError(error);
-    if (asJson) say([JSON.stringify(jsonOf(failed))]);
+    if (asJson) say([jsonLine(jsonOf(failed))]);
     complain(linesOf(failed));
     return EXITS[failed.trouble];
   }
@@ -65,9 +65,9 @@ function printer(out: (text: string) => void, inColour: boolean): (lines: readon
 
 /** Help, or the version. */
 function told({ command, asked }: Pick<Arguments, 'command' | 'asked'>, version: string, asJson: boolean): string[] {
-  if (asked === 'version') return asJson ? [JSON.stringify({ status: 'ok', version })] : [version];
+  if (asked === 'version') return asJson ? [jsonLine({ status: 'ok', version })] : [version];
   const lines = command === null ? overview(COMMAND_GROUPS) : helpOf(command);
-  return asJson ? [JSON.stringify({ status: 'ok', help: lines.join('\n') })] : lines;
+  return asJson ? [jsonLine({ status: 'ok', help: lines.join('\n') })] : lines;
 }
 
 function mustMayReveal(options: Options, terminal: Terminal): void {
@@ -80,13 +80,14 @@ function mustMayReveal(options: Options, terminal: Terminal): void {
 }
 
 function jsonOf({ trouble, parts }: CliError): Record<string, unknown> {
-  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds, requestId } = parts;
+  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds, requestId, doNotPayAgain } = parts;
   return {
     status: trouble,
     reason,
     title,
     detail,
     next_step: nextStep,
+    do_not_pay_again: doNotPayAgain,
     file,
     errors,
     retry_after_seconds: retryAfterSeconds ?? undefined,

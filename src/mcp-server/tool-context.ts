@@ -27,7 +27,11 @@ export interface Trouble {
   reason: string;
   title: string;
   detail?: string;
+  /** The market's words, where `advice` is missing. */
   next_step?: string;
+  /** Our own words for what to do next, the same as `next_step`. */
+  advice?: string;
+  do_not_pay_again?: true;
   /** A file that it is about; a seller's text may be in its name. */
   file?: string;
   retry_after_seconds?: number;
@@ -120,17 +124,20 @@ export async function answerOf(
       data: { status: 'waiting', do_not_pay_again: true, next_step: again },
       untrusted: false,
     };
-  const trouble = await context.troubleOf(error);
-  const { status, reason, title, detail, next_step, file } = trouble;
-  const verdict = { refused: 'Refused', wrong_use: 'Not done', unknown: 'Outcome unknown' }[status];
+  const { advice, ...trouble } = await context.troubleOf(error);
+  const verdict = { refused: 'Refused', wrong_use: 'Not done', unknown: 'Outcome unknown' }[trouble.status];
+  // A title may hold the words of a market, of a seller, or the name of a file that a seller chose.
+  const reason = REASON.test(trouble.reason) ? trouble.reason : 'refused';
   return {
     said: [
-      `${verdict}: ${title} (${reason})`,
-      ...(detail === undefined || detail === title ? [] : [detail]),
-      ...(next_step === undefined ? [] : [`Next: ${next_step}`]),
+      `${verdict} (${reason}). Why stands in the data.`,
+      ...(trouble.do_not_pay_again === true ? ['Do not pay again.'] : []),
+      ...(advice === undefined ? [] : [`Next: ${advice}`]),
     ],
     data: { ...trouble },
-    untrusted: file !== undefined,
+    untrusted: true,
     isError: true,
   };
 }
+
+const REASON = /^[a-z][a-z0-9_]{0,59}$/;

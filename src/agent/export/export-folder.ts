@@ -41,8 +41,16 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
       'Name a new folder, or an empty one.',
       'not_an_export',
     );
-  await chmod(path, 0o700);
-  return folderAt(path);
+  const folder = await folderAt(path);
+  try {
+    // Only what is an export is closed to others.
+    await folder.readManifest();
+    await chmod(path, 0o700);
+    return folder;
+  } catch (error) {
+    await folder.release();
+    throw error;
+  }
 }
 
 /** Throws `not_an_export`, `not_whole`, `export_unreadable`, and `export_changed` where a file is not what its digest says. */
@@ -122,18 +130,26 @@ async function folderAt(path: string): Promise<ExportFolder> {
   };
 }
 
+/** False for a link to a folder: it may lead out. Null: there is nothing. */
+async function isFolder(path: string): Promise<boolean | null> {
+  return await lstat(path).then(
+    (found) => found.isDirectory(),
+    () => null,
+  );
+}
+
 async function mustBeInside(path: string, name: string): Promise<void> {
   const [inner = '', file] = name.split('/');
-  const found = file === undefined ? null : await lstat(join(path, inner)).catch(() => null);
-  const isFolder = found === null || found.isDirectory();
-  if (FILE_NAME.test(name) && isFolder) return;
+  const leadsOut = file !== undefined && (await isFolder(join(path, inner))) === false;
+  if (FILE_NAME.test(name) && !leadsOut) return;
   throw refusedFile(`The export names a file outside of its folder`, 'Do not use it.', 'export_unreadable');
 }
 
 async function readDigests(path: string): Promise<Record<string, string>> {
   const names: string[] = [];
   for (const inner of INNER) {
-    const found = await readdir(join(path, inner)).catch(() => []);
+    if (!(await isFolder(join(path, inner)))) continue;
+    const found = await readdir(join(path, inner));
     names.push(...found.map((name) => `${inner}/${name}`));
   }
   const digests: Record<string, string> = {};
@@ -165,7 +181,9 @@ function parse<S extends z.ZodType>(bytes: Uint8Array, schema: S, path: string):
 }
 
 async function readPlain(path: string): Promise<Uint8Array | null> {
-  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error: unknown) => {
+  // A pipe would keep who opens it waiting.
+  const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const file = await open(path, how).catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code === 'ENOENT') return null;
     if (code === 'ELOOP')

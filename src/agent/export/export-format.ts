@@ -55,7 +55,7 @@ export const listingFile = z.object({
     tags: z.array(z.string()),
     aisle: z.enum(AISLES),
     price_usdc: z.number(),
-    seller_wallet: z.string(),
+    seller_wallet: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
     state: z.enum(LISTING_STATES),
     supersedes: z.int().nullable(),
     artifact_commitment: hash.nullable(),

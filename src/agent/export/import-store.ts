@@ -1,6 +1,8 @@
+import { sayUsdc } from '../../contract/money.ts';
 import type { Client } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
-import { AgentError } from '../agent-error.ts';
+import type { AuthorizationToSign, Wallet } from '../../sdk/payments/payment-proof.ts';
+import { AgentError, PolicyRefused } from '../agent-error.ts';
 import { type SellGoodsOptions, sellGoods } from '../sell-goods.ts';
 import type { ImportPlan, Planned } from './plan-import.ts';
 import type { StoredListing } from './read-store.ts';
@@ -41,7 +43,8 @@ export interface ImportStoreOptions extends Omit<SellGoodsOptions, 'listing' | '
  * market. Each goes through `sellGoods`, under policy and book: stopped at any point, a new plan and the same call go on with what was
  * signed. A refusal of one listing is told, and the rest goes on. Throws what `sellGoods` throws for everything else.
  */
-export async function importStore({ plan, onDone, ...options }: ImportStoreOptions): Promise<Imported[]> {
+export async function importStore({ plan, onDone, ...given }: ImportStoreOptions): Promise<Imported[]> {
+  const options = { ...given, wallet: boundWallet(given.wallet, plan.mostUnits) };
   const numbers = new Map<number, number>();
   const imported: Imported[] = [];
   for (const one of plan.planned) {
@@ -51,6 +54,26 @@ export async function importStore({ plan, onDone, ...options }: ImportStoreOptio
     onDone?.(done, { done: imported.length, of: plan.planned.length });
   }
   return imported;
+}
+
+/** Signs for fees of that sum in all, which was agreed to: the market may ask for more than it said when the plan was made. */
+function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
+  let left = mostUnits;
+  return Object.freeze({
+    address: wallet.address,
+    signTypedData: async (typed: AuthorizationToSign) => {
+      if (typed.message.value > left) {
+        const title = `The market asks for more than the ${sayUsdc(mostUnits)} in fees that were agreed to; nothing was signed for this one`;
+        throw new PolicyRefused(
+          'above_agreed_fees',
+          title,
+          'Look at it with --dry-run, then agree to what it says now.',
+        );
+      }
+      left -= typed.message.value;
+      return await wallet.signTypedData(typed);
+    },
+  });
 }
 
 interface Work {

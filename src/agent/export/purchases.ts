@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { readBaseUrl } from '../../sdk/client.ts';
 import { refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
@@ -91,14 +92,16 @@ interface Stored extends PurchaseFile {
 /**
  * Takes an export of purchases into the book of the same wallet, and its goods into the usual folder, so that buying, waiting and collecting
  * go on from there and nothing is paid for again. All of it is checked first. Throws `other_export`, `export_changed` and as `readStore`.
- * `restore: false`: only checks, and answers with all there is.
+ * `restore: false`: only checks, and answers with all there is. Payments under way go on at the market that their record names: one that is
+ * not trusted is refused.
  */
 export async function importPurchases(
   book: SpendBook,
   dir: string,
-  { restore }: { restore: boolean },
+  { restore, isTrusted, now }: { restore: boolean; isTrusted(market: string): boolean; now(): number },
 ): Promise<ImportedPurchases> {
-  const stored = await readPurchases(book, dir);
+  const stored = await readPurchases(book, dir, now());
+  mustBeTrusted(stored, isTrusted);
   if (!restore) return { restored: stored.map(({ record }) => record), kept: 0 };
   const restored: SpendRecord[] = [];
   // The oldest first: a later payment under the same key must not keep an earlier one out.
@@ -109,7 +112,18 @@ export async function importPurchases(
   return { restored, kept: stored.length - restored.length };
 }
 
-async function readPurchases(book: SpendBook, dir: string): Promise<Stored[]> {
+function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) => boolean): void {
+  const open = stored.filter(({ record }) => record.state === 'signed').map(({ record }) => record.market);
+  const [stranger] = open.filter((market) => !isTrusted(market));
+  if (stranger === undefined) return;
+  throw refusedFile(
+    `Payments under way at ${stranger} are in it, and that market was not named; nothing was restored`,
+    'If you bought there, name it by --market, or in the policy’s markets.',
+    'market_not_named',
+  );
+}
+
+async function readPurchases(book: SpendBook, dir: string, nowMs: number): Promise<Stored[]> {
   const { folder, content } = await openForReading(dir);
   try {
     const wallet = book.address.toLowerCase();
@@ -123,7 +137,7 @@ async function readPurchases(book: SpendBook, dir: string): Promise<Stored[]> {
       const file = await folder.readJson(name, purchaseFile);
       if (file === null) throw changed(`${join(folder.path, name)} is missing`);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
-      mustBeOf(wallet, file, bytes);
+      mustBeOf(wallet, file, bytes, nowMs);
       stored.push({ ...file, bytes });
     }
     return stored;
@@ -132,18 +146,39 @@ async function readPurchases(book: SpendBook, dir: string): Promise<Stored[]> {
   }
 }
 
-/** A record that speaks of another payment than its key could stand in the way of one that is due. */
-function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null): void {
+const HASH = /^0x[0-9a-f]{64}$/;
+/** No wallet pays so often for one thing. */
+const LARGEST_SEQUENCE = 1_000_000;
+
+/** A record that speaks of another payment than its key, or that no book could have written, could stand in the way of one that is due. */
+function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null, nowMs: number): void {
   const { key, market, kind, listing_id: listingId, delivery, saved } = record;
   const isFee = kind === 'listing_fee' && key.startsWith(`${market} list 0x`);
   const isPurchase = kind === 'purchase' && key === `${market} buy ${listingId} ${wallet}`;
   const isPaidByIt = saved === null || saved.proof.payer.toLowerCase() === wallet;
-  const isDated = !Number.isNaN(Date.parse(record.reserved_at));
-  const areWhole = goods === null || (delivery !== null && bytes !== null && isPromised(bytes, delivery));
-  if ((isFee || isPurchase) && isPaidByIt && isDated && record.state !== 'reserved' && areWhole) return;
+  // One of tomorrow would count for today's limit until tomorrow.
+  const atMs = Date.parse(record.reserved_at);
+  const isDated = !Number.isNaN(atMs) && dayOf(atMs) <= dayOf(nowMs);
+  const isOfAMarket = isBaseUrl(market) && /^0x[0-9a-f]{40}$/i.test(record.payee);
+  const isReadable = record.sequence <= LARGEST_SEQUENCE && JSON.stringify(record).length < LARGEST_CHARACTERS;
+  const isHashed = delivery === null || (HASH.test(delivery.salt) && HASH.test(delivery.commitment));
+  const areWhole = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
+  const isWritten = isDated && isOfAMarket && isReadable && isHashed && record.state !== 'reserved';
+  if ((isFee || isPurchase) && isPaidByIt && isWritten && areWhole) return;
   throw changed(
     `The record of “${record.title.slice(0, 80)}” is not one that this wallet’s book wrote, or its goods are not`,
   );
+}
+
+/** Half of what the book reads, which counts bytes. */
+const LARGEST_CHARACTERS = 2_000_000;
+
+function isBaseUrl(market: string): boolean {
+  try {
+    return readBaseUrl(market) === market;
+  } catch {
+    return false;
+  }
 }
 
 /** The goods lie in the usual folder under a name without a path; where the export has none they are collected when asked for. */

@@ -4,7 +4,7 @@ import type { SpendRecord } from '../../agent/spend-record.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { namedMarket, neededMarket, openAccount } from '../open-account.ts';
+import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
 import { notPaid, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { oneLine } from '../printable.ts';
@@ -24,7 +24,7 @@ async function buyListing(cli: Cli): Promise<Done> {
     maxPriceUsdc,
     outDir: options.dir,
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet, `openaisle buy ${listingId} --max ${options.max} --market ${market}`);
+    throw notPaid(error, purse.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere } = bought;
   const how = alreadyHere ? 'bought before, and still here' : `paid ${sayUsdc(paidUnits)}`;
@@ -78,7 +78,7 @@ async function goOn(cli: Cli): Promise<Done> {
     ...purse,
     isMeant: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
-    connect: async (record) => cli.connect(record.market, await keyFor(cli, record)),
+    connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
     onBegin: (record) => cli.note(`going on with “${oneLine(record.title)}” at ${record.market}`),
   });
   const lines = finished.map(sayFinished);

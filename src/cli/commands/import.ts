@@ -3,11 +3,12 @@ import { type Imported, importStore } from '../../agent/export/import-store.ts';
 import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
 import { importPurchases } from '../../agent/export/purchases.ts';
 import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
+import { readPolicy } from '../../agent/policy.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
-import { asMerchant } from '../open-account.ts';
+import { asMerchant, namedMarket } from '../open-account.ts';
 import { notPaid, openBook, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { oneLine } from '../printable.ts';
@@ -23,7 +24,10 @@ async function run(cli: Cli): Promise<Done> {
 async function importBook(cli: Cli, dir: string): Promise<Done> {
   const isDry = cli.options['dry-run'] === true;
   const book = await openBook(cli);
-  const { restored, kept } = await importPurchases(book, dir, { restore: !isDry });
+  const named = namedMarket(cli);
+  const { markets } = await readPolicy(cli.env);
+  const isTrusted = (market: string): boolean => market === named || markets?.includes(market) === true;
+  const { restored, kept } = await importPurchases(book, dir, { restore: !isDry, isTrusted, now: cli.now });
   const open = restored.filter(({ state }) => state === 'signed').length;
   return {
     lines: [
@@ -96,7 +100,10 @@ function sayPlan(
   const count = (act: string): number => planned.filter((one) => one.act === act).length;
   const toList = count('list');
   return [
-    `The store ${content.handle} of ${content.market}, exported ${content.completed_at}, goes to ${market}:`,
+    oneLine(
+      `The store ${content.handle} of ${content.market}, exported ${content.completed_at}, goes to ${market}:`,
+      300,
+    ),
     `${toList} to list, ${count('there')} there already, ${count('left_out')} left out`,
     ...(toList === 0 ? [] : [`buyers will pay to ${sellerWallets.join(', ')}`]),
     mostUnits === 0n ? 'No fee is due.' : `Fees of at most ${sayUsdc(mostUnits)} will be paid.`,
@@ -124,7 +131,7 @@ function tell(imported: readonly Imported[], json: Record<string, unknown>): Don
     return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) }, secrets: [] };
   throw new CliError('refused', {
     reason: 'not_all_listed',
-    title: `The market refused ${refused.length} of ${imported.length} listings; nothing was paid for those`,
+    title: `The market refused ${refused.length} of ${imported.length} listings`,
     detail: lines.join('\n'),
     nextStep: 'What was listed stays. The same command tries the others once more.',
   });

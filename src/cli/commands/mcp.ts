@@ -1,4 +1,7 @@
-import { openWallet } from '../../agent/open-wallet.ts';
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, relative, resolve } from 'node:path';
+import { defaultWalletFile, openWallet } from '../../agent/open-wallet.ts';
+import { configFolder, dataFolder } from '../../agent/places.ts';
 import { readPolicy } from '../../agent/policy.ts';
 import { openSpendBook } from '../../agent/spend-book.ts';
 import type { ToolContext, Trouble } from '../../mcp-server/tool-context.ts';
@@ -15,6 +18,7 @@ async function run(cli: Cli): Promise<Done> {
   const { options, note } = cli;
   if (options.json === true) throw wrongUse('mcp speaks its own protocol on the standard output: leave --json out');
   const context = toolContextOf(cli);
+  await mustKeepSecretsApart(cli);
   // The library takes longer to load than most commands run.
   const { serveTools } = await import('../../mcp-server/serve-tools.ts');
   note(`serving the tools of ${context.client.baseUrl} on the standard input and output`);
@@ -33,6 +37,29 @@ export const mcp: Command = {
   ],
   run,
 };
+
+/** A model may sell any file of that folder: no key, policy or proof may lie in it, now or later. */
+async function mustKeepSecretsApart({ options, env }: Cli): Promise<void> {
+  const folder = options['sell-from'];
+  if (folder === undefined) return;
+  const sold = await realpath(folder);
+  const files = [options.wallet ?? defaultWalletFile(env), options.file, options.policy];
+  const secret = [configFolder(env), dataFolder(env), ...files].filter((path) => path !== undefined);
+  for (const path of secret) {
+    const full = await realpath(path).catch(() => resolve(path));
+    if (isWithin(full, sold) || isWithin(sold, full))
+      throw wrongUse(
+        `--sell-from ${folder} and ${path} lie in one another: a model could sell what is secret there`,
+        'Name a folder of its own, for what may be sold.',
+        'file_not_allowed',
+      );
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const inside = relative(folder, path);
+  return !isAbsolute(inside) && inside.split(/[\\/]/)[0] !== '..';
+}
 
 /** So that a host, which gives up after 60 seconds, has an answer before. */
 const PATIENCE_SECONDS = 45;
@@ -109,12 +136,14 @@ async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
   const { reason, title, detail, file, errors, retryAfterSeconds } = parts;
   const nextStep = reason === 'x402_not_offered' ? BY_TRANSFER : parts.nextStep;
+  const isOfMarket = error instanceof MarketError && nextStep === error.problem.next_step;
   const fields = (errors ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ');
   const told = [detail, fields].filter((text) => text !== undefined && text !== '').join(' ');
   return {
     ...{ status: trouble, reason, title },
     ...(told === '' ? {} : { detail: told }),
-    ...(nextStep === undefined ? {} : { next_step: nextStep }),
+    ...(nextStep === undefined ? {} : { next_step: nextStep, ...(isOfMarket ? {} : { advice: nextStep }) }),
+    ...(parts.doNotPayAgain === true ? { do_not_pay_again: true } : {}),
     ...(file === undefined ? {} : { file }),
     ...(retryAfterSeconds == null ? {} : { retry_after_seconds: retryAfterSeconds }),
   };

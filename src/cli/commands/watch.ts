@@ -2,7 +2,7 @@ import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { neededMarket } from '../open-account.ts';
-import { oneLine } from '../printable.ts';
+import { jsonLine, oneLine } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
@@ -24,7 +24,7 @@ async function run(cli: Cli): Promise<Done> {
   });
   let count = 0;
   for await (const event of events) {
-    cli.say([options.json === true ? JSON.stringify(event) : lineOf(event)]);
+    cli.say([options.json === true ? jsonLine(event) : lineOf(event)]);
     count += 1;
     if (count >= most) break;
   }

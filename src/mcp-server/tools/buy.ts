@@ -75,8 +75,8 @@ export async function checkPurchase(
   book: SpendBook,
   listingId: number,
 ): Promise<PurchaseCheck> {
-  const record = await findPurchase(book, String(listingId), client.baseUrl);
   try {
+    const record = await findPurchase(book, String(listingId), client.baseUrl);
     const chain = rpcUrl === undefined ? undefined : await openChain(rpcUrl, client.environment);
     const { ok, goods, market, chain: found } = await verifyGoods(record, { client, chain });
     return { ok, goods, market: market?.status ?? null, chain: found?.status ?? null };
@@ -89,9 +89,10 @@ const MOST_BYTES = 4_096;
 const MOST_LINES = 20;
 const MOST_CHARACTERS = 2_000;
 
-/** The beginning of a text file, at most 20 lines and 2,000 characters; null where the file is no UTF-8 text. */
+/** The beginning of a text file, at most 20 lines and 2,000 characters; null where it is no UTF-8 text or cannot be read: the goods are bought. */
 async function firstLines(path: string): Promise<string | null> {
-  const file = await open(path, 'r');
+  const file = await open(path, 'r').catch(() => null);
+  if (file === null) return null;
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0);
     const decoder = new TextDecoder('utf-8', { fatal: true });

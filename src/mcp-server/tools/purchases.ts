@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isUnderWay } from '../../agent/finish-spends.ts';
 import { listSpends } from '../../agent/list-purchases.ts';
 import { openChain } from '../../agent/read-chain.ts';
+import { isUnderWay } from '../../agent/spend-record.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { localTool, READS } from '../local-tool.ts';
 import type { ToolContext } from '../tool-context.ts';

@@ -50,6 +50,7 @@ async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     run.failures = 0;
     if ('pending' in answer) {
       run.knownToExist = true;
+      run.wasPending = true;
       await saveTokenAndSlip(run, answer.pending.delivery_token ?? null, answer.pending.recovery_slip);
     }
     return answer;
@@ -87,7 +88,8 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
 // The lapsed proof stays in the store until another takes its place, so that a crash here does not forget it.
 async function forgetLapsed(run: Run): Promise<void> {
   const terms: Terms = await run.readTerms();
-  Object.assign(run, { terms, saved: null, token: null, submitted: false, askedAgain: true, knownToExist: false });
+  const fresh = { saved: null, token: null, submitted: false, wasPending: false, knownToExist: false };
+  Object.assign(run, { ...fresh, terms, askedAgain: true });
 }
 
 /** A refusal may come of books that lack the payment. Only then it is worth its bytes: the same is asked once more, with the slip. */
@@ -97,9 +99,12 @@ function mayShowSlip(run: Run): boolean {
   return true;
 }
 
+/** Far above any that a market makes: a store must be able to keep them, whatever a market sends. */
+const LONGEST_KEPT = 16_384;
+
 async function saveTokenAndSlip(run: Run, givenToken: string | null, givenSlip: unknown): Promise<void> {
-  const token = givenToken ?? run.token;
-  const slip = typeof givenSlip === 'string' ? givenSlip : run.slip;
+  const token = givenToken === null || givenToken.length > LONGEST_KEPT ? run.token : givenToken;
+  const slip = typeof givenSlip === 'string' && givenSlip.length <= LONGEST_KEPT ? givenSlip : run.slip;
   if (token === run.token && slip === run.slip) return;
   Object.assign(run, { token, slip });
   if (run.saved === null) return;
@@ -127,6 +132,7 @@ async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
   const store = options.proofStore ?? memoryOf(options.client);
   const saved = await loadPayment(store, storeKey);
   const showsSlip = options.recoverySlip !== undefined;
+  const isCollect = showsSlip || options.collectOnly === true;
   return {
     ...flow,
     store,
@@ -136,7 +142,8 @@ async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
     slip: options.recoverySlip ?? saved?.recovery_slip ?? null,
     showsSlip,
     submitted: false,
-    collecting: showsSlip && saved === null && flow.listingId !== null,
+    wasPending: false,
+    collecting: isCollect && saved === null && flow.listingId !== null,
     collectProof: null,
     knownToExist: showsSlip,
     askedAgain: false,

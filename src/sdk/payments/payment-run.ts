@@ -26,6 +26,11 @@ export interface PaymentOptions {
    * that could pay is signed then; goods without a key are collected by a signature over nothing.
    */
   recoverySlip?: string;
+  /**
+   * For goods that this wallet has paid for: they are asked for by a signature over nothing, and nothing that could pay is signed.
+   * `payment_required` then means that the market knows of no such payment.
+   */
+  collectOnly?: boolean;
   /** Then `PaymentUndecided` is thrown; calling again goes on. Default 3,600. */
   maxWaitSeconds?: number;
   signal?: AbortSignal;
@@ -75,6 +80,8 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   /** It goes along with each request from now on. */
   showsSlip: boolean;
   submitted: boolean;
+  /** An answer told of a transfer; a later one that does not come takes nothing of that back. */
+  wasPending: boolean;
   collecting: boolean;
   collectProof: CollectProof | null;
   knownToExist: boolean;
@@ -101,7 +108,7 @@ export interface Progress {
   /** As the market last told it. */
   payment?: PaymentOut;
   secondsWaited: number;
-  /** Of the refusal that is waited out. */
+  /** Of the refusal that is waited out, or why no answer came that can be read. */
   reason?: AnyReason;
   /** The market's guess at what finality still takes. */
   estimateSeconds?: number;
@@ -125,7 +132,7 @@ export async function takeTurn(run: Run, seen: { pending: Pending } | { error: u
   const pending = 'pending' in seen ? seen.pending : null;
   const error = 'error' in seen ? seen.error : undefined;
   const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, run.failures);
-  reportProgress(run, pending === null ? 'submitted' : 'pending', pending, error);
+  reportProgress(run, pending === null && !run.wasPending ? 'submitted' : 'pending', pending, error);
   const deadlineMs = run.startedMs + (run.options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
   if (environment.now() + seconds * 1_000 > deadlineMs) throw undecided(run, 'The wait is over', error);
   try {
@@ -144,6 +151,7 @@ export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending 
     secondsWaited: Math.floor((run.options.client.environment.now() - run.startedMs) / 1_000),
     ...(payment === undefined ? {} : { payment }),
     ...(error instanceof MarketError ? { reason: error.reason } : {}),
+    ...(error instanceof UnreadableAnswer ? { reason: error.why } : {}),
     ...(estimate === null ? {} : { estimateSeconds: estimate }),
   });
 }

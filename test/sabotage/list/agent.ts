@@ -36,7 +36,13 @@ const wallet: readonly Sabotage[] = [
   ),
   bug('wallet-signs-another-token', GUARD, 'isAddressEqual(domain.verifyingContract, network.usdc) &&', '', SIGNS),
   bug('wallet-signs-for-another-payer', GUARD, ' && isAddressEqual(message.from, address)', '', SIGNS),
-  bug('wallet-signs-twice', GUARD, 'if (held.takeSignature())', 'if (held.takeSignature() || true)', SIGNS),
+  bug(
+    'wallet-signs-twice',
+    GUARD,
+    'if (await held.takeSignature())',
+    'if ((await held.takeSignature()) || true)',
+    SIGNS,
+  ),
 ];
 
 const book: readonly Sabotage[] = [
@@ -55,7 +61,15 @@ const book: readonly Sabotage[] = [
     '      const book = { release: async () => {} };',
     SPENDS,
   ),
-  bug('signed-on-another-day', BOOK, " || dayOf(Date.parse(record?.reserved_at ?? '')) !== dayOf(now())", '', KEEPS),
+  bug(
+    'signed-on-another-day',
+    BOOK,
+    'if (dayOf(Date.parse(own.reserved_at)) !== dayOf(now())) return false;',
+    '',
+    KEEPS,
+  ),
+  bug('signed-though-the-record-is-gone', BOOK, 'return await files.isThere(own);', 'return true;', KEEPS),
+  bug('first-payments-stay-open', BOOK, 'record.sequence < latest.sequence)', 'record.sequence < 0)', KEEPS),
   bug('unsigned-sums-stay', BOOK, 'await held.forgetUnsigned();', '', KEEPS),
   bug(
     'proof-goes-before-the-goods-are-kept',
@@ -83,7 +97,8 @@ const limits: readonly Sabotage[] = [
     LIMITS,
   ),
   bug('above-one-purchase', POLICY, 'if (amountUnits <= policy.perPurchaseUnits) return;', 'return;', LIMITS),
-  bug('denied-wallet-by-its-handle', POLICY, ', goods.sellerWallet.toLowerCase()]', ']', LIMITS),
+  bug('denied-wallet-by-its-handle', POLICY, '[goods.sellerWallet.toLowerCase(), ', '[', LIMITS),
+  bug('handle-that-looks-like-a-wallet', POLICY, '(WALLET.test(handle) ? [] : [handle])', '[handle]', LIMITS),
   bug(
     'allowed-wins-over-denied',
     POLICY,
@@ -126,10 +141,25 @@ const buying: readonly Sabotage[] = [
   bug(
     'a-second-signature-unasked',
     BUY,
-    'const again = payAgain === true ? () => held.reserve(plan, policy) : undefined;',
-    'const again = () => held.reserve(plan, policy);',
+    "return payAgain === true && record?.state === 'signed';",
+    "return record?.state === 'signed';",
     BUYS,
   ),
+  bug(
+    'another-payment-is-not-judged',
+    BUY,
+    'const judgeAndReserve = () => prepare(options, held, key, maxUnits);',
+    'const judgeAndReserve = () => prepare({ ...options, policy: { ...options.policy, sellers: {} } }, held, key, maxUnits);',
+    BUYS,
+  ),
+  bug(
+    'paid-goods-are-exchanged',
+    BUY,
+    'if (isPaid && commitmentOf(delivery) !== had.commitment)',
+    'if (had === undefined)',
+    BUYS,
+  ),
+  bug('what-was-paid-is-paid-for-again', FLOW, 'collecting: isCollect &&', 'collecting: showsSlip &&', BUYS),
   bug(
     'what-was-had-is-put-aside-again',
     BUY,
@@ -140,8 +170,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'wrong-goods-are-not-kept',
     BUY,
-    'if (error instanceof ArtifactMismatch) throw await keepMismatch(options, held, error);',
-    '',
+    'if (!(error instanceof ArtifactMismatch)) throw withoutDoubt(held, error);',
+    'if (error !== undefined) throw withoutDoubt(held, error);',
     BUYS,
   ),
   bug('changed-goods-are-taken-for-whole', 'src/agent/save-goods.ts', '=== commitment;', '!== null;', SPENDS),
@@ -200,8 +230,8 @@ const files: readonly Sabotage[] = [
   bug(
     'exports-open-other-folders',
     'src/agent/export/export-folder.ts',
-    'if (FILE_NAME.test(name) && isFolder) return;',
-    'if (isFolder) return;',
+    'if (FILE_NAME.test(name) && !leadsOut) return;',
+    'if (!leadsOut) return;',
     ['src/agent/export/export-folder.test.ts'],
   ),
   bug(
