@@ -35,7 +35,8 @@ export async function installInto(node: FoundNode, tarball: string): Promise<Emp
     return stdout + stderr;
   };
   await write('package.json', '{"private":true}');
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball]);
+  // A request that hangs is sent again after 20 s; npm itself would wait for five minutes.
+  await run('npm', ['install', '--prefer-offline', '--fetch-timeout=20000', '--no-audit', '--no-fund', tarball]);
   const installed: { packages: object } = JSON.parse(
     await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'),
   );
