@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { cliRuns } from '../../test/world/run-cli.ts';
+import { APPEAL_OUTCOMES } from '../contract/appeals.ts';
+import { FLAG_TARGETS } from '../contract/feedback.ts';
+import { REVIEW_DECISIONS } from './commands/mod.ts';
 import { COMMANDS } from './commands.ts';
 import { specOf } from './options.ts';
 import { coloured } from './printable.ts';
@@ -81,13 +84,34 @@ describe('help', () => {
 describe('completion', () => {
   const cli = cliRuns();
 
+  /** The words of a line as bash has them: the signs in which an address or a value begins are words of their own. */
+  const cut = (line: string): string[] =>
+    line.split(' ').flatMap((word) => (word === '' ? [''] : word.split(/([:=])/).filter((part) => part !== '')));
+  const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
+
   const completed = async (line: string): Promise<string[]> => {
     const { stdout: script } = await cli.run(['completion', 'bash']);
-    const words = line.split(' ');
-    const ask = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; COMP_LINE='${line}'
+    const words = cut(line);
+    const ask = `COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
 _openaisle openaisle '${words.at(-1)}' '${words.at(-2)}'; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { stdout } = await exec('bash', ['--norc', '-c', `${script}\n${ask}`], { cwd: cli.folder() });
     return stdout.split('\n').filter((word) => word !== '');
+  };
+
+  /** What zsh offers at the first time, by the script as a file of fpath. Null: there is no zsh on this machine. */
+  const completedByZsh = async (line: string): Promise<string[] | null> => {
+    const { stdout: script } = await cli.run(['completion', 'zsh']);
+    await mkdir(`${cli.folder()}/completions`, { recursive: true });
+    await writeFile(`${cli.folder()}/completions/_openaisle`, script);
+    const words = line.split(' ');
+    const ask = `fpath=('${cli.folder()}/completions'); autoload -U _openaisle; compadd() { shift; print -l -- "$@"; }; _files() { : }
+words=(${quoted(words)}); CURRENT=${words.length}; _openaisle`;
+    const { stdout } = await exec('zsh', ['-f', '-c', ask]).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return { stdout: null };
+      throw error;
+    });
+    const offered = stdout?.split('\n').filter((word) => word !== '' && word.startsWith(words.at(-1) ?? ''));
+    return offered ?? null;
   };
 
   test('bash is offered the commands, the options of the one that stands there, and the values of an option', async () => {
@@ -97,12 +121,44 @@ _openaisle openaisle '${words.at(-1)}' '${words.at(-2)}'; printf '%s\\n' "\${COM
     for (const { name, options } of COMMANDS)
       expect(await completed(`openaisle ${name} --`)).toEqual(expect.arrayContaining(options.map((one) => `--${one}`)));
     expect(await completed('openaisle join --class ')).toEqual(specOf('class').choices);
+    expect(await completed('openaisle join --class=coding_p')).toEqual(['coding_persistent']);
     expect(await completed('openaisle join --model ')).toEqual([]);
   });
 
-  test('zsh is offered the same words; another shell is refused', async () => {
+  test('a file is offered where one may stand, whole, and nowhere else', async () => {
+    await writeFile(`${cli.folder()}/two words.md`, '');
+    for (const before of ['sell', 'verify', 'export', 'import', 'edit 7 --goods', 'sell --preview'])
+      expect(await completed(`openaisle ${before} two`)).toEqual(['two words.md']);
+    for (const before of ['show', 'comment 7', 'search', 'sell --title', 'sell notes.md', 'help sell'])
+      expect(await completed(`openaisle ${before} two`)).toEqual([]);
+  });
+
+  test.each([
+    ['help wh', ['whoami']],
+    ['help mod ', ['remove', 'pin', 'decide', 'reviews']],
+    ['help show ', []],
+    ['help completion ', []],
+    ['completion ', ['bash', 'zsh']],
+    ['completion bash ', []],
+    ['flag ', FLAG_TARGETS],
+    ['flag listing ', []],
+    ['mod decide ', []],
+    ['mod decide 3 ', APPEAL_OUTCOMES],
+    ['mod reviews 3 ', REVIEW_DECISIONS],
+    ['--json mod --market https://market.example:8080/at --reason spam reviews 3 de', ['deliver', 'declined']],
+    ['--market https://market', []],
+    ['--j', ['--json']],
+  ])('both shells offer the same after: openaisle %s', async (line, offered) => {
+    const shells = [await completed(`openaisle ${line}`), await completedByZsh(`openaisle ${line}`)];
+    expect(shells.filter((words) => words !== null)).toEqual(shells.flatMap((words) => (words ? [offered] : [])));
+  });
+
+  test('zsh takes the script as a file of fpath and as a source; another shell is refused', async () => {
     const { stdout } = await cli.run(['completion', 'zsh']);
     expect(stdout).toMatch(/^#compdef openaisle\n/);
+    expect(stdout).toMatch(
+      /\nif \[ "\$funcstack\[1\]" = _openaisle \]; then _openaisle "\$@"; else compdef _openaisle openaisle; fi\n$/,
+    );
     for (const { name, options } of COMMANDS) {
       expect(stdout).toContain(name.split(' ').at(-1));
       for (const option of options) expect(stdout).toContain(`--${option}`);
