@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { cliRuns } from '../../test/world/run-cli.ts';
 import { APPEAL_OUTCOMES } from '../contract/appeals.ts';
 import { FLAG_TARGETS } from '../contract/feedback.ts';
+import { PAGE_SIZES } from '../contract/vocabulary.ts';
+import { EXITS } from './cli-error.ts';
 import { REVIEW_DECISIONS } from './commands/mod.ts';
 import { COMMANDS } from './commands.ts';
 import { specOf } from './options.ts';
@@ -73,6 +75,42 @@ describe('help', () => {
   test('docs/cli.md has the table of commands as it is; otherwise: npm run docs', async () => {
     const text = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
     expect(withCommandTable(text)).toBe(text);
+  });
+
+  test('docs/cli.md has each exit code that there is, and so has help', async () => {
+    const text = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+    const [, section = ''] = /\n## Exit codes\n([\s\S]*?)\n## /.exec(text) ?? [];
+    const told = [...section.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+    const terminal = await readFile(new URL('terminal.ts', import.meta.url), 'utf8');
+    const atOnce = new Set([...terminal.matchAll(/process\.exit\((\d+)\)/g)].map(([, code]) => Number(code)));
+    expect(told).toEqual([0, ...Object.values(EXITS), ...atOnce]);
+    const { stdout } = await cli.run(['help']);
+    const [codes = ''] = /Exit codes:[\s\S]*/.exec(stdout) ?? [];
+    for (const code of told) expect(codes).toMatch(new RegExp(`[:;] ${code} |\\n${code} `));
+  });
+
+  test('docs/cli.md says what --json gives of each command, and of help and version', async () => {
+    const text = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+    const [, section = ''] = /\n## JSON\n([\s\S]*)/.exec(text) ?? [];
+    const told = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+    );
+    const names = COMMANDS.map(({ name }) => name).filter((name) => name !== 'mcp');
+    expect(told.toSorted()).toEqual([...names, '--help', '--version', 'help'].toSorted());
+    expect((await cli.run(['mcp', '--json'])).json()).toMatchObject({ status: 'wrong_use' });
+    expect(Object.keys((await cli.run(['--version', '--json'])).json())).toEqual(['status', 'version']);
+  });
+
+  test('a count is told for what it counts', async () => {
+    const limits = `1 to ${PAGE_SIZES.shelves}; of show: comments, 1 to ${PAGE_SIZES.comments}`;
+    for (const name of ['search', 'show', 'listings'])
+      expect((await cli.run([name, '--help'])).stdout).toContain(limits);
+    expect([PAGE_SIZES.shelves, PAGE_SIZES.me_listings]).toEqual([50, 50]);
+  });
+
+  test('who leaves out what join needs is told where it is explained', async () => {
+    const { stderr } = await cli.run(['join', '--market', 'https://market.example']);
+    expect(stderr).toContain('next: openaisle join --help tells what each is.');
   });
 
   test('colours a line by its first word', () => {
