@@ -24,7 +24,7 @@ const TIMEOUT_MS = 15_000;
 
 /**
  * Reads the chain that answers at this address; which network it is, the node says. The address is kept out of errors but for its host,
- * since it often holds a key. Throws `wrong_use` for what is no address, `chain_unreadable` and `wrong_network`.
+ * since it often holds a key; why nothing can be read is told as a code. Throws `wrong_use` for what is no address, `chain_unreadable` and `wrong_network`.
  */
 export async function openChain(
   rpcUrl: string,
@@ -41,9 +41,11 @@ export async function openChain(
   const asked = async <T>(read: Promise<T>): Promise<T> => {
     try {
       return await read;
-    } catch {
+    } catch (error) {
       const nextStep = 'Look at --rpc (or OPENAISLE_RPC), or name another endpoint.';
-      const title = `The RPC endpoint at ${url.host} gave no answer that can be used`;
+      const cause = causeOf(error);
+      const why = cause === null ? '' : ` (${cause})`;
+      const title = `The RPC endpoint at ${url.host} gave no answer that can be used${why}`;
       throw new AgentError('refused', { reason: 'chain_unreadable', title, nextStep });
     }
   };
@@ -85,4 +87,24 @@ export async function openChain(
       asked(client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] })),
     findTransfer,
   };
+}
+
+/** Of the system and of HTTP libraries. */
+const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
+
+/**
+ * What went wrong as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`. Nothing else of an error is told: its texts hold
+ * the whole address, or are what the endpoint says. Null where there is no code.
+ */
+function causeOf(error: unknown): string | null {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code = 'code' in at ? at.code : null;
+    const status = 'status' in at ? at.status : null;
+    if (at.name === 'TimeoutError') return 'timeout';
+    if (at.name === 'RpcRequestError') return Number.isSafeInteger(code) ? `JSON-RPC error ${code}` : 'JSON-RPC error';
+    if (typeof status === 'number') return `HTTP ${status}`;
+    if (typeof code === 'string' && CODE.test(code)) return code;
+    if (at instanceof SyntaxError) return 'not JSON';
+  }
+  return null;
 }

@@ -29,7 +29,7 @@ export function overview(groups: readonly CommandGroup[]): string[] {
 
 const EXIT_LINES = [
   'Exit codes: 0 done; 1 refused, or certainly not done, with the reason and what to do next; 2 wrong use, or a file',
-  'that cannot be used; 3 the outcome is not known, with what to do next.',
+  'that cannot be used; 3 the outcome is not known, with what to do next; 130 ended by Ctrl-C.',
 ];
 
 /** What `openaisle COMMAND --help` prints. */

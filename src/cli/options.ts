@@ -1,5 +1,5 @@
 import { REMOVAL_REASON_CODES } from '../contract/moderation.ts';
-import { AISLES, CLIENT_CLASSES, EVENT_KINDS, SORTS } from '../contract/vocabulary.ts';
+import { AISLES, CLIENT_CLASSES, EVENT_KINDS, PAGE_SIZES, SORTS } from '../contract/vocabulary.ts';
 
 interface OptionSpec {
   type: 'string' | 'boolean';
@@ -12,6 +12,9 @@ interface OptionSpec {
   choices?: readonly string[];
   summary: string;
 }
+
+/** A page of `search` and of `listings`, and one of comments. */
+const LIMIT_SUMMARY = `how many rows at most, 1 to ${PAGE_SIZES.shelves}; of show: comments, 1 to ${PAGE_SIZES.comments}`;
 
 /** Every option that any command takes, once: parsing, help and completion are made from it. */
 export const OPTIONS = {
@@ -42,7 +45,7 @@ export const OPTIONS = {
   'max-price': { type: 'string', value: 'USDC', summary: 'goods that cost no more' },
   sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },
   free: { type: 'boolean', summary: 'free goods alone' },
-  limit: { type: 'string', value: 'COUNT', summary: 'how many rows at most, 1 to 50' },
+  limit: { type: 'string', value: 'COUNT', summary: LIMIT_SUMMARY },
   cursor: { type: 'string', value: 'CURSOR', summary: 'go on after the page before, which names it' },
   kind: { type: 'string', value: 'KIND', choices: EVENT_KINDS, summary: 'events of this kind alone' },
   after: { type: 'string', value: 'ID', summary: 'begin after this event; 0: at the beginning of the log' },

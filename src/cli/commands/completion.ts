@@ -1,6 +1,9 @@
+import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
+import { FLAG_TARGETS } from '../../contract/feedback.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { EVERYWHERE, OPTIONS, type OptionName, specOf } from '../options.ts';
+import { REVIEW_DECISIONS } from './mod.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 
@@ -21,84 +24,127 @@ export function completionOver(all: () => readonly Command[]): Command {
   };
 }
 
-function flagsOf(command: Command): string {
-  return [...command.options, ...EVERYWHERE].map((name) => `--${name}`).join(' ');
+/** What may stand for an argument, by its name in help. Of one that is in neither table nothing is offered. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  TARGET: FLAG_TARGETS,
+  OUTCOME: APPEAL_OUTCOMES,
+  DECISION: REVIEW_DECISIONS,
+  SHELL: SHELLS,
+};
+const PATHS: ReadonlySet<string> = new Set(['PATH', 'DIR', 'GOODS', 'FILE']);
+
+/** How a shell offers words, and files. */
+interface Offer {
+  words(list: readonly string[]): string;
+  files: string;
 }
 
-/** One line of a shell's `case` for each option that takes a value. */
-function valueCases(ofChoices: (choices: string) => string, files: string, nothing: string): string[] {
-  return (Object.keys(OPTIONS) as OptionName[])
-    .filter((name) => specOf(name).type === 'string')
-    .map((name) => {
-      const { choices, value } = specOf(name);
-      const isPath = value === 'FILE' || value === 'DIR';
-      const act = choices === undefined ? (isPath ? files : nothing) : ofChoices(choices.join(' '));
-      return `    --${name}) ${act} ;;`;
-    });
+/** A pattern of all options that take a value. */
+const VALUED = (Object.keys(OPTIONS) as OptionName[]).filter((name) => specOf(name).type === 'string');
+const VALUED_PATTERN = VALUED.map((name) => `--${name}`).join('|');
+
+function flagsOf({ options }: Pick<Command, 'options'>): string[] {
+  return [...options, ...EVERYWHERE].map((name) => `--${name}`);
 }
 
-function words(commands: readonly Command[]): { first: string; seconds: string[][] } {
-  const first = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
-  const seconds = first.flatMap((word) => {
-    const after = commands.flatMap(({ name }) => (name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : []));
-    return after.length === 0 ? [] : [[word, after.join(' ')]];
+/** Of the value of an option, by `$before`, the word before the one at the cursor. */
+function valueCases({ words, files }: Offer): string[] {
+  const cases = VALUED.map((name) => {
+    const { choices, value = '' } = specOf(name);
+    const offered = choices === undefined ? (PATHS.has(value) ? `${files}; ` : '') : `${words(choices)}; `;
+    return `    --${name}) ${offered}return ;;`;
   });
-  return { first: [...first, 'help'].join(' '), seconds };
+  return ['  case $before in', ...cases, '  esac'];
 }
 
-/** `$word`, `$before`, `$first` and `$second` are set before these. */
-function flagCases(commands: readonly Command[], complete: (list: string) => string): string[] {
-  return commands.map((command) => {
-    const [first = '', second] = command.name.split(' ');
-    return `    '${first} ${second ?? ''}'${second === undefined ? '*' : ''}) ${complete(flagsOf(command))} ;;`;
+/**
+ * Of everything else, in words of both shells. `$word` is at the cursor; `$first`, `$second` and `$count` are of the arguments before it,
+ * without options and their values, and without the word help, of which `$help` tells.
+ */
+function argumentCases(commands: readonly Command[], { words, files }: Offer): string[] {
+  const names = commands.map(({ name }) => name);
+  const firsts = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))];
+  const families = firsts.flatMap((first) => {
+    const seconds = names.filter((name) => name.startsWith(`${first} `)).map((name) => name.slice(first.length + 1));
+    if (seconds.length === 0) return [];
+    const offered = `if [ $count -eq 1 ]; then ${words(seconds)}; return; fi`;
+    return [`    ${first}) ${offered}; name="$first $second" at=$((count - 2)) ;;`];
   });
+  const places = commands.flatMap(({ name, positionals }) =>
+    positionals.flatMap(({ name: of }, at) => {
+      const choices = CHOICES[of];
+      const offered = choices === undefined ? (PATHS.has(of) ? files : null) : words(choices);
+      return offered === null ? [] : [`    '${name} ${at}') ${offered} ;;`];
+    }),
+  );
+  return [
+    '  local name=$first at=$((count - 1))',
+    '  if [ $count -eq 0 ]; then',
+    `    case $help$word in 0-*) ${words(flagsOf({ options: [] }))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
+    '    return',
+    '  fi',
+    '  case $first in',
+    ...families,
+    '  esac',
+    '  if [ $help = 1 ]; then return; fi',
+    '  case $word in -*)',
+    '    case $name in',
+    ...commands.map((command) => `    '${command.name}') ${words(flagsOf(command))} ;;`),
+    '    esac',
+    '    return ;;',
+    '  esac',
+    '  case "$name $at" in',
+    ...places,
+    '  esac',
+  ];
 }
 
 function bashScript(commands: readonly Command[]): string[] {
-  const { first, seconds } = words(commands);
-  const reply = (list: string): string => `COMPREPLY=($(compgen -W '${list}' -- "$word"))`;
-  const files = 'COMPREPLY=($(compgen -f -- "$word"))';
+  const offer: Offer = {
+    words: (list) => `COMPREPLY=($(compgen -W '${list.join(' ')}' -- "$word"))`,
+    files: `local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$word"))`,
+  };
   return [
     '# openaisle completion bash',
     '_openaisle() {',
-    '  local word=$2 before=$3 first second',
-    '  read -r _ first second _ <<< "$COMP_LINE"',
+    '  local word=$2 before=$3 help=0 skip=0 i one',
+    '  local -a given=()',
     '  COMPREPLY=()',
-    '  case $before in',
-    ...valueCases((choices) => `${reply(choices)}; return`, `${files}; return`, 'return'),
-    '  esac',
-    `  if [ "$COMP_CWORD" -eq 1 ]; then ${reply(first)}; return; fi`,
-    ...seconds.map(
-      ([of, after]) => `  if [ "$COMP_CWORD" -eq 2 ] && [ "$first" = ${of} ]; then ${reply(after ?? '')}; return; fi`,
-    ),
-    `  case $word in -*) ;; *) ${files}; return ;; esac`,
-    '  case "$first $second" in',
-    ...flagCases(commands, reply),
-    '  esac',
+    '  # Bash makes words of its own of the signs in --class=value and https://address.',
+    `  if [ "$before" = = ]; then before=\${COMP_WORDS[COMP_CWORD-2]}; elif [ "$word" = = ]; then word=; fi`,
+    ...valueCases(offer),
+    '  for ((i = 1; i < COMP_CWORD; i++)); do',
+    `    one=\${COMP_WORDS[i]}`,
+    '    case $one in [:=]*) skip=1; continue ;; esac',
+    '    if [ $skip = 1 ]; then skip=0; continue; fi',
+    `    case $one in ${VALUED_PATTERN}) skip=1 ;; -*) ;; *) given+=("$one") ;; esac`,
+    '  done',
+    '  if [ $skip = 1 ]; then return; fi',
+    `  if [ "\${given[0]}" = help ]; then help=1; given=("\${given[@]:1}"); fi`,
+    `  local first=\${given[0]} second=\${given[1]} count=\${#given[@]}`,
+    ...argumentCases(commands, offer),
     '}',
     'complete -o filenames -F _openaisle openaisle',
   ];
 }
 
 function zshScript(commands: readonly Command[]): string[] {
-  const { first, seconds } = words(commands);
-  const add = (list: string): string => `compadd -- ${list}`;
+  const offer: Offer = { words: (list) => `compadd -- ${list.join(' ')}`, files: '_files' };
   return [
     '#compdef openaisle',
     '_openaisle() {',
-    '  local word=$words[CURRENT] before=$words[CURRENT-1] first=$words[2] second=$words[3]',
-    '  case $before in',
-    ...valueCases((choices) => `${add(choices)}; return`, '_files; return', 'return'),
-    '  esac',
-    `  if (( CURRENT == 2 )); then ${add(first)}; return; fi`,
-    ...seconds.map(
-      ([of, after]) => `  if (( CURRENT == 3 )) && [[ $first == ${of} ]]; then ${add(after ?? '')}; return; fi`,
-    ),
-    '  case $word in -*) ;; *) _files; return ;; esac',
-    '  case "$first $second" in',
-    ...flagCases(commands, add),
-    '  esac',
+    '  local word=$words[CURRENT] before=$words[CURRENT-1] help=0 skip=0 one',
+    '  local -a given',
+    ...valueCases(offer),
+    `  for one in "\${(@)words[2,CURRENT-1]}"; do`,
+    '    if [ $skip = 1 ]; then skip=0; continue; fi',
+    `    case $one in ${VALUED_PATTERN}) skip=1 ;; -*) ;; *) given+=("$one") ;; esac`,
+    '  done',
+    '  if [[ $given[1] == help ]]; then help=1; shift given; fi',
+    '  local first=$given[1] second=$given[2] count=$#given',
+    ...argumentCases(commands, offer),
     '}',
-    'compdef _openaisle openaisle',
+    '# As a file of fpath this is the body of the function itself, which is called for the first time; else it is sourced.',
+    'if [ "$funcstack[1]" = _openaisle ]; then _openaisle "$@"; else compdef _openaisle openaisle; fi',
   ];
 }

@@ -47,7 +47,10 @@ async function whoJoins({ options, terminal }: Cli): Promise<Joiner> {
     (name) => options[name] === undefined,
   );
   if (missing.length > 0 && !terminal.canAsk)
-    throw wrongUse(`Missing: ${missing.map((name) => `--${name}`).join(', ')}`, 'openaisle --help tells what each is.');
+    throw wrongUse(
+      `Missing: ${missing.map((name) => `--${name}`).join(', ')}`,
+      'openaisle join --help tells what each is.',
+    );
   const handle = options.handle ?? (await terminal.ask('Handle (3 to 32 of a-z, 0-9 and -):'));
   const model = options.model ?? (await terminal.ask('Model that will act for it:'));
   const given = options.class ?? (await terminal.ask(`Class (${CLIENT_CLASSES.join(' or ')}):`));

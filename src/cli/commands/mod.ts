@@ -70,11 +70,11 @@ export const modDecide: Command = {
   },
 };
 
-const DECISIONS = ['deliver', 'refunded', 'declined'] as const;
+export const REVIEW_DECISIONS = ['deliver', 'refunded', 'declined'] as const;
 
 export const modReviews: Command = {
   name: 'mod reviews',
-  summary: `payments that wait for a decision of this merchant; with PAYMENT and DECISION (${DECISIONS.join(', ')}) decides one`,
+  summary: `payments that wait for a decision of this merchant; with PAYMENT and DECISION (${REVIEW_DECISIONS.join(', ')}) decides one`,
   positionals: [
     { name: 'PAYMENT', required: false },
     { name: 'DECISION', required: false },
@@ -120,8 +120,8 @@ function listReviews(cli: Cli): Promise<Done> {
 
 function decideReview(cli: Cli): Promise<Done> {
   const payment_id = readId(cli.positionals[0], 'PAYMENT');
-  const outcome = DECISIONS.find((one) => one === cli.positionals[1]);
-  if (outcome === undefined) throw wrongUse(`DECISION must be ${DECISIONS.join(', ')}`);
+  const outcome = REVIEW_DECISIONS.find((one) => one === cli.positionals[1]);
+  if (outcome === undefined) throw wrongUse(`DECISION must be ${REVIEW_DECISIONS.join(', ')}`);
   const { 'refund-tx': tx_hash, reason: note } = cli.options;
   const body = { outcome, ...(tx_hash === undefined ? {} : { tx_hash }), ...(note === undefined ? {} : { note }) };
   return asMerchant(cli, async (client, { market }) => {

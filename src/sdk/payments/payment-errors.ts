@@ -47,10 +47,11 @@ export class TermsRefused extends Error {
   readonly why: WhyRefused;
   readonly nextStep: string;
 
-  constructor(why: WhyRefused, detail: string, outcome = 'nothing was signed') {
-    super(`${detail}; ${outcome}`);
+  /** `nextStep`: where the usual one of this `why` would not help. */
+  constructor(why: WhyRefused, detail: string, said: { outcome?: string; nextStep?: string } = {}) {
+    super(`${detail}; ${said.outcome ?? 'nothing was signed'}`);
     this.why = why;
-    this.nextStep = NEXT_STEPS[why];
+    this.nextStep = said.nextStep ?? NEXT_STEPS[why];
   }
 }
 

@@ -194,7 +194,11 @@ async function signToCollect(run: Run, asked: unknown): Promise<void> {
 async function signRequiredPayment(run: Run, asked: unknown): Promise<PaymentProof> {
   const { client, wallet, x402Version } = run.options;
   if (!(asked instanceof MarketError)) throw asked;
-  if (run.terms.expected.amountUnits === 0n) throw new TermsRefused('wrong_amount', 'this costs nothing');
+  if (run.terms.expected.amountUnits === 0n) {
+    const nextStep =
+      'Call again. If it is asked for money still, do not pay until the market’s operator has explained it.';
+    throw new TermsRefused('wrong_amount', 'this costs nothing, and a payment was asked for', { nextStep });
+  }
   const required = readPaymentRequired({ header: asked.header('payment-required'), body: asked.body() }, x402Version);
   return signProof(wallet, required, run.terms.expected, client.environment);
 }

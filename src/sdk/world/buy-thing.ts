@@ -86,10 +86,16 @@ async function readTerms(options: BuyThingOptions): Promise<ThingTerms> {
   const asked = { params: { id: listingId }, query: { comments_limit: 1 }, signal };
   const { listing } = (await market.getListing(asked)).body;
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (listing.delivery_kind !== 'city_ownership' || listing.world_asset_id === null || amountUnits === null) {
-    throw new TermsRefused('unreadable_terms', 'the listing is no thing of a city');
+  if (listing.delivery_kind !== 'city_ownership') {
+    throw new TermsRefused('unreadable_terms', 'the listing is no thing of a city', { nextStep: 'Buy it with buy.' });
   }
-  if (listing.city_url !== city.baseUrl) throw new TermsRefused('unreadable_terms', 'the listing is of another city');
+  if (listing.world_asset_id === null || amountUnits === null) {
+    throw new TermsRefused('unreadable_terms', 'the listing of the thing cannot be read');
+  }
+  if (listing.city_url !== city.baseUrl) {
+    const nextStep = 'Hand in a client of its own city: the listing names it as city_url.';
+    throw new TermsRefused('unreadable_terms', 'the listing is of another city', { nextStep });
+  }
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
   const opened = await market.checkoutWorld({
     params: { listing_id: listingId },

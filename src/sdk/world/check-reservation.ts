@@ -26,33 +26,37 @@ export interface ThingTerms {
 /** To be signed, sent and mined in. */
 const LEAST_SECONDS = 60;
 
+/** There is no intent to open anew, and the market has no part in what a city asks for. */
+const OF_THE_CITY = { nextStep: 'Do not pay until the operator of the city has explained what it asks for.' };
+
 /** Throws unless the reservation asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
 export function checkReservation(reservation: Reservation, terms: ThingTerms, nowMs: number): void {
   const { usdc, chainId } = NETWORKS[terms.network];
   if (reservation.chain_id !== Number(chainId)) {
-    throw new TermsRefused('wrong_network', `the reservation is not on ${terms.network}`);
+    throw new TermsRefused('wrong_network', `the reservation is not on ${terms.network}`, OF_THE_CITY);
   }
-  if (!isSame(reservation.asset, usdc)) throw new TermsRefused('wrong_asset', 'the asset is not native USDC');
+  if (!isSame(reservation.asset, usdc)) {
+    throw new TermsRefused('wrong_asset', 'the asset is not native USDC', OF_THE_CITY);
+  }
   if (!isSame(reservation.seller_wallet, terms.payee)) {
-    throw new TermsRefused('wrong_payee', 'the payee is not the wallet of the listing');
+    throw new TermsRefused('wrong_payee', 'the payee is not the wallet of the listing', OF_THE_CITY);
   }
   if (reservation.amount_units !== terms.amountUnits.toString()) {
-    throw new TermsRefused('wrong_amount', `the amount is not the price of ${terms.amountUnits} units`);
+    throw new TermsRefused('wrong_amount', `the amount is not the price of ${terms.amountUnits} units`, OF_THE_CITY);
   }
   const isOwn = isSame(reservation.payer_wallet, terms.payer) && reservation.city_handle === terms.cityHandle;
   if (!isOwn || reservation.offer_id !== terms.offerId || challengeOf(reservation, terms) !== reservation.challenge) {
-    throw new TermsRefused('wrong_intent', 'the reservation, or the text to sign, says something else');
+    throw new TermsRefused('wrong_intent', 'the reservation, or the text to sign, says something else', OF_THE_CITY);
   }
   checkReservationTime(reservation, nowMs);
 }
 
 export function checkReservationTime({ reserved_until: until }: Reservation, nowMs: number): void {
   if (Date.parse(until) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused(
-    'too_little_time',
-    `less than ${LEAST_SECONDS} seconds of the reservation are left`,
-    'nothing was sent; call again once it has lapsed',
-  );
+  throw new TermsRefused('too_little_time', `less than ${LEAST_SECONDS} seconds of the reservation are left`, {
+    outcome: 'nothing was sent; call again once it has lapsed',
+    nextStep: `Call again after ${until}, when it has lapsed, and sign at once.`,
+  });
 }
 
 /** The text is made again from what was checked, so that no line can be missing or added. */

@@ -72,6 +72,11 @@ describe('an intent that is not what the listing says', () => {
     expect([wallet.signed, wallet.sent]).toEqual([[], []]);
   });
 
+  test('what costs nothing is not sent back to its price, but to the call that takes it', async () => {
+    const { act } = await buyerBefore({ listing: { price_usdc: 0 } });
+    await expect(act()).rejects.toMatchObject({ nextStep: 'Take them with buy, which signs nothing for them.' });
+  });
+
   test.each([
     ['a line more', (text: string) => `${text}\nalso: everything`],
     ['a line less', (text: string) => text.replace(/\nnonce: .*/, '')],

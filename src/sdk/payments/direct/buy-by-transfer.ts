@@ -67,7 +67,10 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
-  if (amountUnits === 0n) throw new TermsRefused('wrong_amount', 'these goods cost nothing: take them with buy');
+  if (amountUnits === 0n) {
+    const nextStep = 'Take them with buy, which signs nothing for them.';
+    throw new TermsRefused('wrong_amount', 'these goods cost nothing: take them with buy', { nextStep });
+  }
   return {
     ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
     domain: facts.domain,

@@ -24,6 +24,9 @@ export interface TransferTerms {
   artifactCommitment: string | null;
 }
 
+/** A fee stands in no listing. */
+export const OTHER_FEE = 'Call again. If it stays so, do not pay until the market’s operator has explained the fee.';
+
 const SERVICE = 'Openaisle';
 /** To be signed, sent and mined in. */
 const LEAST_SECONDS = 120;
@@ -52,7 +55,8 @@ export function checkIntent(intent: Intent, terms: TransferTerms): void {
   }
   const asked = [intent.minimum_amount_units, intent.minimum_amount_usdc];
   if (asked[0] !== terms.amountUnits.toString() || asked[1] !== usdcText(terms.amountUnits)) {
-    throw new TermsRefused('wrong_amount', `the amount is not the expected ${terms.amountUnits} units`);
+    const said = terms.purpose === 'listing_fee' ? { nextStep: OTHER_FEE } : {};
+    throw new TermsRefused('wrong_amount', `the amount is not the expected ${terms.amountUnits} units`, said);
   }
   const own = intent.payer_wallet !== null && sameAddress(intent.payer_wallet, terms.payer);
   if (!own || intent.listing_id !== terms.listingId) {
@@ -66,11 +70,9 @@ export function checkIntent(intent: Intent, terms: TransferTerms): void {
 /** Throws when a transfer that is sent now may come too late for the intent. */
 export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
   if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused(
-    'too_little_time',
-    `less than ${LEAST_SECONDS} seconds of the intent are left`,
-    'nothing was sent; call again for another intent',
-  );
+  throw new TermsRefused('too_little_time', `less than ${LEAST_SECONDS} seconds of the intent are left`, {
+    outcome: 'nothing was sent; call again for another intent',
+  });
 }
 
 /** The text is made again from what was checked (W8), so that no line can be missing or added. */

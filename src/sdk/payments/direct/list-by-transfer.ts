@@ -5,7 +5,7 @@ import { MarketError } from '../../errors.ts';
 import { bodyDigest, type ListedGoods, type ListGoodsOptions } from '../list-goods.ts';
 import { TermsRefused } from '../payment-errors.ts';
 import { payAnewOf } from '../payment-run.ts';
-import { checkFacts, type TransferTerms } from './check-intent.ts';
+import { checkFacts, OTHER_FEE, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
 import { TransferUndecided } from './transfer-errors.ts';
 import type { TransferOptions } from './transfer-options.ts';
@@ -54,7 +54,8 @@ async function agree(options: ListByTransferOptions, run: TransferRun<ListedGood
     const { status, body } = await client.createListing({ query: { dry_run: 'true' }, body: options.listing, signal });
     if (status !== 200 || !('dry_run' in body)) throw new TypeError('a dry run was asked for, and something else came');
     if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
-    if (body.would_cost_usdc !== 0) throw new TermsRefused('wrong_amount', 'the fee is not that of the official facts');
+    if (body.would_cost_usdc !== 0)
+      throw new TermsRefused('wrong_amount', 'the fee is not that of the official facts', { nextStep: OTHER_FEE });
   } catch (error) {
     // Perhaps a duplicate of itself, or its own successor: the same body, sent before, is answered with its listing.
     const perhapsOwn = ['duplicate_listing', 'already_superseded'];

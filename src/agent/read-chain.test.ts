@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { type Reply, startScriptedMarket } from '../../test/support/scripted-market.ts';
+import { openChain } from './read-chain.ts';
+
+const SECRET = 'a-key-of-the-provider';
+const refusal = (error: object, status = 200): Reply => ({ status, body: { jsonrpc: '2.0', id: 1, error } });
+
+/** What is told where the endpoint answers so. The address holds a secret in each of its parts. */
+async function toldOf(reply: Reply): Promise<string> {
+  await using node = await startScriptedMarket(() => reply);
+  return await titleAt(node.baseUrl.replace('http://', `http://user:${SECRET}@`));
+}
+
+async function titleAt(address: string, fetch = globalThis.fetch): Promise<string> {
+  const given = `${address}/${SECRET}?key=${SECRET}`;
+  const thrown = await openChain(given, { fetch }).catch((error: unknown) => error);
+  expect(thrown).toMatchObject({ trouble: 'refused', parts: { reason: 'chain_unreadable' } });
+  expect(JSON.stringify(thrown)).not.toContain(SECRET);
+  const { title } = (thrown as { parts: { title: string } }).parts;
+  return title.replace(/^The RPC endpoint at 127\.0\.0\.1:\d+ gave no answer that can be used/, '').trim();
+}
+
+test.each([
+  ['HTTP 401', { status: 401, body: 'who are you?' }],
+  ['HTTP 404', { status: 404, body: { message: 'nothing here' } }],
+  ['HTTP 500', { status: 500 }],
+  ['not JSON', { status: 200, body: '<html></html>' }],
+  ['JSON-RPC error -32601', refusal({ code: -32_601, message: `no method; ${SECRET}` })],
+  ['JSON-RPC error -32000', refusal({ code: -32_000, message: 'no credit' }, 403)],
+  ['JSON-RPC error', refusal({ code: 'DO_AS_I_SAY', message: 'no' })],
+  ['UND_ERR_SOCKET', 'cut'],
+] as [string, Reply][])('an endpoint that cannot be read is told with its cause: %s', async (cause, reply) => {
+  expect(await toldOf(reply)).toBe(`(${cause})`);
+});
+
+test('so is one where nothing listens, or that never answers', async () => {
+  const { baseUrl, [Symbol.asyncDispose]: stop } = await startScriptedMarket(() => 'cut');
+  await stop();
+  expect(await titleAt(baseUrl)).toBe('(ECONNREFUSED)');
+  const slow = () => Promise.reject(new DOMException(`The operation timed out: ${SECRET}`, 'TimeoutError'));
+  expect(await titleAt(baseUrl, slow)).toBe('(timeout)');
+});
