@@ -11,7 +11,7 @@ export interface DemoArguments {
 }
 
 export const HELP = `The local world: a chain with the real USDC, a facilitator, a market and a city, on this machine alone,
-and the story of one sale told step by step. Afterwards the market stays open until Ctrl-C.
+and the story of what is sold there, told step by step. Afterwards the market stays open until Ctrl-C.
 
   npm run demo -- [options]
 
