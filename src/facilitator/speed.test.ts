@@ -51,6 +51,12 @@ async function automine(on: boolean): Promise<void> {
   if (on) await chain.mine();
 }
 
+/** How many transactions wait for a block. */
+async function pooled(): Promise<number> {
+  const { pending } = (await chain.rpc.call('txpool_status', [])) as { pending: string };
+  return Number(pending);
+}
+
 interface Asked {
   method: string;
   id: unknown;
@@ -91,9 +97,9 @@ test('64 at once take at most five calls each, no count of the account, and shar
   const metricsPort = await freePort();
   const gate = Promise.withResolvers<null>();
   let isHeld = false;
-  // It stands still until all are sent: on a slow machine two seconds without a word of the chain would be a reason to count.
-  let stoppedAt: number | null = systemClock.now();
-  const clock = { now: () => stoppedAt ?? systemClock.now(), sleep: systemClock.sleep };
+  // It stands still: on a slow machine two seconds without a word of the chain would be a reason to count.
+  const now = systemClock.now();
+  const clock = { now: () => now, sleep: systemClock.sleep };
   const facilitator = await start({ clock, metricsPort, timing: { quietMs: 60_000 } }, ({ method }) =>
     isHeld && method === 'eth_estimateGas' ? gate.promise : null,
   );
@@ -117,7 +123,8 @@ test('64 at once take at most five calls each, no count of the account, and shar
   gate.resolve(null);
   await expect.poll(() => count('eth_sendRawTransaction'), WAIT).toBe(AT_ONCE);
   expect((await syncs()) - before).toBeLessThan(AT_ONCE / 2);
-  stoppedAt = null;
+  // Asked for is not yet there. One that the node lost would be seen here, and not as a payment that takes too long.
+  await expect.poll(pooled, WAIT).toBe(AT_ONCE);
   await automine(true);
   expect((await all).map(({ body }) => body['success'])).toEqual(payers.map(() => true));
   expect(asked.length / AT_ONCE).toBeLessThanOrEqual(5);
