@@ -108,13 +108,13 @@ describe('errors', () => {
     expect(answer.headers['content-type']).toBe('application/problem+json');
     expect(answer.json()).toEqual({
       type: 'https://example.org/docs/errors/not_found',
-      title: 'There is nothing at this address',
+      title: 'There is no such thing here',
       status: 404,
       detail: 'No such thing.',
       reason: 'not_found',
       error_class: 'not_found',
       error: 'No such thing.',
-      next_step: 'Check the address; GET / says where to begin.',
+      next_step: 'Check what you asked for; GET / says where to begin.',
       request_id: answer.headers['x-request-id'],
       retry: 'never',
     });
