@@ -146,6 +146,8 @@ describe('errors', () => {
     expect(answer.statusCode).toBe(402);
     expect(answer.headers['payment-required']).toBe('abc');
     expect(answer.headers['access-control-expose-headers']).toContain('payment-required');
+    // An answer of bytes has no other place for it.
+    expect(answer.headers['access-control-expose-headers']).toContain('x-delivery-token');
     expect(answer.json()).toMatchObject({
       x402Version: 1,
       accepts: [],
