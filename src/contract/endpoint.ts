@@ -30,7 +30,7 @@ export interface EndpointShape {
   errors: readonly Reason[];
   /** `public`: strong ETag and short caching. Anything protected, private or about a payment is `private`. */
   cache: 'public' | 'private';
-  /** Takes x402 payment headers and X-Delivery-Token. */
+  /** Takes x402 payment headers. */
   payment?: true;
   /** The client says that money was sent: no refusal may read as if none was. */
   claim?: true;
@@ -74,6 +74,16 @@ export type AnswerOf<E extends EndpointShape> = {
 export type ResultOf<E extends EndpointShape> = {
   [S in Statuses<E>]: { status: S; body: E['answers'][S] extends z.ZodType ? z.output<E['answers'][S]> : never };
 }[Statuses<E>];
+
+/** Where a delivery token has an effect: goods are bought, and collected by whoever has it. */
+export function takesToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
+  return errors.includes('delivery_token_used');
+}
+
+/** Where a payment or an intent may be asked about that the market has lost. */
+export function takesSlip({ claim, errors }: Pick<EndpointShape, 'claim' | 'errors'>): boolean {
+  return errors.includes('payment_may_be_lost') || (claim === true && errors.includes('intent_not_found'));
+}
 
 const ALWAYS: readonly Reason[] = [
   'malformed_request',

@@ -40,7 +40,7 @@ export function createSchemaPool(): SchemaPool {
 }
 
 /** The form of who sends takes the place of the form of the text that it travels in. Other keywords are kept. */
-function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
+export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
   const form = wireFormOf(zodSchema);
   if (form === undefined) return;
   const schema = jsonSchema as JsonSchema;

@@ -5,7 +5,18 @@ import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
-import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
+import {
+  countText,
+  fieldsQuery,
+  idCursor,
+  idIn,
+  idOut,
+  idParam,
+  optionalPageSize,
+  pageCounts,
+  pageSize,
+  timeOut,
+} from './paging.ts';
 import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
 import { textFlags, UNTRUSTED } from './text.ts';
@@ -88,7 +99,12 @@ export const aisleSummaries = z.array(aisleSummary);
 /** The fields of a new listing as the merchant sends them. */
 export const newListing = z.strictObject({
   ...givenFields,
-  artifact: z.string().min(1).describe('the hidden goods: UTF-8 text, or base64 with artifact_encoding'),
+  artifact: z
+    .string()
+    .min(1)
+    .describe(
+      'the hidden goods: UTF-8 text, or base64 with artifact_encoding; at most limits.artifact_bytes of official facts',
+    ),
   price_usdc: priceIn,
   seller_wallet: addressIn,
   supersedes: idIn.optional().describe('an own listing of which this is the newer version; each has one at most'),
@@ -223,13 +239,6 @@ export const ownOutline = listingOutline.extend({ state: z.enum(LISTING_STATES) 
 /** A listing in a page, by what `fields` asked for. */
 export const listedItem = z.union([listingSummary, listingOutline]);
 
-export const fieldsQuery = z
-  .enum(['full', 'outline'])
-  .optional()
-  .describe(
-    'outline: of each listing id, title, price_usdc, merchant, aisle, verified_sales and first_line; full: everything',
-  );
-
 /** A price in a query string: plain digits with at most six decimals, read as units. */
 const priceText = describedAs(
   z
@@ -237,15 +246,6 @@ const priceText = describedAs(
     .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
     .transform((text) => unitsOfUsdc(Number(text)) ?? 0n),
   { type: 'number', minimum: 0, maximum: 99_999.999999 },
-);
-
-/** A count in a query string. */
-const countText = describedAs(
-  z
-    .string()
-    .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
-    .transform(Number),
-  { type: 'integer', minimum: 0, maximum: 999_999_999 },
 );
 
 export const shelfQuery = z

@@ -1,7 +1,7 @@
-import { type EndpointShape, reasonsOf } from './endpoint.ts';
+import { type EndpointShape, reasonsOf, takesToken } from './endpoint.ts';
 import { ERRORS, errorClass, REASONS, type Reason } from './errors.ts';
 import type { JsonSchema, SchemaPool } from './json-schemas.ts';
-import { CHALLENGE_FIELDS } from './openapi-payments.ts';
+import { challengeFields } from './openapi-payments.ts';
 
 /** Answers that were given once, by status: what the description shows as an example. */
 export type Examples = Readonly<Record<string, unknown>>;
@@ -10,27 +10,33 @@ const SUCCESS = { 200: 'Done.', 201: 'Made.', 202: 'Under way; ask again as the 
 const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` });
 const REQUEST_ID = { 'x-request-id': header('RequestId') };
 const SETTLEMENT = { 'PAYMENT-RESPONSE': header('PaymentResponse'), 'X-PAYMENT-RESPONSE': header('PaymentResponse') };
+const TOKEN = { 'X-Delivery-Token': header('DeliveryToken') };
+const RETRY = { 'Retry-After': header('RetryAfter') };
 const BYTES = { schema: { type: 'string', format: 'binary', description: 'the artifact alone' } };
 
 /** Under components. */
 export const ANSWER_HEADERS: Readonly<Record<string, JsonSchema>> = {
   RequestId: { description: 'Names this request in the operator’s log.', schema: { type: 'string' } },
-  RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+  RetryAfter: {
+    description: 'Seconds to wait: retry_after_seconds once more. Absent where there is no time to name.',
+    schema: { type: 'integer', minimum: 1 },
+  },
 };
 
 /** All answers of an endpoint, by status. */
 export function describeResponses(endpoint: EndpointShape, pool: SchemaPool, examples: Examples): JsonSchema {
-  return { ...describeAnswers(endpoint, pool, examples), ...describeRefusals(endpoint, examples) };
+  const refusals = describeRefusals(reasonsOf(endpoint), challengeFields(endpoint), examples);
+  return { ...describeAnswers(endpoint, pool, examples), ...refusals };
 }
 
 function describeAnswers(endpoint: EndpointShape, pool: SchemaPool, examples: Examples): JsonSchema {
-  const headers = { ...REQUEST_ID, ...(endpoint.payment ? SETTLEMENT : {}) };
+  const always = { ...REQUEST_ID, ...(endpoint.payment ? SETTLEMENT : {}), ...(takesToken(endpoint) ? TOKEN : {}) };
   return Object.fromEntries(
     Object.entries(endpoint.answers).map(([status, schema]) => [
       status,
       {
         description: SUCCESS[Number(status) as keyof typeof SUCCESS],
-        headers,
+        headers: { ...always, ...(status === '202' ? RETRY : {}) },
         content: {
           'application/json': { schema: pool.read(schema), ...exampleOf(examples, status) },
           ...(endpoint.bytes && status === '200' ? { 'application/octet-stream': BYTES } : {}),
@@ -44,27 +50,41 @@ function exampleOf(examples: Examples, status: string): JsonSchema {
   return examples[status] === undefined ? {} : { example: examples[status] };
 }
 
-function describeRefusals(endpoint: EndpointShape, examples: Examples): JsonSchema {
+/** All refusals for these reasons, by status. `challenge`: what a 402 has in addition. */
+export function describeRefusals(
+  allReasons: readonly Reason[],
+  challenge: JsonSchema = {},
+  examples: Examples = {},
+): JsonSchema {
   const byStatus = new Map<number, Reason[]>();
-  for (const reason of reasonsOf(endpoint)) {
+  for (const reason of allReasons) {
     const { status } = ERRORS[reason];
     byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
   }
   return Object.fromEntries(
     [...byStatus].map(([status, reasons]) => [
       status,
-      describeRefusal(status, reasons, exampleOf(examples, `${status}`)),
+      describeRefusal(status, reasons, challenge, exampleOf(examples, `${status}`)),
     ]),
   );
 }
 
-function describeRefusal(status: number, reasons: readonly Reason[], example: JsonSchema): JsonSchema {
+/** Whose seconds say when to look again, although the same call would not help. */
+const TIMED: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
+
+function describeRefusal(
+  status: number,
+  reasons: readonly Reason[],
+  challenge: JsonSchema,
+  example: JsonSchema,
+): JsonSchema {
+  const isTimed = reasons.some((reason) => TIMED.has(reason) || ERRORS[reason].retry.startsWith('same_'));
   const headers = {
     ...REQUEST_ID,
     ...(status === 402 ? { 'PAYMENT-REQUIRED': header('PaymentRequired') } : {}),
-    ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
+    ...(isTimed ? RETRY : {}),
   };
-  const fields = { reason: { enum: reasons }, ...(status === 402 ? CHALLENGE_FIELDS : {}) };
+  const fields = { reason: { enum: reasons }, ...(status === 402 ? challenge : {}) };
   return {
     description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].title}.`).join('\n'),
     headers,

@@ -1,5 +1,6 @@
 import { AUTHORIZATION_TYPES } from './authorization-types.ts';
 import { checksummed } from './chain-values.ts';
+import { type EndpointShape, takesSlip, takesToken } from './endpoint.ts';
 import type { JsonSchema } from './json-schemas.ts';
 import type { Network } from './networks.ts';
 import {
@@ -134,7 +135,7 @@ const encoded = (schema: string): JsonSchema => ({
 const AT_MOST_ONE = 'At most one proof, once; never both versions.';
 
 /** Headers of a request that may pay. */
-export const PAYMENT_PARAMETERS: readonly JsonSchema[] = [
+const PROOFS: readonly JsonSchema[] = [
   {
     ...{ name: 'X-PAYMENT', in: 'header', required: false, schema: encoded('X402ProofV1') },
     description: `A proof of x402 version 1: base64 of its JSON. ${AT_MOST_ONE}`,
@@ -143,17 +144,28 @@ export const PAYMENT_PARAMETERS: readonly JsonSchema[] = [
     ...{ name: 'PAYMENT-SIGNATURE', in: 'header', required: false, schema: encoded('X402ProofV2') },
     description: `A proof of x402 version 2: base64 of its JSON. ${AT_MOST_ONE}`,
   },
-  {
-    ...{ name: 'X-Delivery-Token', in: 'header', required: false, schema: { type: 'string' } },
-    description:
-      'Collects what it was sent or given with: a token of the client’s own, or the one in the answer that opened the payment.',
-  },
-  {
-    ...{ name: 'X-Recovery-Slip', in: 'header', required: false },
-    schema: { type: 'string', maxLength: HEADER_LIMIT_BYTES },
-    description: 'recovery_slip of an earlier answer, after 409 `payment_may_be_lost`.',
-  },
 ];
+
+const TOKEN: JsonSchema = {
+  ...{ name: 'X-Delivery-Token', in: 'header', required: false, schema: { type: 'string' } },
+  description:
+    'Collects what it was sent or given with: a token of the client’s own, or the one in the answer that opened the payment.',
+};
+
+const SLIP: JsonSchema = {
+  ...{ name: 'X-Recovery-Slip', in: 'header', required: false },
+  schema: { type: 'string', maxLength: HEADER_LIMIT_BYTES },
+  description: 'recovery_slip of an earlier answer, once the market has lost a part of its history.',
+};
+
+/** Headers that an endpoint reads, where they have an effect. */
+export function paymentParameters(endpoint: EndpointShape): JsonSchema[] {
+  return [
+    ...(endpoint.payment ? PROOFS : []),
+    ...(takesToken(endpoint) ? [TOKEN] : []),
+    ...(takesSlip(endpoint) ? [SLIP] : []),
+  ];
+}
 
 /** Under components. */
 export const PAYMENT_HEADERS: Readonly<Record<string, JsonSchema>> = {
@@ -162,13 +174,42 @@ export const PAYMENT_HEADERS: Readonly<Record<string, JsonSchema>> = {
     description: 'Base64 of the settlement, once there is one. X-PAYMENT-RESPONSE names the network as version 1 does.',
     schema: encoded('X402Settlement'),
   },
+  DeliveryToken: {
+    description:
+      'delivery_token once more, given once with the payment that it collects: bytes alone have no body for it.',
+    schema: text(),
+  },
 };
 
+const USDC = { type: 'number', description: 'with insufficient_funds, in USDC' };
+
 /** Of a 402, in addition to the fields of every problem; absent where there is nothing to sign. */
-export const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
+const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   x402Version: one(1),
   accepts: { type: 'array', description: 'what may be signed', items: ref('X402RequirementsV1') },
+  balance_usdc: USDC,
+  price_usdc: USDC,
 };
+
+/** The same where goods are bought. */
+const PURCHASE_FIELDS: Readonly<Record<string, JsonSchema>> = {
+  delivery_token_prefix: text('without a key: how a delivery token of the client’s own begins'),
+  collect: record(
+    'with {"collect": true}: what to sign to collect; x-openaisle-signing.collect says how. It moves nothing',
+    {
+      base_url: text('of the market, as it stands in the text of the nonce'),
+      chain_id: { type: 'integer' },
+      listing_id: { type: 'integer' },
+      to: address('the seller'),
+      value: one('0'),
+      nonce_of: { type: 'array', description: 'the lines of the text of the nonce', items: text() },
+    },
+  ),
+};
+
+export function challengeFields(endpoint: Pick<EndpointShape, 'errors'>): JsonSchema {
+  return { ...CHALLENGE_FIELDS, ...(takesToken(endpoint) ? PURCHASE_FIELDS : {}) };
+}
 
 /** What a wallet signs here and how, for programs: the value of the extension `x-openaisle-signing`. */
 export function signingOn(network: Network): JsonSchema {

@@ -133,7 +133,10 @@ function voiceTexts() {
       says: 'With a code and a reason that everyone can read. Its merchant may appeal once.',
     },
     pinListing: { tag: 'Moderation', says: 'Pinned listings come first where no sort is asked for.' },
-    removeComment: { tag: 'Moderation', says: 'With a code and a reason that everyone can read.' },
+    removeComment: {
+      tag: 'Moderation',
+      says: 'With a code that everyone can read, and a reason that is kept and not shown.',
+    },
     decideAppeal: { tag: 'Moderation', says: 'With a reason that everyone can read.' },
   } as const satisfies Record<string, MarketText>;
 }

@@ -24,6 +24,19 @@ function at(value: unknown, ...path: (string | number)[]): unknown {
   );
 }
 
+/** Fields of a body without a description, by operation and name. */
+function bareFields(schema: unknown, place: string): string[] {
+  const { properties = {}, oneOf = [], anyOf = [] } = (schema ?? {}) as Record<string, object | undefined>;
+  const inside = [oneOf, anyOf].flatMap((forms) => Object.values(forms));
+  return [
+    ...inside.flatMap((form) => bareFields(form, place)),
+    ...Object.entries(properties).flatMap(([name, field]) => [
+      ...(at(field, 'description') === undefined ? [`${place}.${name}`] : []),
+      ...bareFields(field, `${place}.${name}`),
+    ]),
+  ];
+}
+
 function parametersOf(path: string, method: string): Map<string, unknown> {
   const parameters = at(document.paths, path, method, 'parameters') as { name: string; schema: unknown }[];
   return new Map(parameters.map(({ name, schema }) => [name, schema]));
@@ -108,6 +121,7 @@ describe('the OpenAPI document', () => {
       );
     for (const path of ['/api/buy/{id}', '/api/listing']) {
       expect(at(problemOf(path, '402'), 'properties')).toHaveProperty('accepts');
+      expect('collect' in (at(problemOf(path, '402'), 'properties') as object)).toBe(path === '/api/buy/{id}');
       expect(at(problemOf(path, '409'), 'properties')).not.toHaveProperty('accepts');
     }
     const contentOf = (path: string, status: string): unknown =>
@@ -146,8 +160,43 @@ describe('the OpenAPI document', () => {
     });
     expect(parametersOf('/api/events', 'get').get('before_id')).toEqual({ type: 'integer', minimum: 1 });
     const body = at(document.paths, '/api/listing', 'post', 'requestBody', 'content', 'application/json', 'schema');
-    expect(at(body, 'properties', 'title')).toEqual({ type: 'string', minLength: 3, maxLength: 120 });
-    expect(at(body, 'properties', 'preview')).toEqual({ type: 'string', maxLength: 4_000 });
+    expect(at(body, 'properties', 'title')).toMatchObject({ type: 'string', minLength: 3, maxLength: 120 });
+    expect(at(body, 'properties', 'preview')).toMatchObject({ type: 'string', maxLength: 4_000 });
+    expect(shelves.get('fields')).toMatchObject({ enum: ['full', 'outline'], default: 'full' });
+  });
+
+  it('says what every field of a body is, at every depth', () => {
+    const bare = Object.values(document.paths)
+      .flatMap((path) => Object.values(path))
+      .flatMap((operation) =>
+        bareFields(
+          at(operation, 'requestBody', 'content', 'application/json', 'schema'),
+          String(operation['operationId']),
+        ),
+      );
+    expect(bare).toEqual([]);
+    const body = at(document.paths, '/api/listing', 'post', 'requestBody', 'content', 'application/json', 'schema');
+    expect(at(body, 'properties', 'fee_payment', 'properties', 'intent_id', 'description')).toContain('fee_intent');
+  });
+
+  it('shows headers where they have an effect', () => {
+    const headersOf = (path: string): string[] =>
+      (at(document.paths, path, 'post', 'parameters') as { in: string; name: string }[])
+        .filter((one) => one.in === 'header')
+        .map(({ name }) => name);
+    const proofs = ['X-PAYMENT', 'PAYMENT-SIGNATURE'];
+    expect(headersOf('/api/listing')).toEqual([...proofs, 'X-Recovery-Slip']);
+    expect(headersOf('/api/world/listing')).toEqual([...proofs, 'X-Recovery-Slip']);
+    for (const path of ['/api/claim/{id}', '/api/purchase-intent/{id}', '/api/fee-intent'])
+      expect(headersOf(path)).toEqual(['X-Recovery-Slip']);
+    const answered = (path: string, status: string): string[] =>
+      Object.keys(at(document.paths, path, 'post', 'responses', status, 'headers') as object);
+    for (const status of ['200', '202']) expect(answered('/api/buy/{id}', status)).toContain('X-Delivery-Token');
+    expect(answered('/api/listing', '202')).not.toContain('X-Delivery-Token');
+    expect(answered('/api/buy/{id}', '202')).toContain('Retry-After');
+    for (const status of ['402', '409', '503']) expect(answered('/api/buy/{id}', status)).toContain('Retry-After');
+    expect(answered('/api/review/{payment_id}', '422')).toContain('Retry-After');
+    expect(answered('/api/vote', '403')).not.toContain('Retry-After');
   });
 
   it('has one path where routes differ in the name of a parameter alone', () => {

@@ -3,8 +3,9 @@ import type { Auth, EndpointShape } from './endpoint.ts';
 import { createSchemaPool, type JsonSchema, type SchemaPool } from './json-schemas.ts';
 import type { Network } from './networks.ts';
 import { ANSWER_HEADERS, describeResponses, type Examples, problemSchema } from './openapi-answers.ts';
-import { PAYMENT_HEADERS, PAYMENT_PARAMETERS, signingOn, X402_SCHEMAS } from './openapi-payments.ts';
-import { API_VERSION } from './vocabulary.ts';
+import { PAYMENT_HEADERS, paymentParameters, signingOn, X402_SCHEMAS } from './openapi-payments.ts';
+import { withWords } from './tool-arguments.ts';
+import { API_VERSION, BODY_LIMIT_BYTES } from './vocabulary.ts';
 
 /** What is said of an operation beyond its summary. */
 export interface OperationText {
@@ -33,6 +34,8 @@ export interface OpenApiOptions<Name extends string = string> {
   description: string;
   /** Where this instance is reached. */
   serverUrl: string;
+  /** What a key looks like and how one is had. */
+  key: string;
   /** Where its payments are made. */
   network: Network;
 }
@@ -61,13 +64,17 @@ export function describeOpenApi<Name extends string>(options: OpenApiOptions<Nam
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       contact: { name: options.title, url: options.serverUrl },
     },
-    servers: [{ url: options.serverUrl }],
+    servers: [{ url: options.serverUrl, description: 'All of it is served here.' }],
     tags: Object.entries(options.tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: { ...pool.components(), ...(paid ? X402_SCHEMAS : {}), Problem: problemSchema() },
       securitySchemes: {
-        merchantKey: { type: 'http', scheme: 'bearer', description: 'Authorization: Bearer, and the key.' },
+        merchantKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: `Authorization: Bearer, and the key. ${options.key}`,
+        },
       },
       headers: { ...ANSWER_HEADERS, ...(paid ? PAYMENT_HEADERS : {}) },
     },
@@ -120,7 +127,7 @@ interface About {
 function describeEndpoint(endpoint: EndpointShape, { text, example, names }: About, pool: SchemaPool): JsonSchema {
   const { body } = endpoint;
   const request = example?.request === undefined ? {} : { example: example.request };
-  const inPath = parametersOf(endpoint.params, 'path', pool).map(({ name, ...rest }) => ({
+  const inPath = parametersOf(endpoint.name, endpoint.params, 'path', pool).map(({ name, ...rest }) => ({
     name: names.get(String(name)) ?? name,
     ...rest,
     description: describeParameter(String(name), text),
@@ -133,14 +140,15 @@ function describeEndpoint(endpoint: EndpointShape, { text, example, names }: Abo
     security: securityOf(endpoint.auth),
     parameters: [
       ...inPath,
-      ...parametersOf(endpoint.query, 'query', pool),
-      ...(endpoint.payment ? PAYMENT_PARAMETERS : []),
+      ...parametersOf(endpoint.name, endpoint.query, 'query', pool),
+      ...paymentParameters(endpoint),
     ],
     ...(body
       ? {
           requestBody: {
+            description: `At most ${(endpoint.body_limit ?? BODY_LIMIT_BYTES).toLocaleString('en-US')} bytes.`,
             required: endpoint.body_optional !== true,
-            content: { 'application/json': { schema: pool.sent(body), ...request } },
+            content: { 'application/json': { schema: withWords(endpoint.name, pool.sent(body)), ...request } },
           },
         }
       : {}),
@@ -148,9 +156,14 @@ function describeEndpoint(endpoint: EndpointShape, { text, example, names }: Abo
   };
 }
 
-function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', pool: SchemaPool): JsonSchema[] {
+function parametersOf(
+  endpoint: string,
+  schema: z.ZodType | undefined,
+  place: 'path' | 'query',
+  pool: SchemaPool,
+): JsonSchema[] {
   if (!schema) return [];
-  const { properties, required } = pool.sent(schema) as {
+  const { properties, required } = withWords(endpoint, pool.sent(schema)) as {
     properties?: Record<string, JsonSchema>;
     required?: string[];
   };
@@ -158,7 +171,7 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', po
     name,
     in: place,
     required: place === 'path' || required?.includes(name) === true,
-    ...(place === 'query' ? { description: description ?? ofEveryPage(name) } : {}),
+    ...(place === 'query' ? { description } : {}),
     schema: field,
   }));
 }
@@ -167,12 +180,4 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', po
 function describeParameter(name: string, { id }: OperationText): string {
   if (id !== undefined) return `The ${name === 'handle' ? 'handle' : 'id'} of ${id}.`;
   return name === 'handle' ? 'The handle.' : `The id of the ${name.replace(/_id$/, '')}.`;
-}
-
-/** What parameters of pages mean, which have the same names everywhere. */
-function ofEveryPage(name: string): string | undefined {
-  if (/(?:^|_)limit$/.test(name)) return 'Rows in one answer. Another number is refused, never cut.';
-  if (/(?:^|_)before_id$/.test(name)) return 'Goes on after the page before: its next_before_id.';
-  if (/(?:^|_)after_id$/.test(name)) return 'Goes on after the page before: its next_after_id.';
-  return name === 'cursor' ? 'Goes on after the page before: its next_cursor, with the same filters.' : undefined;
 }

@@ -45,3 +45,22 @@ export const pageCounts = {
   page_size: z.int().nonnegative(),
   has_more: z.boolean(),
 };
+
+/** What of each listing of a page is shown. */
+export const fieldsQuery = describedAs(z.enum(['full', 'outline']), {
+  ...{ type: 'string', enum: ['full', 'outline'] },
+  default: 'full',
+})
+  .optional()
+  .describe(
+    'outline: of each listing id, title, price_usdc, merchant, aisle, verified_sales and first_line; full: everything',
+  );
+
+/** A count in a query string. */
+export const countText = describedAs(
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
+    .transform(Number),
+  { type: 'integer', minimum: 0, maximum: 999_999_999 },
+);

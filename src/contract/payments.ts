@@ -63,7 +63,7 @@ export const X402_ERRORS = [
 export const payAnewIn = z
   .boolean()
   .optional()
-  .describe('true, after 409 payment_may_be_lost: what was found paid for something else, and this is paid as well');
+  .describe('true, after payment_may_be_lost: what was found paid for something else, and this is paid as well');
 
 /** Public status of one payment. Never the artifact, a signature or who bought. */
 export const paymentOut = z

@@ -49,7 +49,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'front_door',
     title: 'Front door',
-    description: 'Start here: what this market is, its rules in short, its addresses and what happened last.',
+    description: 'Start here: what this market is, its rules in short, its tools and what happened last.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: 'front_door',
@@ -251,9 +251,9 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'comment',
     title: 'Comment',
-    description: 'Write under a listing, or answer a comment. Public.',
+    description: 'Write under a listing, or answer a comment. Public. The same words again are the same comment.',
     kind: 'act',
-    hints: { ...ADD, ...AGAIN },
+    hints: ADD,
     asks: [{ endpoint: 'postComment' }],
   },
   {
@@ -267,9 +267,9 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'flag',
     title: 'Flag',
-    description: 'Tell the maintainer what is wrong with a listing, comment or merchant.',
+    description: 'Tell the maintainer what is wrong with a listing, comment or merchant. Once for each.',
     kind: 'act',
-    hints: { ...ADD, ...AGAIN },
+    hints: ADD,
     asks: [{ endpoint: 'raiseFlag' }],
   },
   {
@@ -277,7 +277,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Appeal a removal',
     description: 'Once for each removal of an own listing, in public.',
     kind: 'act',
-    hints: { ...ADD, ...AGAIN },
+    hints: ADD,
     asks: [{ endpoint: 'appealRemoval' }],
   },
   {
@@ -348,7 +348,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'remove_comment',
     title: 'Remove a comment',
-    description: 'The maintainer blanks a comment, with a reason that everybody reads.',
+    description: 'The maintainer blanks a comment. Everybody reads the code of the reason.',
     kind: 'maintainer',
     hints: CHANGE,
     asks: [{ endpoint: 'removeComment' }],
@@ -358,7 +358,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Decide an appeal',
     description: 'The maintainer upholds a removal or restores the listing, with a reason that everybody reads.',
     kind: 'maintainer',
-    hints: { ...CHANGE, ...AGAIN },
+    hints: CHANGE,
     asks: [{ endpoint: 'decideAppeal' }],
   },
 ];

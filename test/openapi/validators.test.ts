@@ -13,6 +13,7 @@ interface Content {
 
 interface Operation {
   operationId: string;
+  parameters: { name: string; description?: string }[];
   requestBody?: Content & { required: boolean };
   responses: Record<string, Content>;
 }
@@ -32,6 +33,16 @@ describe.each([
 ])('the description of %s', (_whose, text) => {
   it('is clean by the recommended rules of redocly', async () => {
     expect(await lint(text)).toEqual([]);
+  });
+
+  it('says what every parameter is', () => {
+    const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, Operation>> };
+    const bare = Object.values(paths)
+      .flatMap((path) => Object.values(path))
+      .flatMap(({ operationId, parameters }) =>
+        parameters.filter(({ description = '' }) => description === '').map(({ name }) => `${operationId}.${name}`),
+      );
+    expect(bare).toEqual([]);
   });
 
   it('is OpenAPI 3.1 by its schema', async () => {

@@ -7,6 +7,7 @@ import { NETWORKS } from '../../src/contract/vocabulary.ts';
 export function marketDocument(): OpenApi {
   return describeOpenApi({
     ...{ endpoints, texts: MARKET_TEXTS, tags: MARKET_TAGS },
-    ...{ title: 'Openaisle', description: 'A market.', serverUrl: 'https://example.org', network: NETWORKS.base },
+    ...{ title: 'Openaisle', description: 'A market.', serverUrl: 'https://example.org' },
+    ...{ key: 'Made at the door.', network: NETWORKS.base },
   });
 }

@@ -13,6 +13,7 @@ import { createWriteProbe, type WriteProbe } from '../../platform/database/write
 import { answerAsset } from '../../platform/http/assets.ts';
 import { type AnyPageRoute, type Page, type PageAnswer, page } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import { secretPattern } from '../../platform/secrets.ts';
 import { MIGRATIONS } from '../config.ts';
 import type { City } from '../context.ts';
 import { mustFindResident, type ResidentRow } from '../residents/store.ts';
@@ -80,7 +81,8 @@ function readId(params: Readonly<Record<string, string>>): bigint {
 }
 
 export function openApiText(serverUrl: string, network: Network): string {
-  const about = { title: 'Openaisle city', description: SUMMARY, serverUrl, network };
+  const key = `Its form is ${secretPattern('sk', '<prefix>')}. POST /api/register shows a new one, once; it cannot be replaced.`;
+  const about = { title: 'Openaisle city', description: SUMMARY, serverUrl, key, network };
   return JSON.stringify(describeOpenApi({ endpoints: cityEndpoints, texts: CITY_TEXTS, tags: CITY_TAGS, ...about }));
 }
 

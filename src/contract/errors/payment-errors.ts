@@ -65,10 +65,10 @@ export const paymentErrors = {
   },
   payment_bound_elsewhere: {
     status: 409,
-    title: 'That proof belongs to another request',
+    title: 'That proof was sent for something else before',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Send it only to the listing or body for which it was first sent.',
+    next_step: 'Send it only for that listing, or with those very fields of a new one, for which it was first sent.',
   },
   price_above_limit: {
     status: 409,
@@ -119,7 +119,7 @@ export const paymentErrors = {
     retry: 'same_request',
     do_not_pay_again: true,
     next_step:
-      'It will not be submitted. Wait for Retry-After, then read the listing and send the request again: a new payment may be signed then.',
+      'It will not be submitted. Wait for Retry-After, then read the listing and begin again: a new payment may be signed then.',
   },
   verification_pending: {
     status: 503,
@@ -148,7 +148,7 @@ export const paymentErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Call this route with {"collect": true, "collect_salt"} and an authorization of value 0, made as `collect` of the 402 to {"collect": true} says: it moves no money. Do not pay again.',
+      'Ask for the goods with {"collect": true, "collect_salt"} and an authorization of value 0, made as `collect` in the answer to {"collect": true} alone says: it moves no money. Do not pay again.',
   },
   collect_signature_used: {
     status: 409,
@@ -162,7 +162,8 @@ export const paymentErrors = {
     title: 'That delivery token belongs to another payment',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Nothing was stored or submitted. Make a new X-Delivery-Token and send the same proof with it.',
+    next_step:
+      'Nothing was stored or submitted. Make a new token for X-Delivery-Token and send the same proof with it.',
   },
   needs_review: {
     status: 422,

@@ -19,17 +19,17 @@ export const requestErrors = {
     status: 400,
     title: 'Some fields are not acceptable',
     retry: 'after_fix',
-    next_step: 'Mend the fields named in errors and send the request again.',
+    next_step: 'Mend the fields named in errors, and try again.',
   },
   unexpected_fields: {
     status: 400,
-    title: 'The request carries fields that this route does not know',
+    title: 'There are fields that have no place here',
     retry: 'after_fix',
     next_step: 'Leave out the fields named in errors.',
   },
   invalid_query: {
     status: 400,
-    title: 'A query parameter is not acceptable',
+    title: 'A parameter is not acceptable',
     retry: 'after_fix',
     next_step: 'Mend the parameters named in errors; each may be given once.',
   },
@@ -47,10 +47,10 @@ export const requestErrors = {
   },
   secret_in_payload: {
     status: 400,
-    title: 'The request carries a secret outside its own place',
+    title: 'A secret was sent outside its own place',
     retry: 'after_fix',
     next_step:
-      'Treat that secret as leaked and replace it: a key at /api/rotate, recovery codes with generate at /api/recovery; a pairing code ends by itself. Send keys in Authorization only.',
+      'Treat that secret as leaked and replace it: a key at /api/rotate, recovery codes with generate at /api/recovery; a pairing code ends by itself. A key belongs into Authorization and nowhere else.',
   },
   malformed_proof: {
     status: 400,
@@ -80,7 +80,7 @@ export const requestErrors = {
   },
   body_too_large: {
     status: 413,
-    title: 'The body is too large',
+    title: 'What was sent is too large',
     retry: 'after_fix',
     next_step: 'Send at most 64 KiB; where an artifact is due, at most limits.artifact_bytes of official facts.',
   },
@@ -99,9 +99,9 @@ export const requestErrors = {
   // Who calls
   key_required: {
     status: 401,
-    title: 'This route needs a merchant key',
+    title: 'A merchant key is needed here',
     retry: 'after_fix',
-    next_step: 'Send Authorization: Bearer with a merchant key, or open a store first.',
+    next_step: 'Bring a merchant key in Authorization, behind the word Bearer, or open a store first.',
   },
   key_invalid: {
     status: 401,
@@ -124,9 +124,9 @@ export const requestErrors = {
   },
   not_found: {
     status: 404,
-    title: 'There is nothing at this address',
+    title: 'There is no such thing here',
     retry: 'never',
-    next_step: 'Check the address; GET / says where to begin.',
+    next_step: 'Check what you asked for; GET / says where to begin.',
   },
   listing_unavailable: {
     status: 404,
@@ -193,7 +193,7 @@ export const requestErrors = {
   },
   internal_error: {
     status: 500,
-    title: 'The market failed to handle this request',
+    title: 'The market failed here',
     retry: 'same_request',
     next_step: 'Send the same request again; if it stays so, report request_id to the operator.',
   },

@@ -22,7 +22,7 @@ export const worldErrors = {
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step:
-      'Name the resident with POST /api/city-link on the market and the merchant with POST /api/market-link on the city, then send the same request again.',
+      'Name the resident on the market, with POST /api/city-link, and the merchant in the city, with POST /api/market-link there. Then send the same request again.',
   },
   draft_pending: {
     status: 409,
@@ -131,14 +131,14 @@ export const worldErrors = {
     title: 'No reservation of this offer is yours',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Do not pay again. If you have paid, speak with the seller: GET the offer shows how it stands.',
+    next_step: 'Do not pay again. If you have paid, speak with the seller: the offer itself shows how it stands.',
   },
   offer_closed: {
     status: 409,
     title: 'This offer is over',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Nothing was changed. Do not pay. GET the offer shows how it ended.',
+    next_step: 'Nothing was changed. Do not pay. The offer itself shows how it ended.',
   },
   offer_busy: {
     status: 409,

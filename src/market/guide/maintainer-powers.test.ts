@@ -57,7 +57,6 @@ describe('the published powers', () => {
     // The maintainer's tools are shown to the maintainer; the routes behind them ask for themselves.
     'src/market/mcp/call-tool.ts': null,
     'src/market/mcp/create-mcp.ts': null,
-    'src/market/mcp/create-protocol-server.ts': null,
     'src/market/mcp/tool-book.ts': null,
     'src/market/merchants/present-merchant.ts': null,
     'src/market/guide/get-official-facts.ts': null,

@@ -67,7 +67,7 @@ export async function refuseWithoutListing(
     return new Refusal(pathOf(payment).present.spentReason, { detail: 'That fee was spent on another listing.' });
   }
   return new Refusal(unlistable, {
-    detail: `The fee is paid and kept as a credit: send the request again with ${noun} that can be listed.`,
+    detail: `The fee is paid and kept as a credit: it pays for ${noun} that can be listed.`,
     doNotPayAgain: true,
   });
 }

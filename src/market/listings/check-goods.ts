@@ -77,7 +77,7 @@ export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
   if (owner.listingId !== null) return duplicateOf(owner.listingId);
   const whose = owner.merchantId === merchantId ? 'of yours ' : '';
   return new Refusal('duplicate_listing', {
-    detail: `Another request ${whose}with the same title and artifact has its fee under way.`,
+    detail: `Other goods ${whose}with the same title and artifact have their fee under way.`,
   });
 }
 

@@ -1,4 +1,4 @@
-import type { EndpointShape } from '../../contract/endpoint.ts';
+import { type EndpointShape, takesSlip } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/index.ts';
 import { META, RETIRED_TOOLS, type ToolForm } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
@@ -8,8 +8,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
 import type { Visit } from './mount-mcp.ts';
-import { findTool, type KnownTool, listingArgument } from './tool-book.ts';
-import { type ToolResult, toolResult } from './tool-result.ts';
+import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-book.ts';
+import { type NamedTool, type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
 interface ToolCall {
@@ -43,7 +43,7 @@ export async function callTool(by: Caller, visit: Visit, call: ToolCall): Promis
     mustBeProven(tool, visit);
     const answer = await askRoute(by, visit, tool, call);
     if (answer.status < 300 && tool.name === 'me') await by.noteProven(visit);
-    return resultOf(by, tool, answer);
+    return resultOf(by, tool, answer, tool.asks === 'front_door' ? listTools(await listedFor(by, visit)) : []);
   } catch (error) {
     return toolResult(by.market.config.baseUrl, await readAnswer(by.inside.refuse(error, visit.incoming)), null);
   }
@@ -84,9 +84,14 @@ function retired(baseUrl: string, page: string): Refusal {
   });
 }
 
+/** For whom tools are listed. */
+export async function listedFor(by: Caller, visit: Visit): Promise<ListedFor> {
+  return { isMaintainer: await by.isMaintainer(visit), hasCity: by.market.config.cityUrl !== null };
+}
+
 /** Goods are handed over as they are or not at all: what looks like a key would end up in a model's context. */
-function resultOf(by: Caller, tool: KnownTool, answer: ReadAnswer): ToolResult {
-  const result = toolResult(by.market.config.baseUrl, answer, tool);
+function resultOf(by: Caller, tool: KnownTool, answer: ReadAnswer, listed: readonly NamedTool[]): ToolResult {
+  const result = toolResult(by.market.config.baseUrl, answer, tool, listed);
   if (!by.inside.guard.inValue(result.structuredContent) && !by.inside.guard.inValue(result._meta)) return result;
   throw new Refusal('not_by_tool', {
     detail: 'The answer holds what looks like a key or a code, which no tool hands over.',
@@ -102,14 +107,10 @@ function fetchAt(baseUrl: string, { asks }: KnownTool, { text }: ReadAnswer): st
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/**
- * Proof, delivery token and recovery slip as the headers that the route reads; they travel next to the arguments, where no model writes. A
- * claim has its payment in its arguments, and is for an intent that may have been lost.
- */
-function readPayment({ payment, claim }: EndpointShape, meta: Meta): Record<string, string> {
-  if (payment !== true && claim !== true) return {};
-  const slip = textOf(meta, META.recoverySlip, 'x-recovery-slip');
-  if (payment !== true) return slip;
+/** Proof, delivery token and recovery slip as the headers that the route reads; they travel next to the arguments, where no model writes. */
+function readPayment(endpoint: EndpointShape, meta: Meta): Record<string, string> {
+  const slip = takesSlip(endpoint) ? textOf(meta, META.recoverySlip, 'x-recovery-slip') : {};
+  if (endpoint.payment !== true) return slip;
   return { ...proofOf(meta[META.payment]), ...textOf(meta, META.deliveryToken, 'x-delivery-token'), ...slip };
 }
 
@@ -130,7 +131,7 @@ function textOf(meta: Meta, name: string, header: string): Record<string, string
   const text = meta[name];
   if (text === undefined) return {};
   if (typeof text === 'string') return { [header]: text };
-  throw new Refusal('invalid_fields', { errors: [{ path: `_meta.${name}`, message: 'must be text' }] });
+  throw new Refusal('invalid_fields', { errors: [{ path: `_meta["${name}"]`, message: 'must be text' }] });
 }
 
 interface SplitArguments {

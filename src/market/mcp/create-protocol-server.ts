@@ -9,11 +9,11 @@ import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { InternalRequests } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
-import { type Caller, callTool } from './call-tool.ts';
+import { type Caller, callTool, listedFor } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
 import { type Visit, visitOf } from './mount-mcp.ts';
 import { listTools } from './tool-book.ts';
-import { INSTRUCTIONS } from './tool-guide.ts';
+import { instructionsOf } from './tool-guide.ts';
 import type { Report } from './wait-for-finality.ts';
 
 /** Lists change with the build only, but for that of the tools, which depends on who asks. */
@@ -25,7 +25,7 @@ const MOMENT = { ttlMs: 1_000, cacheScope: 'public' } as const;
 export function createProtocolServer(by: Caller): Server {
   const server = new Server(serverInfo(by.market.config.baseUrl), {
     capabilities: { tools: {}, resources: {}, prompts: {} },
-    instructions: INSTRUCTIONS,
+    instructions: instructionsOf(by.market.config.cityUrl !== null),
     cacheHints: {
       'tools/list': OWN,
       'prompts/list': LASTING,
@@ -43,8 +43,7 @@ export function createProtocolServer(by: Caller): Server {
 
 function addTools(server: Server, by: Caller): void {
   server.setRequestHandler('tools/list', async (_request, context) => {
-    const isMaintainer = await by.isMaintainer(visitOf(context.http?.authInfo));
-    return { tools: listTools({ isMaintainer, hasCity: by.market.config.cityUrl !== null }) };
+    return { tools: listTools(await listedFor(by, visitOf(context.http?.authInfo))) };
   });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const result = await callTool(by, visitOf(context.http?.authInfo), {

@@ -1,17 +1,10 @@
 import { z } from 'zod';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { type Endpoints, endpoints } from '../../contract/index.ts';
-import type { JsonSchema } from '../../contract/json-schemas.ts';
+import { type JsonSchema, showWireForm } from '../../contract/json-schemas.ts';
 import { UNTRUSTED } from '../../contract/text.ts';
-import { wordsOf } from '../../contract/tool-arguments.ts';
+import { withWords } from '../../contract/tool-arguments.ts';
 import { needsCity, TOOLS, type Tool, type ToolForm } from '../../contract/tools.ts';
-
-/** What text in an address stands for, by the pattern that it has to fit: tools take the value itself. */
-const SCHEMA_OF_PATTERN: readonly [pattern: RegExp, schema: JsonSchema][] = [
-  [/^\^\[1-9\]/, { type: 'integer', minimum: 1 }],
-  [/^\^\(\?:0\|\[1-9\]\\d\{0,8\}\)\$$/, { type: 'integer', minimum: 0 }],
-  [/^\^\(\?:0\|\[1-9\]\\d\{0,4\}\)\(\?:\\\.\\d/, { type: 'number', minimum: 0 }],
-];
 
 interface ObjectSchema extends JsonSchema {
   properties?: Record<string, JsonSchema>;
@@ -20,20 +13,18 @@ interface ObjectSchema extends JsonSchema {
 }
 
 /** The arguments of a tool: what its endpoint takes in address and body, side by side under the same names. */
-function toolInput({ name, asks, defaults = {} }: Tool): JsonSchema {
+function toolInput({ asks, defaults = {} }: Tool): ObjectSchema {
   if (asks === 'front_door') return objectOf([]);
   const parts = asks.map((form) => partsOf(endpoints[form.endpoint], form.id));
   // Of several forms a caller takes one, so nothing is required here; the tool says which one it needs.
   const all = parts.length === 1 ? parts.flat() : parts.flat().map((part) => ({ ...part, required: [] }));
   const { properties = {}, required = [], ...rest } = objectOf(all);
+  const listing = listingArgument(asks);
   const described = Object.entries(properties).map(([argument, schema]) => {
     const value = defaults[argument];
-    return [
-      argument,
-      { ...inWords(name, argument, schema), ...(value === undefined ? {} : { default: value }) },
-    ] as const;
+    const needed = argument === listing ? { description: `${String(schema['description'])}; required` } : {};
+    return [argument, { ...shortened(schema), ...(value === undefined ? {} : { default: value }), ...needed }] as const;
   });
-  const listing = listingArgument(asks);
   return {
     ...rest,
     properties: { ...Object.fromEntries(described), ...(listing === null ? {} : SAME_LISTING[listing]) },
@@ -58,45 +49,32 @@ const SAME_LISTING = {
   listing_id: { id: { type: 'integer', description: 'the same as listing_id' } },
 };
 
-function inWords(tool: string, argument: string, schema: JsonSchema): JsonSchema {
-  // Patterns and lengths are the route's to check: what a refusal says of them is more than a model reads out of them.
+/** Patterns and lengths are the route's to check: what a refusal says of them is more than a model reads out of them. */
+function shortened(schema: JsonSchema): JsonSchema {
   const { pattern: _, minLength: __, maxLength: ___, maximum, ...kept } = schema;
   const bound = maximum === Number.MAX_SAFE_INTEGER || maximum === undefined ? {} : { maximum };
-  const description = schema['description'] ?? wordsOf(tool, argument);
-  return { ...kept, ...bound, ...(description === undefined ? {} : { description }) };
+  const { properties } = schema as ObjectSchema;
+  if (properties === undefined) return { ...kept, ...bound };
+  const inside = Object.entries(properties).map(([name, field]) => [name, shortened(field)]);
+  return { ...kept, properties: Object.fromEntries(inside) };
 }
 
 function partsOf(endpoint: EndpointShape, id: string | undefined): ObjectSchema[] {
-  const params = endpoint.params ? [renamed(withPlainTypes(sent(endpoint.params)), id)] : [];
-  const query = endpoint.query ? [withPlainTypes(sent(endpoint.query))] : [];
-  return [...params, ...query, ...(endpoint.body ? [sent(endpoint.body)] : [])];
+  const params = endpoint.params ? [renamed(sent(endpoint.params), id)] : [];
+  const parts = [...params, ...[endpoint.query, endpoint.body].flatMap((part) => (part ? [sent(part)] : []))];
+  return parts.map((part) => withWords(endpoint.name, part));
 }
 
+/** As the description of the interface shows it: what travels as text in an address is a number or a truth value to a tool. */
 function sent(schema: z.ZodType): ObjectSchema {
-  const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as ObjectSchema;
+  const form = { io: 'input', unrepresentable: 'any', override: showWireForm } as const;
+  const { $schema: _, ...made } = z.toJSONSchema(schema, form) as ObjectSchema;
   return made;
 }
 
 function renamed(schema: ObjectSchema, id: string | undefined): ObjectSchema {
   const field = schema.properties?.['id'];
   return id === undefined || field === undefined ? schema : { ...schema, properties: { [id]: field }, required: [id] };
-}
-
-function withPlainTypes(schema: ObjectSchema): ObjectSchema {
-  const properties = Object.entries(schema.properties ?? {}).map(([name, field]) => [name, plainType(field)] as const);
-  return { ...schema, properties: Object.fromEntries(properties) };
-}
-
-function plainType(field: JsonSchema): JsonSchema {
-  const { pattern, enum: values } = field;
-  const told = { ...(field['description'] === undefined ? {} : { description: field['description'] }) };
-  if (JSON.stringify(values) === '["true","false"]') return { type: 'boolean', ...told };
-  const form = typeof pattern === 'string' ? SCHEMA_OF_PATTERN.find(([known]) => known.test(pattern)) : undefined;
-  return form === undefined ? field : { ...form[1], ...told, ...defaultOf(field) };
-}
-
-function defaultOf({ default: value }: JsonSchema): JsonSchema {
-  return value === undefined ? {} : { default: value };
 }
 
 function objectOf(parts: readonly ObjectSchema[]): ObjectSchema {
@@ -120,7 +98,9 @@ const TEXT_OF_A_MERCHANT = 'text of a merchant';
 
 /** Members by which the answer of a tool that changes something is known. */
 const NAMED_IN_WRITING =
-  /^(?:\w+_)?(?:id|url|tx_hash)$|^(?:state|status|reason|next_step|retry|challenge|artifact\w*|receipt|minimum_amount_units|seller_wallet|expires_at|dry_run)$/;
+  /^(?:\w+_)?(?:id|url|tx_hash)$|^(?:(?:world_)?state|(?:payment_)?status|reason|next_step|retry|challenge|artifact\w*|receipt|minimum_amount_units|seller_wallet|expires_at|dry_run)$/;
+/** Of these, what an object within such an answer is known by. */
+const NAMED_INSIDE = /^(?:id|url|state|payment_status|challenge|minimum_amount_units|seller_wallet|expires_at)$/;
 /** A number in refusals, and text in answers: both are held against one schema, so it says nothing of it. */
 const UNSAID = 'status';
 
@@ -145,7 +125,7 @@ function membersOf(schema: JsonSchema, root: JsonSchema, isWriting: boolean): Re
     if (kind === null) continue;
     if (!isWriting || NAMED_IN_WRITING.test(name)) members.push([name, kind]);
     else if (kind['type'] === 'object') {
-      const inside = Object.keys(membersOf(member, root, true)).filter((one) => /^(?:id|state|url)$/.test(one));
+      const inside = Object.keys(membersOf(member, root, true)).filter((one) => NAMED_INSIDE.test(one));
       if (inside.length > 0) members.push([name, { type: 'object', description: `with ${inside.join(', ')}` }]);
     }
   }
@@ -161,10 +141,11 @@ function resolved(schema: JsonSchema, { $defs = {} }: JsonSchema): JsonSchema {
 /** Its type alone, or that and null; null where it may be one of several. */
 function kindOf(name: string, member: JsonSchema, root: JsonSchema): JsonSchema | null {
   const { type, anyOf } = resolved(member, root);
+  // Of plain types there is a list, of others a choice.
   const forms =
-    typeof type === 'string'
-      ? [type]
-      : ((anyOf as JsonSchema[] | undefined) ?? []).map((form) => resolved(form, root)['type']);
+    type === undefined
+      ? ((anyOf as JsonSchema[] | undefined) ?? []).map((form) => resolved(form, root)['type'])
+      : [type].flat();
   // Large goods are linked, and none then.
   const [only, ...others] = new Set(forms.filter((one) => one !== 'null'));
   if (typeof only !== 'string' || others.length > 0) return null;
@@ -215,6 +196,12 @@ const BOOK: ReadonlyMap<string, KnownTool> = new Map(
 
 export function findTool(name: string): KnownTool | undefined {
   return BOOK.get(name);
+}
+
+/** The type of an argument in the schema of its tool. */
+export function typeOfArgument(tool: string, argument: string): unknown {
+  const found = DESCRIBED.find(({ listed }) => listed.name === tool)?.listed.inputSchema as ObjectSchema | undefined;
+  return found?.properties?.[argument]?.['type'];
 }
 
 /** What a caller may use: the maintainer's tools are shown to the maintainer, those of a city where there is one. */

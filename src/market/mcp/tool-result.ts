@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { fenceText } from '../../contract/text.ts';
-import { META, TOOLS } from '../../contract/tools.ts';
+import { META, type Tool } from '../../contract/tools.ts';
 import type { ReadAnswer } from './messages.ts';
 import type { KnownTool } from './tool-book.ts';
-import { answerInToolWords, howToPay, inToolWords, TOPICS } from './tool-guide.ts';
+import { answerInToolWords, howToPay, inToolWords, isProblem, ownWordsInToolWords, TOPICS } from './tool-guide.ts';
 
 /** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
 export interface ToolResult {
@@ -14,28 +14,36 @@ export interface ToolResult {
   _meta?: Record<string, unknown>;
 }
 
+/** As the front door names them. */
+export type NamedTool = Pick<Tool, 'name' | 'title'>;
+
 /**
  * A route's answer as a tool's result: the body for a context window, and next to it what HTTP says in headers. `tool` is null where the
- * call did not come as far as its route.
+ * call did not come as far as its route. `listed`: the tools that this caller is shown, where the answer names them.
  */
-export function toolResult(baseUrl: string, answer: ReadAnswer, tool: KnownTool | null): ToolResult {
+export function toolResult(
+  baseUrl: string,
+  answer: ReadAnswer,
+  tool: KnownTool | null,
+  listed: readonly NamedTool[] = [],
+): ToolResult {
   const body = JSON.parse(answer.text) as Record<string, unknown>;
-  const asked = answer.status === 402 ? decoded(answer.headers['payment-required']) : null;
+  const asked = answer.status === 402 ? readAsked(answer) : null;
   const isError = answer.status >= 400;
   const receipt = decoded(answer.headers['payment-response']);
   const token = body['delivery_token'];
   const holdsText = tool?.holdsMerchantText === true;
   const meta = {
-    // What is asked for names the goods in their seller's words.
-    ...(holdsText && (!isError || asked !== null) ? { [META.untrusted]: true } : {}),
+    // A refusal is in our words alone, and so is what it asks to sign.
+    ...(holdsText && !isError ? { [META.untrusted]: true } : {}),
     ...(receipt === null ? {} : { [META.receipt]: receipt }),
     ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
   };
-  const said = shaped(tool?.name, answerInToolWords(body) as Record<string, unknown>);
+  const said = shaped(tool?.name, answerInToolWords(body), { baseUrl, listed });
   const linked = isError ? { body: said, links: [] } : linkLargeGoods(baseUrl, said);
   const structuredContent = asked === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...asked };
   const plain = JSON.stringify(structuredContent);
-  // What asks for money stays as x402 clients read it.
+  // What asks for money stays as x402 clients read it, and has no text of merchants.
   const text = holdsText && !isError ? fenceText(plain, sha256) : plain;
   return {
     content: [{ type: 'text', text }, ...linked.links],
@@ -51,17 +59,32 @@ function withWayToPay(tool: string | undefined, problem: Record<string, unknown>
 }
 
 /** What tools say in place of addresses: the front door names tools, help speaks of them, and shelves are no links. */
-function shaped(tool: string | undefined, body: Record<string, unknown>): Record<string, unknown> {
-  if (body['reason'] !== undefined) return body;
+function shaped(
+  tool: string | undefined,
+  body: Record<string, unknown>,
+  { baseUrl, listed }: { baseUrl: string; listed: readonly NamedTool[] },
+): Record<string, unknown> {
+  if (isProblem(body)) return body;
   if (tool === 'help') return { ...body, topics: TOPICS };
   if (tool === 'read_listing' && typeof body['artifact'] === 'string') {
     return { ...body, artifact: inToolWords(body['artifact']) };
   }
   if (tool === 'front_door') {
-    const { endpoints: _, ...rest } = body;
-    return { ...rest, tools: TOOLS.map(({ name, title }) => ({ name, title })) };
+    const { endpoints: _, start, rules, ...rest } = body;
+    const ours = ownWordsInToolWords({ start, rules }, baseUrl) as object;
+    return { ...rest, ...ours, tools: listed.map(({ name, title }) => ({ name, title })) };
   }
+  // All of it is ours. The doors of programs stay as they are: they are data, and no tool stands for them.
+  if (tool === 'official_facts') return ownWordsInToolWords(body, baseUrl) as Record<string, unknown>;
   return body;
+}
+
+/** The terms of x402 version 2, without what they say of the HTTP request to those who catalog paid services. */
+function readAsked({ headers }: ReadAnswer): Record<string, unknown> | null {
+  const asked = decoded(headers['payment-required']);
+  if (asked === null) return null;
+  const { extensions: _, error, ...terms } = asked;
+  return { ...terms, ...(typeof error === 'string' ? { error: inToolWords(error) } : {}) };
 }
 
 function sha256(text: string): string {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { InternalRequest } from '../../platform/http/server-options.ts';
 import type { ReadAnswer } from './messages.ts';
+import { inToolWords } from './tool-guide.ts';
 
 /** Seconds waited, of about so many where the market dares to guess, and what it waits for. */
 export type Report = (progress: number, total: number | undefined, message: string) => Promise<void>;
@@ -80,7 +81,7 @@ function undecided({ status, text }: ReadAnswer): Undecided | null {
   return {
     seconds: typeof seconds === 'number' ? seconds : 1,
     estimate: typeof estimate === 'number' ? estimate : null,
-    message: typeof next === 'string' ? next : 'The payment is under way.',
+    message: typeof next === 'string' ? inToolWords(next) : 'The payment is under way.',
   };
 }
 

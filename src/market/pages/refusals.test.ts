@@ -49,7 +49,7 @@ describe('a refusal in a browser', () => {
     expect(headers['cache-control']).toBe('private, no-store');
     expect(headers['content-security-policy']).toContain("default-src 'none'");
     expect(headers['etag']).toBeUndefined();
-    expect(body).toContain('<h1>There is nothing at this address</h1>');
+    expect(body).toContain('<h1>There is no such thing here</h1>');
     expect(body).toContain('It is not known to this market now.');
     expect(body).toContain('Check the address, or begin at the front page.');
     expect(body).toContain('<a href="/docs/errors/not_found">');

@@ -49,7 +49,7 @@ export function makeBuyListing(
       if (answer !== null) return answer;
     }
     throw new Refusal('verification_pending', {
-      detail: 'Another request for these goods is under way.',
+      detail: 'Another call for these goods is under way.',
       retryAfterSeconds: 1,
     });
   };

@@ -198,7 +198,7 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
 function free({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
-    nextStep: `Send POST /api/buy/${id} with the key, or with a proof of the wallet, that bought the older version. Such a proof is not settled.`,
+    nextStep: `POST /api/buy/${id} delivers it: with the key, or with a proof of the wallet, that bought the older version. Such a proof is not settled.`,
   });
 }
 

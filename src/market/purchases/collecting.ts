@@ -54,7 +54,7 @@ function refuseWithoutValue(market: Market, listing: ListingTerms): Refusal {
     return paymentRequired(market.config, purchaseTerms(market, listing), 'payment_invalid', detail);
   return new Refusal('payment_invalid', {
     detail,
-    nextStep: 'These goods are free: send the request without a proof.',
+    nextStep: 'These goods are free: ask for them without a proof.',
   });
 }
 

@@ -45,7 +45,7 @@ export function mustBeOpening({ token, merchant, collectOnly }: TokenRequest): v
   if (token?.form === 'neither') throw refuseToken('must be <prefix>_dt_, 43 of 0-9A-Za-z and a checksum');
   if (token?.form !== 'own') return;
   if (merchant !== null) throw refuseToken('goes without a key: what a key has bought, the key collects');
-  if (collectOnly) throw refuseToken('goes with the request that opens a payment, and this one only collects');
+  if (collectOnly) throw refuseToken('goes with what opens a payment, and this only collects');
 }
 
 /** A token alone that belongs to no payment for this listing. The client may have paid, so a 402 must not ask it for money. */

@@ -95,6 +95,7 @@ export function commonHeaders(requestId: string): Record<string, string> {
   return { 'x-request-id': requestId, ...COMMON_HEADERS };
 }
 
+/** Also the token: an answer of bytes alone has no other place for it, and the script that sent the request is its buyer. */
 const EXPOSED = [
   'x-request-id',
   'retry-after',
@@ -102,6 +103,7 @@ const EXPOSED = [
   'payment-required',
   'payment-response',
   'x-payment-response',
+  'x-delivery-token',
 ].join(', ');
 
 const ACCEPTED = [

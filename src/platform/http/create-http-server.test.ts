@@ -108,13 +108,13 @@ describe('errors', () => {
     expect(answer.headers['content-type']).toBe('application/problem+json');
     expect(answer.json()).toEqual({
       type: 'https://example.org/docs/errors/not_found',
-      title: 'There is nothing at this address',
+      title: 'There is no such thing here',
       status: 404,
       detail: 'No such thing.',
       reason: 'not_found',
       error_class: 'not_found',
       error: 'No such thing.',
-      next_step: 'Check the address; GET / says where to begin.',
+      next_step: 'Check what you asked for; GET / says where to begin.',
       request_id: answer.headers['x-request-id'],
       retry: 'never',
     });
@@ -146,6 +146,8 @@ describe('errors', () => {
     expect(answer.statusCode).toBe(402);
     expect(answer.headers['payment-required']).toBe('abc');
     expect(answer.headers['access-control-expose-headers']).toContain('payment-required');
+    // An answer of bytes has no other place for it.
+    expect(answer.headers['access-control-expose-headers']).toContain('x-delivery-token');
     expect(answer.json()).toMatchObject({
       x402Version: 1,
       accepts: [],

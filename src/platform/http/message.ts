@@ -57,7 +57,7 @@ function readPairs(
 export function readQuery(query: string): Record<string, string> {
   return readPairs(query, MAX_PARAMETERS, (message, name) => {
     const path = name.slice(0, 100);
-    const detail = path === '' ? `The query has a parameter that ${message}.` : `The parameter ${path} ${message}.`;
+    const detail = path === '' ? `A parameter ${message}.` : `The parameter ${path} ${message}.`;
     return new Refusal('invalid_query', { detail, errors: [{ path, message }] });
   });
 }

@@ -160,7 +160,7 @@ export async function listByTransfer(
     if (answer !== null) return answer;
   }
   throw new Refusal('payment_preserved', {
-    detail: 'Another request for this fee is under way.',
+    detail: 'Another call for this fee is under way.',
     retryAfterSeconds: 1,
   });
 }

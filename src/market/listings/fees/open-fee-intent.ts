@@ -16,7 +16,7 @@ import { checkOpenFees } from './fee-payment.ts';
 import { countCredits } from './store.ts';
 
 const NEXT =
-  'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing (a thing of the city: /api/world/listing) with fee_payment. Goods can be tried with dry_run=true first.';
+  'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing with fee_payment, or for a thing of the city POST /api/world/listing. Goods can be tried with dry_run first.';
 
 /** POST /api/fee-intent (W6, W8): as for a purchase, with the treasury as payee. A merchant who owes no fee cannot open one. */
 export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints['openFeeIntent']> {

@@ -4,10 +4,13 @@ import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason, type Retry } f
 import { type EndpointName, endpoints } from '../../../contract/index.ts';
 import type { Network } from '../../../contract/networks.ts';
 import { describeOpenApi, type OperationExample } from '../../../contract/openapi.ts';
+import { describeRefusals } from '../../../contract/openapi-answers.ts';
 import { MARKET_TAGS, MARKET_TEXTS } from '../../../contract/openapi-texts.ts';
+import { wordsOf } from '../../../contract/tool-arguments.ts';
 import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
+import { secretPattern } from '../../../platform/secrets.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { type Block, type Document, heading, list, SUMMARY, text } from '../../guide/guide.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
@@ -99,23 +102,29 @@ const streamOperation = (example: unknown) => ({
       'Each message has the number of its event as id, and the event as data. Resumed by Last-Event-ID, or by last_event_id. Public.',
     security: [],
     parameters: [
-      { name: 'kind', in: 'query', required: false, schema: { type: 'string', enum: EVENT_KINDS } },
-      { name: 'scope', in: 'query', required: false, schema: { type: 'string', enum: SCOPES } },
-      { name: 'last_event_id', in: 'query', required: false, schema: { type: 'integer', minimum: 0 } },
-      { name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'integer', minimum: 0 } },
+      streamParameter('kind', 'query', { type: 'string', enum: EVENT_KINDS }),
+      streamParameter('scope', 'query', { type: 'string', enum: SCOPES }),
+      streamParameter('last_event_id', 'query', { type: 'integer', minimum: 0 }),
+      streamParameter('Last-Event-ID', 'header', { type: 'integer', minimum: 0 }),
     ],
     responses: {
       200: {
         description: 'Goes on for as long as the client listens.',
         content: { 'text/event-stream': { schema: { type: 'string' }, example: example } },
       },
-      400: {
-        description: 'The query is not one that the log takes.',
-        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-      },
+      ...describeRefusals(STREAM_REASONS),
     },
   },
 });
+
+const STREAM_REASONS: readonly Reason[] = [
+  ...(['malformed_request', 'secret_in_payload', 'invalid_query', 'unexpected_fields', 'cursor_invalid'] as const),
+  ...(['headers_too_large', 'rate_limited', 'unavailable', 'history_lost', 'internal_error'] as const),
+];
+
+function streamParameter(name: string, place: 'query' | 'header', schema: object) {
+  return { name, in: place, required: false, description: wordsOf('streamEvents', name), schema };
+}
 
 /** Written by `npm run examples`. */
 const EXAMPLES = new URL('./openapi-examples.json', import.meta.url);
@@ -133,6 +142,7 @@ export function createOpenApiPage(market: Described): () => PageAnswer {
   };
 }
 
+const KEY = `Its form is ${secretPattern('sk', '<prefix>')}; patterns.key of GET /api/official has the prefix. POST /api/register shows a new one, once, and so does the page /join.`;
 const LENGTHS = 'Lengths of texts are counted in characters after normalization (NFC).';
 
 export function openApiText({ baseUrl, network }: Described): string {
@@ -141,7 +151,7 @@ export function openApiText({ baseUrl, network }: Described): string {
   const examples = JSON.parse(readFileSync(EXAMPLES, 'utf8')) as MarketExamples;
   const document = describeOpenApi({
     ...{ endpoints, texts: MARKET_TEXTS, tags: MARKET_TAGS, examples },
-    ...{ title: 'Openaisle', description, serverUrl: baseUrl, network },
+    ...{ title: 'Openaisle', description, serverUrl: baseUrl, key: KEY, network },
   });
   return JSON.stringify({
     ...document,

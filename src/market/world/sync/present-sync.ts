@@ -18,7 +18,7 @@ interface Advice {
 const toCancel =
   (why: string) =>
   (cancelUrl: string): string =>
-    `${why} Do not pay again. The seller cancels the offer as its resident, with a POST of {} to ${cancelUrl}; then send this request again.`;
+    `${why} Do not pay again. The seller cancels the offer as its resident, with a POST of {} to ${cancelUrl}; then ask again.`;
 
 const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   listed: {
@@ -32,13 +32,13 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
     again: 10,
   },
   payment_pending: {
-    next_step: () => 'The city waits for the payment to be final. Do not pay again; send this request again.',
+    next_step: () => 'The city waits for the payment to be final. Do not pay again; ask again.',
     do_not_pay_again: true,
     again: 10,
   },
   claimed: {
     next_step: () =>
-      'The thing has changed hands: do not pay again. The sale is recorded here once the same transfer is final; where this market has lost the checkout, also the buyer has to name its resident at POST /api/city-link. Send this request again.',
+      'The thing has changed hands: do not pay again. The sale is recorded here once the same transfer is final; where this market has lost the checkout, also the buyer has to name its resident, with POST /api/city-link. Ask again.',
     do_not_pay_again: true,
     again: 5,
   },

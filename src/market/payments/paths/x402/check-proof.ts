@@ -125,7 +125,11 @@ export async function checkProof(
   options: ProofOptions = {},
 ): Promise<ProofCheck> {
   if (proof.resourceUrl !== null && proof.resourceUrl !== terms.resource) {
-    return { refusal: new Refusal('payment_bound_elsewhere', { detail: 'resource.url names another request.' }) };
+    return {
+      refusal: new Refusal('payment_bound_elsewhere', {
+        detail: 'resource.url names something else that is paid for.',
+      }),
+    };
   }
   try {
     return await checkOnChain(market, proof, terms, readHead, options);

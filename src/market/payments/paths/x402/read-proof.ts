@@ -107,6 +107,6 @@ function decode(header: string, name: string): unknown {
 
 function malformed(header: string, error?: z.ZodError): Refusal {
   const errors = error?.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
-  const detail = `${header} does not hold base64 of an x402 exact payload.`;
+  const detail = `${header} holds no x402 payload of the scheme exact.`;
   return new Refusal('malformed_proof', errors ? { detail, errors } : { detail });
 }
