@@ -27,9 +27,19 @@ export function findNodes(): FoundNode[] {
   return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
 }
 
+/** By which a machine reaches its package registry, where it is not reached directly. */
+const REACH = /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR)|(?:https?|no)_proxy)$/i;
+
 /** What a program is started with so that it, and what it starts, runs on that Node. */
 export function environmentOf({ folder }: FoundNode): Record<string, string> {
-  return { PATH: [folder, ...ownPath()].join(delimiter), HOME: process.env['HOME'] ?? '' };
+  const reach = Object.entries(process.env).flatMap(([name, value]) =>
+    value !== undefined && REACH.test(name) ? [[name, value] as const] : [],
+  );
+  return {
+    ...Object.fromEntries(reach),
+    PATH: [folder, ...ownPath()].join(delimiter),
+    HOME: process.env['HOME'] ?? '',
+  };
 }
 
 /** Without the project's own Node, which npm scripts of its tests have on their PATH. */

@@ -32,11 +32,13 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
   const found = await mustFindOffer(database, params.id);
   if (found.sellerId === caller.id || found.sellerWallet === asked.payerWallet) throw new Refusal('own_goods');
   await takeHourlyQuota(city, 'reservations_per_resident_hour', caller);
-  const running = runningFor(found, asked, clock.now());
-  if (running !== null) return { status: 200, body: { reservation: presentReservation(found, running) } };
   // A reservation that is over, and unpaid as far as the chain shows, makes room.
-  if (found.phase === 'reserved') await advanceOffer(city, found.id);
+  const isOver = found.phase === 'reserved' && runningFor(found, asked, clock.now()) === null;
+  if (isOver) await advanceOffer(city, found.id);
   const offer = await mustFindOffer(database, found.id);
+  // Looked at after the last reading: the same call may have reserved it since the first.
+  const running = runningFor(offer, asked, clock.now());
+  if (running !== null) return { status: 200, body: { reservation: presentReservation(offer, running) } };
   await mustBeOpen(database, offer, caller, clock.now());
   const checkout = await readFittingCheckout(city, offer, caller, asked.checkoutId);
   const time = await readReservationTime(city);
