@@ -1,12 +1,15 @@
-import { createBookedBy } from './booked-by.ts';
-import { createClaimsCheck } from './faults-of-claims.ts';
-import { faultsOfLine, faultsOfPayment, type Scene } from './faults-of-payments.ts';
-import { faultsOfThing } from './faults-of-thing.ts';
+import {
+  createBookedBy,
+  createClaimsCheck,
+  faultsOfLine,
+  faultsOfPayment,
+  faultsOfThing,
+  type Scene,
+} from './faults-of-payments.ts';
 import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from './incoming.ts';
-import { faultsOfState, readState, type State, writeState } from './keep-state.ts';
+import { faultsOfState, readState, type State, settle, unsettled, writeState } from './keep-state.ts';
 import { type Books, readBooks } from './read-books.ts';
 import { openChain } from './read-chain.ts';
-import { settle, unsettled } from './settled-books.ts';
 
 export interface AuditOrder {
   databaseUrl: string;

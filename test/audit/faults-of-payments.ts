@@ -1,4 +1,5 @@
-import type { Books, PaymentLine } from './read-books.ts';
+import type { Arrival } from './incoming.ts';
+import type { Books, ClaimedHash, PaymentLine, ThingLine } from './read-books.ts';
 import {
   AUTHORIZATION_USED,
   authorizationsIn,
@@ -15,11 +16,10 @@ export interface Scene {
   token: string;
 }
 
-export const nameOf = (line: PaymentLine): string =>
-  `payment ${line.id} (${line.path} ${line.purpose}, ${line.status})`;
-export const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
+const nameOf = (line: PaymentLine): string => `payment ${line.id} (${line.path} ${line.purpose}, ${line.status})`;
+const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
 /** The payee has the money, whatever was made of it. */
-export const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
+const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
 /** The second of two payments in one transaction has no proof of its own. */
 const isSecond = (line: PaymentLine): boolean => line.end_reason === 'transaction_used';
 
@@ -153,4 +153,74 @@ async function faultsOfSpent({ chain, token }: Scene, line: PaymentLine): Promis
       return [`${nameOf(line)} was paid by ${log.transactionHash}`];
   }
   return [];
+}
+
+/** The proof is a final transfer of at least the price, from the wallet that paid to the one that the listing names. */
+export async function faultsOfThing(
+  { chain, token }: { chain: Chain; token: string },
+  line: ThingLine,
+): Promise<string[]> {
+  const name = `purchase ${line.id} of the thing of listing ${line.listing_id}`;
+  const receipt = await chain.receipt(line.proof_hash);
+  if (receipt === null || receipt.status !== '0x1') {
+    return [`${name} is proven by ${line.proof_hash}, which the chain does not have`];
+  }
+  const height = Number(receipt.blockNumber);
+  const block = await chain.block(height);
+  const faults: string[] = [];
+  if (block?.hash !== receipt.blockHash || line.proof_block !== block.hash || Number(line.proof_number) !== height) {
+    faults.push(`${name} is proven by a block that is not in the chain`);
+  }
+  if (height > chain.final.number) faults.push(`${name} is proven by block ${height}, which is not final`);
+  const moved = movesOf(receipt, token).find(({ logIndex }) => logIndex === line.proof_log);
+  if (moved?.from !== line.payer || moved.to !== line.payee || moved.units.toString() !== line.proof_units) {
+    return [...faults, `${name} is proven by a transaction without its transfer`];
+  }
+  return moved.units < BigInt(line.price_units) ? [...faults, `${name}: too little was paid`] : faults;
+}
+
+/** Clock of the market and time of the chain differ that much at most, in milliseconds. */
+const SKEW_MS = 30_000;
+
+/** It was not mined when the window was over and the claim ended (W8): then it can be claimed again, and is no fault. */
+async function cameAfterAll(chain: Chain, line: PaymentLine, height: number): Promise<boolean> {
+  const second = Number((await chain.block(height))?.timestamp ?? 0);
+  return second >= (line.window_to ?? Infinity) && second * 1000 >= (line.ended_at ?? Infinity) - SKEW_MS;
+}
+
+/** Every final transaction that was claimed and that moved the payer's money to the payee proves something. */
+export function createClaimsCheck({ books, chain, token }: Scene): (claim: ClaimedHash) => Promise<string[]> {
+  const lines = new Map(books.payments.map((line) => [line.id, line]));
+  const proven = new Set(books.payments.flatMap((line) => [line.proof_hash, line.refund_hash]));
+  const ledger = new Set(books.payments.map((line) => `${line.payer} ${line.nonce}`));
+  return async ({ payment_id, tx_hash }) => {
+    const line = lines.get(payment_id);
+    const receipt = await chain.receipt(tx_hash);
+    if (line === undefined || receipt === null || Number(receipt.blockNumber) > chain.final.number) return [];
+    const pays = movesOf(receipt, token).some(
+      ({ from, to, units }) => from === line.payer && to === line.payee && units > 0n,
+    );
+    const isOther = authorizationsIn(receipt.logs, token).some((use) => ledger.has(use));
+    // Also surplus to the transfer that ended the claim has a record of its own.
+    if (!pays || isOther || proven.has(tx_hash) || isOpen(line)) return [];
+    if (await cameAfterAll(chain, line, Number(receipt.blockNumber))) return [];
+    return [`${nameOf(line)} ended ${line.status}, and ${tx_hash} paid for it`];
+  };
+}
+
+/** Whether the books know of a transfer: as a proof, as a refund, as what a payment in its state has seen, or as under way. */
+export function createBookedBy({ books, chain, token }: Scene): (arrival: Arrival) => Promise<boolean> {
+  const proven = new Set(books.proofs.map(({ tx_hash, log_index }) => `${tx_hash} ${log_index ?? 'all'}`));
+  const living = new Set(books.payments.filter((line) => isOpen(line) || isBooked(line)).map(({ id }) => id));
+  const claimed = new Set(books.claimed.filter((one) => living.has(one.payment_id)).map(({ tx_hash }) => tx_hash));
+  const open = books.payments.filter(isOpen);
+  const expected = new Set(open.map(({ payer, payee }) => `${payer} ${payee}`));
+  const nonces = new Set(open.map(({ payer, nonce }) => `${payer} ${nonce}`));
+  return async ({ txHash, logIndex, from, to }) => {
+    if (proven.has(`${txHash} ${logIndex}`) || proven.has(`${txHash} all`) || claimed.has(txHash)) return true;
+    // On its way: seen by the chain and not yet by the market.
+    if (!expected.has(`${from} ${to}`)) return false;
+    const receipt = await chain.receipt(txHash);
+    return authorizationsIn(receipt?.logs ?? [], token).some((use) => nonces.has(use));
+  };
 }

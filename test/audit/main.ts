@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
 import { auditMarket } from './public/audit-market.ts';
-import { reportOfMarket } from './public/report-of-market.ts';
-import { reportOf } from './report.ts';
+import { reportOf, reportOfMarket } from './report.ts';
 
 const HELP = `Holds a market's books against the chain, and the chain against the books.
 

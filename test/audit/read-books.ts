@@ -1,10 +1,8 @@
+import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { batchesOf } from './batches-of.ts';
 import { type Baseline, createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
 import { faultsOfPromise, type Goods } from './promises.ts';
-import { type ArtifactsFound, readArtifacts } from './read-artifacts.ts';
-import { RULES } from './rules-of-books.ts';
-import { COUNTER_RULES } from './rules-of-counters.ts';
+import { COUNTER_RULES, RULES } from './rules-of-books.ts';
 import { factOf, type Told } from './told.ts';
 
 /** The books as SQL gives them: hex in lower case, amounts in units as text. */
@@ -270,4 +268,59 @@ async function faultsOfTold(client: pg.Client, query: string, told: Told): Promi
 async function hasCounters(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ has: boolean }>(`select to_regclass('listing_counters') is not null as has`);
   return rows[0]?.has === true;
+}
+
+/** The rows of a query, so many at a time, in the transaction that is open. One reading at a time. */
+async function* batchesOf<Row extends pg.QueryResultRow>(
+  client: pg.Client,
+  query: string,
+  rows: number,
+): AsyncGenerator<Row[], void, undefined> {
+  await client.query(`declare looked_through no scroll cursor for ${query}`);
+  for (;;) {
+    const found = await client.query<Row>(`fetch ${rows} from looked_through`);
+    if (found.rows.length > 0) yield found.rows;
+    if (found.rows.length < rows) break;
+  }
+  await client.query('close looked_through');
+}
+
+interface ArtifactsFound {
+  count: number;
+  bytes: number;
+  faults: string[];
+}
+
+interface ArtifactLine {
+  listing_id: string;
+  salt: Buffer;
+  content: Buffer;
+  artifact_commitment: Buffer | null;
+  artifact_bytes: number | null;
+}
+
+/** An artifact has 256 KiB at most unless an operator says otherwise: few are in memory at a time. */
+const AT_ONCE = 16;
+
+const ARTIFACTS = `
+  select a.listing_id, a.salt, a.content, l.artifact_commitment, l.artifact_bytes
+  from artifacts a left join listings l on l.id = a.listing_id order by a.listing_id`;
+
+/** Every artifact, hashed with its salt here and not by the database, is what its listing has promised. */
+async function readArtifacts(client: pg.Client, say: (progress: string) => void): Promise<ArtifactsFound> {
+  const found: ArtifactsFound = { count: 0, bytes: 0, faults: [] };
+  for await (const lines of batchesOf<ArtifactLine>(client, ARTIFACTS, AT_ONCE)) {
+    for (const line of lines) {
+      found.count += 1;
+      found.bytes += line.content.length;
+      const hash = createHash('sha256').update(line.salt).update(line.content).digest();
+      const name = `the artifact of listing ${line.listing_id}`;
+      if (line.artifact_commitment === null || !hash.equals(line.artifact_commitment))
+        found.faults.push(`${name} is not what its commitment says`);
+      else if (line.artifact_bytes !== line.content.length)
+        found.faults.push(`${name} is of another size than it says`);
+    }
+    say(`${found.count} artifacts, ${found.bytes} bytes`);
+  }
+  return found;
 }

@@ -1,8 +1,9 @@
 import type { Audit } from './audit.ts';
 import type { Incoming } from './incoming.ts';
+import type { MarketAudit } from './public/audit-market.ts';
 
 /** Units as USDC, for people. */
-export function usdc(units: string | bigint): string {
+function usdc(units: string | bigint): string {
   const value = BigInt(units);
   const fraction = (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '');
   return `${value / 1_000_000n}${fraction === '' ? '' : `.${fraction}`} USDC`;
@@ -12,7 +13,7 @@ export function usdc(units: string | bigint): string {
 const SENDERS = 20;
 
 /** What came in no book (surplus), in lines. */
-export function linesOfIncoming(name: string, found: Incoming): string[] {
+function linesOfIncoming(name: string, found: Incoming): string[] {
   const { wallets, transfers, booked, surplus, unbooked } = found;
   const total = surplus.reduce((sum, { units }) => sum + BigInt(units), 0n);
   const rest = transfers - booked;
@@ -30,7 +31,7 @@ export function linesOfIncoming(name: string, found: Incoming): string[] {
   ];
 }
 
-export function linesOfBlocks(blocks: { chain_id: string; from: number; to: number } | null): string {
+function linesOfBlocks(blocks: { chain_id: string; from: number; to: number } | null): string {
   if (blocks === null) return 'transfers: none were looked for, as the books name no block and no time';
   const { chain_id, from, to } = blocks;
   if (from > to) return `transfers: no block of chain ${chain_id} has become final since block ${to}`;
@@ -52,6 +53,23 @@ export function reportOf(found: Audit): string[] {
     ...(found.treasuries.length === 0
       ? ['treasury: the books name none, as no fee was ever asked for; name it with --treasury']
       : linesOfIncoming(`treasury ${found.treasuries.join(', ')}`, found.to_treasury)),
+    ...linesOfIncoming('sellers', found.to_sellers),
+    ...found.faults.map((fault) => `FAULT: ${fault}`),
+    `${found.faults.length} faults`,
+  ];
+}
+
+/** The public audit in words: what was looked at, and what was found. */
+export function reportOfMarket(found: MarketAudit): string[] {
+  const { log, sales, fees } = found;
+  return [
+    `market: ${found.market}`,
+    `log: ${log.read} events ${log.whole ? 'from the first on' : 'since the state'}, the last ${log.last_id ?? 'none'}, running hash ${log.running_hash ?? 'none'}`,
+    `sales: ${sales.told} told of, ${sales.proven} by a final transfer of their own, ${sales.free} free`,
+    `fees: ${fees.read} read, ${fees.proven} by a final transfer of their own, ${usdc(fees.units)} in all`,
+    `listings: ${found.listings} held against the log`,
+    linesOfBlocks(found.blocks),
+    ...linesOfIncoming(`treasury ${found.treasuries.join(', ')}`, found.to_treasury),
     ...linesOfIncoming('sellers', found.to_sellers),
     ...found.faults.map((fault) => `FAULT: ${fault}`),
     `${found.faults.length} faults`,

@@ -1,6 +1,5 @@
 import type { OpenHost } from '../model/market-host.ts';
-import { play } from '../model/play.ts';
-import { readGame } from '../model/read-game.ts';
+import { play, readGame } from '../model/play.ts';
 import { openStage } from '../model/stage.ts';
 
 /** The chain keeps every state that it ever had, so a stage is not for ever. */

@@ -1,7 +1,6 @@
 /** test/world/thing-model.heavy.ts with many more runs; what is said there on replaying a run holds here as well. */
 import { expect, it } from 'vitest';
-import { play } from '../world-model/play.ts';
-import { readGame } from '../world-model/read-game.ts';
+import { play, readGame } from '../world-model/play.ts';
 import { openStage } from '../world-model/stage.ts';
 
 const RUNS = 5_000;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Legacy } from './fixture/fixture-handler.ts';
+import type { Legacy } from './fixture/start-fixture.ts';
 import { type Fixture, startFixture } from './fixture/start-fixture.ts';
 import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from './mcp-judge.ts';
 

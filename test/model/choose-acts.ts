@@ -1,12 +1,9 @@
 import * as fc from 'fast-check';
 import type { CrashPoint } from '../../src/market/context.ts';
 import type { Act } from './acts/act.ts';
-import { SpendTogether } from './acts/batch.ts';
-import { Buy } from './acts/buy.ts';
+import { Buy, PayDirectly, type Paying, SpendTogether } from './acts/buy.ts';
 import { Claim, OpenIntent, type Sending, Transfer } from './acts/claim.ts';
-import { List } from './acts/list.ts';
-import { PayDirectly, type Paying } from './acts/pay-directly.ts';
-import { ChangeListing, Review } from './acts/run-shop.ts';
+import { ChangeListing, List, Review } from './acts/run-shop.ts';
 import { Finalize, Pass, Reorg, Restart, SwitchProvider, Wait } from './acts/trouble.ts';
 import { FINALITY_BLOCKS } from './model-chain.ts';
 import type { Reference } from './reference.ts';

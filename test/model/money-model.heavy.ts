@@ -9,8 +9,7 @@
  * each, and with the seed of a game in which it found something, the run that it found is shortened as well.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { play } from './play.ts';
-import { readGame } from './read-game.ts';
+import { play, readGame } from './play.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const RUNS = 300;

@@ -1,9 +1,10 @@
+import { randomInt } from 'node:crypto';
 import * as fc from 'fast-check';
 import { aFewActs } from './choose-acts.ts';
 import { Run } from './run.ts';
 import type { Stage } from './stage.ts';
 
-export interface Game {
+interface Game {
   runs: number;
   seed: number;
   path: string | null;
@@ -52,4 +53,15 @@ async function failureOf(act: () => Promise<void>): Promise<Error | null> {
 async function mustAgree(stage: Stage): Promise<void> {
   const faults = await stage.audit();
   if (faults.length > 0) throw new Error(`books and chain differ:\n${faults.join('\n')}`);
+}
+
+/** The game that the environment asks for; a new one each time unless a seed is named. */
+export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs' | 'auditEvery'>): Game {
+  return {
+    runs: Number(env['OPENAISLE_MODEL_RUNS'] ?? usual.runs),
+    seed: Number(env['OPENAISLE_MODEL_SEED'] ?? randomInt(2 ** 31)),
+    path: env['OPENAISLE_MODEL_PATH'] ?? null,
+    replayPath: env['OPENAISLE_MODEL_REPLAY'] ?? null,
+    auditEvery: Number(env['OPENAISLE_MODEL_AUDIT_EVERY'] ?? usual.auditEvery),
+  };
 }

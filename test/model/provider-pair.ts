@@ -1,6 +1,6 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { MarketHost } from './market-host.ts';
 import type { ModelChain } from './model-chain.ts';
-import { openProviderGate, type ProviderGate } from './provider-gate.ts';
 
 /** A provider that is silent longer than that has no say. */
 const PATIENCE_SECONDS = 62;
@@ -38,5 +38,59 @@ export async function openProviderPair(port: number): Promise<ProviderPair> {
     close: async () => {
       for (const gate of gates) await gate.close();
     },
+  };
+}
+
+/** The way to one provider of the chain, which can be cut and mended. */
+interface ProviderGate {
+  url: string;
+  isCut(): boolean;
+  cut(): void;
+  mend(): void;
+  close(): Promise<void>;
+}
+
+async function openProviderGate(port: number): Promise<ProviderGate> {
+  let cut = false;
+  const open = new Set<Socket>();
+  const server = createServer((near) => {
+    if (cut) {
+      near.destroy();
+      return;
+    }
+    const far = connect(port, '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(one);
+      one.setNoDelay(true);
+      one.on('error', () => one.destroy());
+      one.on('close', () => {
+        open.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const dropAll = (): void => {
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    isCut: () => cut,
+    cut: () => {
+      cut = true;
+      dropAll();
+    },
+    mend: () => {
+      cut = false;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        dropAll();
+      }),
   };
 }

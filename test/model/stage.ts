@@ -1,9 +1,9 @@
 import { type TestAccount, testAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { audit } from '../audit/audit.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startTestFacilitator } from '../support/facilitator.ts';
 import { joinMarket, type Member, worldConfig } from '../support/market-world.ts';
-import { createFacilitatorClock, POLL_MS, TEND_MS } from './facilitator-clock.ts';
 import { hostHere, type MarketHost, type OpenHost } from './market-host.ts';
 import { type ModelChain, sellerOfModel, startModelChain } from './model-chain.ts';
 import { openProviderPair } from './provider-pair.ts';
@@ -102,4 +102,44 @@ const timeOf = ({ latest }: View): number => latest.time * 1000 + BEHIND_MS;
 async function auditStage(db: TestDatabase, rpcUrl: string): Promise<string[]> {
   const { faults } = await audit({ databaseUrl: db.url, rpcUrl, token: USDC_ADDRESS, quiet: true });
   return faults.filter((fault) => !SEEDED.some((rule) => fault.startsWith(rule)));
+}
+
+/** How often the facilitator of a model test looks after what it sent: never by itself. */
+const TEND_MS = 79_000_000;
+const POLL_MS = 2;
+/** A poll for a receipt that will not come counts as that much longer, so that a dropped transaction costs no seconds. */
+const HASTE = 200;
+const PAST_ANSWER_MS = 10_000;
+
+interface FacilitatorClock {
+  clock: Clock;
+  /** Lets it look after everything that it sent, once. */
+  tend(): Promise<void>;
+}
+
+function createFacilitatorClock(): FacilitatorClock {
+  let aheadMs = 0;
+  let idle = Promise.withResolvers<() => void>();
+  return {
+    clock: {
+      now: () => systemClock.now() + aheadMs,
+      sleep: async (ms, signal) => {
+        if (ms !== TEND_MS) {
+          if (ms <= POLL_MS) aheadMs += HASTE * ms;
+          return await systemClock.sleep(ms, signal);
+        }
+        await new Promise<void>((resolve) => {
+          signal?.addEventListener('abort', () => resolve(), { once: true });
+          idle.resolve(resolve);
+        });
+      },
+    },
+    tend: async () => {
+      const goOn = await idle.promise;
+      idle = Promise.withResolvers();
+      aheadMs += PAST_ANSWER_MS;
+      goOn();
+      await idle.promise;
+    },
+  };
 }

@@ -6,9 +6,8 @@ import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { SABOTAGES } from './list.ts';
 import { makeCopies } from './make-copies.ts';
-import { runTests } from './run-tests.ts';
+import { runTests, type Tried, trySabotage } from './run-tests.ts';
 import type { Sabotage } from './sabotage.ts';
-import { type Tried, trySabotage } from './try-sabotage.ts';
 
 const HELP = `Puts ${SABOTAGES.length} bugs into copies of the money core, one at a time, and runs the tests that have to notice.
 

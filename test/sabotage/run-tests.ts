@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Copies } from './make-copies.ts';
+import type { Sabotage } from './sabotage.ts';
 
 /** A test that failed, and what it said first. */
 export interface Failure {
@@ -9,7 +11,7 @@ export interface Failure {
   said: string;
 }
 
-export interface TestRun {
+interface TestRun {
   /** How many tests passed. */
   passed: number;
   failures: Failure[];
@@ -28,7 +30,7 @@ interface Report {
   }[];
 }
 
-export interface Running {
+interface Running {
   databaseUrl: string;
   workers: number;
   bail: boolean;
@@ -98,4 +100,39 @@ function readReport({ numPassedTests, testResults }: Report): Omit<TestRun, 'sec
     )
     .map(({ name, message }) => `${name}: ${message.split('\n')[0]}`);
   return { passed: numPassedTests, failures, trouble };
+}
+
+/** `stale`: what it replaces is not there any more. `broken`: nothing ran as it should, so nothing noticed anything. */
+type Outcome = 'caught' | 'missed' | 'broken' | 'stale';
+
+export interface Tried {
+  name: string;
+  outcome: Outcome;
+  /** The test that noticed it; else what stood in the way, if anything did. */
+  by: string | null;
+  seconds: number;
+}
+
+/** A test notices a bug by an expectation that does not hold, not by code that cannot run. */
+const BY_EXPECTATION =
+  /^(?:AssertionError\b|Error: (?:promise (?:resolved|rejected) |expected |Property failed after ))/;
+
+export async function trySabotage(copies: Copies, sabotage: Sabotage, running: Running): Promise<Tried> {
+  const { name } = sabotage;
+  const folder = await copies.sabotaged(sabotage);
+  if (folder === null) return { name, outcome: 'stale', by: null, seconds: 0 };
+  try {
+    return judgeRun(name, await runTests(folder, sabotage.tests, running));
+  } finally {
+    await copies.drop(folder);
+  }
+}
+
+export function judgeRun(name: string, { passed, failures, trouble, seconds }: TestRun): Tried {
+  const noticed = failures.find(({ said }) => BY_EXPECTATION.test(said));
+  if (noticed !== undefined) return { name, outcome: 'caught', by: noticed.test, seconds };
+  const [failure] = failures;
+  const why = failure === undefined ? trouble[0] : `${failure.test}: ${failure.said}`;
+  if (why !== undefined) return { name, outcome: 'broken', by: why, seconds };
+  return { name, outcome: passed > 0 ? 'missed' : 'broken', by: null, seconds };
 }

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { SABOTAGES } from './list.ts';
+import { judgeRun } from './run-tests.ts';
 import { withBug } from './sabotage.ts';
-import { judgeRun } from './try-sabotage.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 

@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { environmentOf, type FoundNode, findNodes } from '../support/find-nodes.ts';
 import { joinMarket } from '../support/market-world.ts';
-import { startMarketBy } from '../upgrade/market-of.ts';
+import { startMarketBy, tradeOf } from '../upgrade/market-of.ts';
 import { openUpgradeStage } from '../upgrade/stage.ts';
-import { tradeOf } from '../upgrade/trade-of.ts';
-import { installServer } from './install-server.ts';
 
 const exec = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../..');
+/** What a server is installed from; its packages come by npm. */
+const PARTS = ['package.json', 'package-lock.json', '.npmrc', 'bin', 'src', 'migrations', 'deploy'];
 const PRICE = 2_500_000n;
 const SLOW_MS = 240_000;
 
@@ -84,3 +86,38 @@ describe.each(NODES.filter((node) => !serves(node)))('on Node $version', (node) 
     expect(existsSync(join(server.folder, 'dist'))).toBe(false);
   });
 });
+
+interface Locked {
+  dev?: true;
+  os?: string[];
+}
+
+/** A checkout of these sources as `npm install --omit=dev` leaves it, in a folder of its own. */
+async function installServer(): Promise<{ folder: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-server-'));
+  for (const part of PARTS) await cp(join(ROOT, part), join(folder, part), { recursive: true });
+  try {
+    // From what npm has kept of the project's own installation.
+    await exec('npm', ['install', '--omit=dev', '--offline'], { cwd: folder });
+  } catch {
+    await rm(join(folder, 'node_modules'), { recursive: true, force: true });
+    await copyPackages(folder);
+  }
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** What npm would bring, out of the project's own packages: whatever the lock file does not call a development dependency. */
+async function copyPackages(folder: string): Promise<void> {
+  const lock: { packages: Record<string, Locked> } = JSON.parse(
+    await readFile(join(ROOT, 'package-lock.json'), 'utf8'),
+  );
+  for (const [path, { dev, os }] of Object.entries(lock.packages)) {
+    if (path === '' || dev === true || (os !== undefined && !os.includes(process.platform))) continue;
+    const to = join(folder, path);
+    await mkdir(dirname(to), { recursive: true });
+    await exec('cp', ['-R', join(ROOT, path), to]).catch((error: unknown) => {
+      // Of another kind of machine.
+      if (os === undefined) throw error;
+    });
+  }
+}

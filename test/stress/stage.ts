@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { testAccount } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
@@ -19,7 +22,6 @@ import {
 import { type LogLine, recordingLog } from '../support/recording-log.ts';
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
-import { openGate } from './gate.ts';
 
 export const PRICE = 2_500_000n;
 export const FINALITY_BLOCKS = 8;
@@ -154,4 +156,63 @@ export async function fundAll(world: World, addresses: readonly Hex[]): Promise<
 
 async function chainTimeMs(chain: LocalChain): Promise<number> {
   return Number((await readBlock(chain.rpc, 'latest'))?.timestamp ?? 0n) * 1_000;
+}
+
+interface Gate {
+  url: string;
+  /** Says which chain is behind it, and returns its own address. */
+  leadTo(chain: LocalChain): string;
+  /** Lets nobody else in while this runs, and waits before until everybody is out. */
+  alone(act: () => Promise<void>): Promise<void>;
+  close(): void;
+}
+
+/** Stands before the node, for whoever must not see it half-way through a change. */
+async function openGate(): Promise<Gate> {
+  let target = '';
+  let closed: Promise<void> | null = null;
+  const inside = new Set<Promise<unknown>>();
+  const forward = async (body: Buffer<ArrayBuffer>): Promise<string> => {
+    while (closed !== null) await closed;
+    const asked = fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const answered = asked.then((answer) => answer.text());
+    const left: Promise<unknown> = answered.catch(() => {}).then(() => inside.delete(left));
+    inside.add(left);
+    return await answered;
+  };
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(Buffer.from(chunk));
+    try {
+      const answer = await forward(Buffer.concat(chunks));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(answer);
+    } catch {
+      response.destroy();
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    leadTo: (chain) => {
+      target = chain.url;
+      return url;
+    },
+    alone: async (act) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      closed = promise;
+      try {
+        await Promise.all(inside);
+        await act();
+      } finally {
+        closed = null;
+        resolve();
+      }
+    },
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
 }

@@ -13,10 +13,9 @@ import { audit } from '../audit/audit.ts';
 import { joinMarket } from '../support/market-world.ts';
 import { onServer } from '../support/run-postgres.ts';
 import { startMarketOf } from './market-of.ts';
-import { openNextTree } from './next-tree.ts';
-import { openOldTree, ROLLING_FROM } from './old-tree.ts';
 import { killPlace, type Load, type Place, startLoad } from './rolling-load.ts';
 import { openUpgradeStage, type UpgradeStage } from './stage.ts';
+import { openNextTree, openOldTree, ROLLING_FROM } from './trees.ts';
 
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
 const PASSWORD = 'only-for-a-test';

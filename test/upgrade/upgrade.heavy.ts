@@ -9,11 +9,9 @@ import { checkMigrations, worstOf } from '../../src/platform/database/migrations
 import { toBytes } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';
 import { joinMarket, type Member } from '../support/market-world.ts';
-import { EVENTS, fillTables, LISTINGS, OPEN_PROOFS } from './fill.ts';
-import { startMarketOf, type UpgradedMarket } from './market-of.ts';
-import { OLD_COMMIT, openOldTree } from './old-tree.ts';
-import { openUpgradeStage, type UpgradeStage } from './stage.ts';
-import { tradeOf } from './trade-of.ts';
+import { startMarketOf, tradeOf, type UpgradedMarket } from './market-of.ts';
+import { EVENTS, fillTables, LISTINGS, OPEN_PROOFS, openUpgradeStage, type UpgradeStage } from './stage.ts';
+import { OLD_COMMIT, openOldTree } from './trees.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { sellerOne } = WORLD_ACCOUNTS;

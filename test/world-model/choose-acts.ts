@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import type { Act } from './acts/act.ts';
 import { Hold, OpenCheckout, Race, Reserve } from './acts/buy.ts';
-import { Claim } from './acts/claim.ts';
 import { AllAtOnce, Reconcile, Sweep, WorldPass } from './acts/look.ts';
-import { Buy, Pay } from './acts/pay.ts';
+import { Buy, Claim, Pay } from './acts/pay.ts';
 import { Cancel, TakeDown } from './acts/sell.ts';
 import { Mislead, Sync } from './acts/sync.ts';
 import { Mine, Reorg, RestartCity, Wait } from './acts/trouble.ts';

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Sweep } from './acts/look.ts';
 import { Cancel } from './acts/sell.ts';
@@ -8,7 +9,7 @@ import { fault } from './reference.ts';
 import { Run } from './run.ts';
 import { FINALITY_BLOCKS, type Stage } from './stage.ts';
 
-export interface Game {
+interface Game {
   runs: number;
   seed: number;
   path: string | null;
@@ -51,3 +52,12 @@ async function end(run: Run): Promise<void> {
 }
 
 const isUndecided = (phase: string): boolean => phase === 'reserved' || phase === 'payment_pending';
+
+/** The game that the environment asks for; a new one each time unless a seed is named. */
+export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs'>): Game {
+  return {
+    runs: Number(env['OPENAISLE_THING_RUNS'] ?? usual.runs),
+    seed: Number(env['OPENAISLE_THING_SEED'] ?? randomInt(2 ** 31)),
+    path: env['OPENAISLE_THING_PATH'] ?? null,
+  };
+}

@@ -2,8 +2,7 @@ import { expect } from 'vitest';
 import type { Dice } from '../stress/dice.ts';
 import type { Answer } from '../support/market-world.ts';
 import type { Place, Sight } from './reorg-chain.ts';
-import { compareLedger } from './reorg-ledger.ts';
-import { drawFates, type Fate } from './reorg-outcomes.ts';
+import { compareLedger, drawFates, type Fate } from './reorg-outcomes.ts';
 import {
   type Ending,
   finishPayment,

@@ -8,8 +8,7 @@
  * OPENAISLE_THING_RUNS plays another number of them.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { play } from '../world-model/play.ts';
-import { readGame } from '../world-model/read-game.ts';
+import { play, readGame } from '../world-model/play.ts';
 import { openStage, type Stage } from '../world-model/stage.ts';
 
 const RUNS = 60;

@@ -5,8 +5,7 @@ import { usdcAdmin } from '../support/chain.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { type Member, signProof } from '../support/market-world.ts';
 import { withdrawListing } from '../support/seed.ts';
-import { payFor, purchasesOf, said } from './version-stage.ts';
-import { NEWER_GOODS, versionTrade } from './version-trade.ts';
+import { NEWER_GOODS, payFor, purchasesOf, said, versionTrade } from './version-stage.ts';
 
 const { facilitator, forward, world, buyer, goods, wallet, version, bought, remove, withoutTrace } =
   await versionTrade();

@@ -1,11 +1,21 @@
 import sql from 'sql-template-tag';
-import type { TestAccount } from '../../src/local/chain/accounts.ts';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { sha256 } from '../../src/platform/canonical-json.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { type Answer, type Member, type SignedProof, signProof, type World } from '../support/market-world.ts';
-import type { Goods } from '../support/trade.ts';
+import { audit } from '../audit/audit.ts';
+import {
+  type Answer,
+  BASE_URL,
+  type Member,
+  type SignedProof,
+  signProof,
+  type World,
+} from '../support/market-world.ts';
+import { type Goods, PRICE, type ScriptedTrade, scriptedTrade } from '../support/trade.ts';
 
 export interface NewVersion {
   supersedes: bigint;
@@ -67,7 +77,7 @@ export async function payFor(
 }
 
 /** What one would look at to see that an act left no trace: purchases, payments, intents and the log. */
-export async function booksOf(database: Database): Promise<Record<string, bigint>> {
+async function booksOf(database: Database): Promise<Record<string, bigint>> {
   return await database.one<Record<string, bigint>>(sql`
     select (select count(*) from purchases) as purchases, (select count(*) from payments) as payments,
       (select count(*) from payment_intents) as intents, (select count(*) from events) as events`);
@@ -82,4 +92,73 @@ export function said({ status, body }: Answer): string {
 export async function purchasesOf(world: World, member: Member): Promise<Record<string, unknown>[]> {
   const { body } = await world.ask('GET', '/api/purchases', { key: member.key });
   return body['purchases'] as Record<string, unknown>[];
+}
+
+const NEWER_PRICE = 2n * PRICE;
+export const NEWER_GOODS = 'secret goods of the newer version';
+
+interface VersionTrade extends ScriptedTrade {
+  /** Made now, for earlier buyers too, at twice the price, unless told otherwise. */
+  version(supersedes: bigint, given?: Partial<NewVersion>): Promise<Goods>;
+  /** The wallet of one who has bought those goods for good. */
+  bought(listing: Goods, key?: string): Promise<TestAccount>;
+  /** At a time that is later than that of any block so far. */
+  remove(id: bigint): Promise<void>;
+  /** Nothing is stored by it, and the facilitator does not hear of it. */
+  withoutTrace<T>(act: () => Promise<T>): Promise<T>;
+}
+
+/** A world in which versions are made and bought. In the end its books are held against the chain. */
+export async function versionTrade(): Promise<VersionTrade> {
+  const trade = await scriptedTrade();
+  const { facilitator, world, wallet } = trade;
+  beforeAll(() => trade.forward());
+  afterAll(async () => {
+    await world.running.payments.reconcileOnce();
+    const { faults } = await audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS });
+    // The listings were put on the shelf past the market, without a fee.
+    const seeded = /^(a listing without a fee|no event tells of this: maintainer_seed)/;
+    expect(faults.filter((fault) => !seeded.test(fault))).toEqual([]);
+  });
+  return {
+    ...trade,
+    version: async (supersedes, given = {}) => {
+      const artifact = given.artifact ?? NEWER_GOODS;
+      const units = given.priceUnits ?? NEWER_PRICE;
+      const createdAt = new Date(systemClock.now());
+      const made = { supersedes, artifact, priceUnits: units, createdAt, ...given };
+      const id = await seedVersion(world.db.database, made);
+      await world.running.eventsSettled();
+      const terms = {
+        payTo: WORLD_ACCOUNTS.sellerOne.address,
+        units,
+        resource: `${BASE_URL}/api/buy/${id}`,
+        get now() {
+          return systemClock.now();
+        },
+      };
+      return { id, artifact, terms };
+    },
+    bought: async (listing, key) => {
+      const payer = await wallet();
+      const { answer } = await payFor(world, listing, { payer, ...(key === undefined ? {} : { key }) });
+      expect(answer.status).toBe(202);
+      await world.finalize();
+      await world.running.payments.reconcileOnce();
+      return payer;
+    },
+    remove: async (id) => {
+      await world.db.database.run(sql`
+        update listings set state = 'removed', removed_at = now() + interval '1 hour', removed_reason = 'not allowed',
+          removed_reason_code = 'policy' where id = ${id}`);
+    },
+    withoutTrace: async (act) => {
+      const { verify, settle } = facilitator.calls;
+      const before = await booksOf(world.db.database);
+      const answer = await act();
+      expect(await booksOf(world.db.database)).toEqual(before);
+      expect(facilitator.calls).toEqual({ verify, settle });
+      return answer;
+    },
+  };
 }

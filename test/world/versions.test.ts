@@ -5,8 +5,7 @@ import { openPurchase } from '../../src/market/purchases/start-purchase.ts';
 import { readAuthorizationState } from '../../src/platform/chain/usdc.ts';
 import { type Member, paidUnits, type SignedProof, signProof } from '../support/market-world.ts';
 import { type Goods, PRICE } from '../support/trade.ts';
-import { payFor, purchasesOf, said } from './version-stage.ts';
-import { NEWER_GOODS, versionTrade } from './version-trade.ts';
+import { NEWER_GOODS, payFor, purchasesOf, said, versionTrade } from './version-stage.ts';
 
 const { world, seller, buyer, goods, wallet, version, bought, withoutTrace } = await versionTrade();
 const { sellerOne, stranger } = WORLD_ACCOUNTS;

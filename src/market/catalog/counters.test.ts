@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import sql, { raw } from 'sql-template-tag';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { COUNTER_RULES } from '../../../test/audit/rules-of-counters.ts';
+import { COUNTER_RULES } from '../../../test/audit/rules-of-books.ts';
 import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import { onServer } from '../../../test/support/run-postgres.ts';

@@ -7,12 +7,26 @@ import { faultsOfState, readState, type State, StateRefused, writeState } from '
 import { faultsOfPromise, type Goods } from '../promises.ts';
 import { type Chain, openChain } from '../read-chain.ts';
 import { unitsOf } from '../told.ts';
-import { faultsOfTerms, type PublicSale, paymentOf, promisesIn, salesIn } from './faults-of-sales.ts';
-import { patientFetch } from './patient-fetch.ts';
-import { createProver, keyOf, type Payment, type Prover } from './prove.ts';
-import { type PublicFees, readFees } from './read-fees.ts';
-import { readListing, readShelves } from './read-goods.ts';
-import { type PublicLog, readLog } from './read-log.ts';
+import {
+  createProver,
+  faultsOfTerms,
+  keyOf,
+  type Payment,
+  type Prover,
+  type PublicSale,
+  paymentOf,
+  promisesIn,
+  salesIn,
+} from './prove.ts';
+import {
+  type PublicFees,
+  type PublicLog,
+  patientFetch,
+  readFees,
+  readListing,
+  readLog,
+  readShelves,
+} from './read-market.ts';
 
 export interface MarketAuditOrder {
   marketUrl: string;

@@ -1,9 +1,15 @@
 import type { CrashPoint } from '../../../src/market/context.ts';
+import type { Hex } from '../../../src/platform/hex.ts';
+import { settleData, signAuthorization } from '../../support/chain.ts';
 import type { Answer, AskOptions } from '../../support/market-world.ts';
+import { sendBatch } from '../../world/batch-transaction.ts';
 import type { Reference } from '../reference.ts';
 import type { Run, SentProof } from '../run.ts';
 import type { Listing, Payment } from '../terms.ts';
 import { Act, at, buyerOf, listingOf, recent, sign, walletOf } from './act.ts';
+import { claim, type Opening, openIntent, type Sending, transfer } from './claim.ts';
+import { ChangeListing, Review, type Reviewing } from './run-shop.ts';
+import { Finalize, Pass, Wait } from './trouble.ts';
 
 export interface Buying {
   who: number;
@@ -62,4 +68,104 @@ export class Buy extends Act<Buying> {
 function noteToken(run: Run, answer: Answer | null, payment: Payment | undefined): void {
   const token = answer?.body['delivery_token'];
   if (typeof token === 'string' && payment !== undefined) run.tokens.set(payment, token);
+}
+
+export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
+  /** What happens between the intent and the transfer. */
+  meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
+  /** Null: its sender. */
+  signer: number | null;
+  /** Sends and claims the whole price once more, for the same intent. */
+  again: boolean;
+  final: boolean;
+  /** What the seller says to it, if it is asked; null: nothing yet. */
+  review: Reviewing['outcome'] | null;
+  crashAt: CrashPoint | null;
+}
+
+/** Intent, transfer and claim, as a buyer does it. */
+export class PayDirectly extends Act<Paying> {
+  async run(_reference: Reference, run: Run): Promise<void> {
+    const { given } = this;
+    const intent = await openIntent(run, { ...given, fee: false });
+    if (intent === null) return;
+    await this.#meanwhile(run);
+    const hash = await transfer(run, intent, given);
+    const more = given.again ? await transfer(run, intent, { ...given, amount: 'exact' }) : null;
+    if (given.final) await run.stage.finalize();
+    await run.sync();
+    const { signer, crashAt, review } = given;
+    const claiming = { who: null, listing: null, signer, twice: false };
+    await claim(run, intent, hash, { ...claiming, crashAt });
+    if (more !== null) await claim(run, intent, more, { ...claiming, crashAt: null });
+    if (review === null) return;
+    const decision = { nth: 0, outcome: review, byOther: false, enough: true, final: true };
+    await new Review(decision).run(run.reference, run);
+  }
+
+  async #meanwhile(run: Run): Promise<void> {
+    const { meanwhile, listing, who, wallet } = this.given;
+    if (meanwhile === 'window over') await new Wait({ seconds: 601 }).run(run.reference, run);
+    if (meanwhile === 'withdraw' || meanwhile === 'remove') {
+      await new ChangeListing({ listing, what: meanwhile }).run(run.reference, run);
+    }
+    if (meanwhile !== 'bought') return;
+    const same = { who, listing, version: 'v2' as const, nth: 0, ahead: 120, twice: false, crashAt: null };
+    await new Buy({ ...same, wallet: wallet + 1, how: 'sign' }).run(run.reference, run);
+    await new Finalize({}).run(run.reference, run);
+    await new Buy({ ...same, wallet, how: 'bare' }).run(run.reference, run);
+  }
+}
+
+interface Batched {
+  parts: readonly {
+    wallet: number;
+    listing: number;
+    /** As it was signed for the market; or the same nonce, spent by its owner on nothing. */
+    spend: 'as signed' | 'on nothing';
+  }[];
+  /** The first signer pays the seller once more in the same transaction, with a nonce that the market never saw. */
+  paysSurplus: boolean;
+  final: boolean;
+}
+
+/** Purchases that are not settled when their market dies, and one transaction of a stranger that uses all their nonces. */
+export class SpendTogether extends Act<Batched> {
+  async run(_reference: Reference, run: Run): Promise<void> {
+    const { parts, paysSurplus, final } = this.given;
+    const before = run.proofs.length;
+    const same = { version: 'v2' as const, nth: 0, ahead: 600, twice: false, crashAt: 'before_verify' as const };
+    for (const [who, { wallet, listing }] of parts.entries()) {
+      await new Buy({ ...same, who, wallet, listing, how: 'sign' }).run(run.reference, run);
+    }
+    const proofs = run.proofs.slice(before);
+    const calls = await Promise.all(
+      proofs.map(({ signed }, nth) =>
+        parts[nth]?.spend === 'on nothing'
+          ? this.#spendOnNothing(run, nth, signed)
+          : settleData(signed.authorization, signed.signature),
+      ),
+    );
+    const first = proofs[0]?.signed.authorization;
+    if (paysSurplus && first !== undefined) {
+      const other = { ...first, nonce: `0x${first.nonce.slice(2).split('').reverse().join('')}` as Hex };
+      calls.push(
+        settleData(other, await signAuthorization(run.stage.chain, walletOf(run, parts[0]?.wallet ?? 0), other)),
+      );
+    }
+    // A call that the token refuses, as its nonce was used before, undoes nothing of the others.
+    const hash = await sendBatch(run.stage, run.stage.seller, calls);
+    run.sent.push(hash);
+    run.reference.byStrangers.add(hash);
+    await run.sync();
+    if (!final) return;
+    await new Finalize({}).run(run.reference, run);
+    await new Pass({}).run(run.reference, run);
+  }
+
+  async #spendOnNothing(run: Run, nth: number, { authorization }: SentProof['signed']): Promise<Hex> {
+    const payer = walletOf(run, this.given.parts[nth]?.wallet ?? 0);
+    const nothing = { ...authorization, to: payer.address, value: 0n };
+    return settleData(nothing, await signAuthorization(run.stage.chain, payer, nothing));
+  }
 }

@@ -2,7 +2,7 @@ import { createWorldPass } from '../../../src/market/world/sync/world-pass.ts';
 import { fault } from '../reference.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
-import { claimOf } from './claim.ts';
+import { claimOf } from './pay.ts';
 
 const NEVER_MS = 78_000_000;
 

@@ -1,11 +1,12 @@
+import type { Hex } from '../../../src/platform/hex.ts';
 import { usdcAdmin } from '../../support/chain.ts';
 import { nextBlockAt } from '../../support/direct.ts';
 import { PRICE } from '../../world/thing-stage.ts';
 import { secondOf } from '../reference.ts';
-import type { Lot, Run } from '../run.ts';
-import { Act, otherThan } from './act.ts';
+import type { Lot, Run, Step } from '../run.ts';
+import type { Transfer } from '../terms.ts';
+import { Act, otherThan, recent } from './act.ts';
 import { toldOf } from './buy.ts';
-import { claimOf } from './claim.ts';
 import { Mine } from './trouble.ts';
 
 const AMOUNTS = { exact: PRICE, tip: PRICE + 1n, little: PRICE - 1n } as const;
@@ -37,6 +38,62 @@ async function pay(run: Run, lot: Lot, { amount, wallet, when }: Omit<Paying, 'l
     if (second > run.view.latest.time) await nextBlockAt(market, second);
     await usdcAdmin(market.chain).transfer(payer.wallet, lot.thing.seller.wallet.address, AMOUNTS[amount]);
   });
+}
+
+interface Claiming {
+  lot: number;
+  /** By the holder of the reservation, or by the other resident. */
+  by: 'holder' | 'other';
+  /** The reservation whose challenge is signed, the newest first. */
+  told: number;
+  /** A transfer of this run, the newest first; one of an earlier run; or one that was never made. */
+  hash: number | 'past' | 'past sold' | 'made up';
+  signer: 'right' | 'wrong';
+}
+
+export class Claim extends Act<Claiming> {
+  async run(run: Run): Promise<void> {
+    const step = claimOf(run, run.lot(this.given.lot), this.given);
+    if (step !== null) await run.step(step);
+  }
+}
+
+/** Null while there is nothing to sign. */
+export function claimOf(run: Run, lot: Lot, given: Omit<Claiming, 'lot'>): Step | null {
+  const { reference, thing, seen } = lot;
+  const told = toldOf(lot, given.told);
+  if (told === undefined) return null;
+  const who = given.by === 'holder' ? told.who : otherThan(run, told.who);
+  const { wallet } = given.signer === 'right' ? told.who : otherThan(run, told.who);
+  const hash = hashOf(run, given.hash);
+  const held = reference.holder(seen.offer);
+  const isUndecided = ['reserved', 'payment_pending'].includes(seen.offer.phase);
+  const isOwn = held !== null && isCurrent(lot, told) && held.who === who.resident.handle;
+  const isGood = isUndecided && isOwn && given.signer === 'right';
+  return {
+    ...{ what: 'claim', lot, who },
+    ask: () => run.stage.sites.claim({ ...who, wallet }, thing, told.reservation, hash as Hex),
+    note: ({ body }) => {
+      if (isGood && body['reason'] !== 'transaction_used') held.named.add(hash);
+    },
+    check: (before, after, { body }) => {
+      if (isGood && body['reason'] !== 'transaction_used') reference.judgeLook(before, after);
+    },
+  };
+}
+
+/** Whether it is the last that anybody was told of, and the offer shows it. */
+function isCurrent({ told, reference, seen }: Lot, one: Lot['told'][number]): boolean {
+  return one === told.at(-1) && reference.holder(seen.offer) === reference.reservations.at(-1);
+}
+
+function hashOf(run: Run, which: Claiming['hash']): string {
+  const madeUp = `0x${run.view.latest.number.toString(16).padStart(64, 'f')}`;
+  const past = (one: Transfer | null): string => one?.hash ?? madeUp;
+  if (which === 'made up') return madeUp;
+  if (which === 'past') return past(run.stage.past.paid);
+  if (which === 'past sold') return past(run.stage.past.sold);
+  return recent(run.sent, which)?.hash ?? madeUp;
 }
 
 export interface Buying extends Paying {
