@@ -14,8 +14,8 @@ import { pathOf } from './paths/payment-paths.ts';
 import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x402/facilitator.ts';
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
+import { createSettler } from './read-and-decide.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
-import { createSettler } from './settle-payment.ts';
 import {
   countOpenPayments,
   countReviews,
@@ -86,7 +86,7 @@ export function createPayments(market: Market, completions: Completions, options
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
     corroborate: corroboration.onReceipt,
-    /** Hands on a proof and reads the chain; see `drive` of its path and settle-payment.ts. */
+    /** Hands on a proof and reads the chain; see `drive` of its path and read-and-decide.ts. */
     advance: createAdvance(context, settler.settle),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),

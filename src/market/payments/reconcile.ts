@@ -14,7 +14,7 @@ type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<
 
 /**
  * Moves every open payment on that the chain allows. It reads, it never submits: two at a time do no harm. What is mined and not final
- * is read again only after a reorganisation: see settle-payment.ts.
+ * is read again only after a reorganisation: see read-and-decide.ts.
  */
 export function createPass(
   market: Market,

@@ -135,7 +135,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'what-was-read-before-a-reorganisation-is-believed',
-    'src/market/payments/settle-payment.ts',
+    'src/market/payments/read-and-decide.ts',
     'before?.rewrites !== head.rewrites || ',
     'before === undefined || ',
     world('background-pass'),
