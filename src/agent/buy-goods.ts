@@ -116,7 +116,7 @@ const LONGEST_TITLE = 240;
 const LONGEST_SELLER = 128;
 
 function cut(text: string, longest: number): string {
-  return text.slice(0, longest).toWellFormed();
+  return text.slice(0, longest);
 }
 
 async function planOf(
