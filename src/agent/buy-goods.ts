@@ -105,7 +105,7 @@ async function prepare(options: BuyGoodsOptions, held: HeldSpend, key: string, m
   const plan = await planOf(options, key, listing, amountUnits);
   if (amountUnits > 0n) {
     const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
-    judgeSpend(policy, { market: client.baseUrl, amountUnits, goods });
+    judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
     await mustBeConfirmed(options, { amountUnits, title: listing.title, seller: listing.merchant });
   }
   await held.reserve(plan, policy);

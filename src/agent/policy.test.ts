@@ -13,6 +13,7 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 const LIMITS = { version: 1, per_purchase_usdc: 2, per_day_usdc: 3.5 };
 const spend = {
   market: 'https://market.example',
+  network: 'base' as const,
   amountUnits: 1_000_000n,
   goods: { seller: 'shop', sellerWallet: '0xAb', aisle: 'prompts' },
 };
@@ -47,6 +48,7 @@ test.each([
   ['a word that it does not know', { ...LIMITS, per_month_usdc: 9 }],
   ['a list spelled wrong', { ...LIMITS, sellers: { alow: ['shop'] } }],
   ['another version', { ...LIMITS, version: 2 }],
+  ['a network that there is not', { ...LIMITS, networks: ['bse'] }],
   ['a market without an address', { ...LIMITS, markets: ['market.example'] }],
 ])('%s: nothing is spent, and no limit is guessed', async (_, content) => {
   await expect(policyOf(content)).rejects.toMatchObject({
@@ -74,6 +76,8 @@ test.each([
   ['the market, with a slash', { markets: ['https://MARKET.example/'] }, true],
   ['another market', { markets: ['https://other.example'] }, false],
   ['no market', { markets: [] }, false],
+  ['the network', { networks: ['base'] }, true],
+  ['another network', { networks: ['base-sepolia'] }, false],
 ])('%s', async (_, choice, allowed) => {
   const policy = await policyOf({ ...LIMITS, ...choice });
   const judge = () => judgeSpend(policy, spend);

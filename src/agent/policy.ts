@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
+import { NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { readBaseUrl } from '../sdk/client.ts';
 import { PolicyRefused } from './agent-error.ts';
 import { configFolder, type Env } from './places.ts';
@@ -35,9 +36,11 @@ const policyFile = z.strictObject({
   sellers: choice.optional(),
   aisles: choice.optional(),
   markets: z.array(market).max(100).optional(),
+  networks: z.array(z.enum(NETWORK_NAMES)).optional(),
 });
 
 type Choice = z.output<typeof choice>;
+type NetworkName = (typeof NETWORK_NAMES)[number];
 
 /** How much may be spent, where, and with whom. Amounts are units of USDC: 1 USDC is 1_000_000n. */
 export interface Policy {
@@ -55,6 +58,8 @@ export interface Policy {
   readonly aisles: Choice;
   /** Base addresses; null: any market. */
   readonly markets: readonly string[] | null;
+  /** Null: any. A market for trying things out could ask for money of another network. */
+  readonly networks: readonly NetworkName[] | null;
 }
 
 const BUILT_IN = { perPurchaseUnits: 5_000_000n, perDayUnits: 20_000_000n, askAboveUnits: null } as const;
@@ -76,7 +81,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
     // What was named and is not there may be spelled wrong: its limits must not be left out.
     if (code !== 'ENOENT' || file !== undefined) throw unreadable(path, code);
-    return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null };
+    return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null, networks: null };
   }
   let read: unknown;
   try {
@@ -89,7 +94,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
     const [issue] = parsed.error.issues;
     throw unreadable(path, `${issue?.path.join('.') || 'the whole'}: ${issue?.message ?? 'malformed'}`);
   }
-  const { per_purchase_usdc, per_day_usdc, ask_above_usdc, sellers, aisles, markets } = parsed.data;
+  const { per_purchase_usdc, per_day_usdc, ask_above_usdc, sellers, aisles, markets, networks } = parsed.data;
   return {
     path,
     isOwn: true,
@@ -99,6 +104,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
     sellers: sellers ?? {},
     aisles: aisles ?? {},
     markets: markets ?? null,
+    networks: networks ?? null,
   };
 }
 
@@ -111,16 +117,19 @@ function unreadable(path: string, why: string): PolicyRefused {
 export interface Spend {
   /** Base address of the market. */
   market: string;
+  network: NetworkName;
   amountUnits: bigint;
   /** Null for a listing fee, which no choice of sellers and aisles is about. */
   goods: { seller: string; sellerWallet: string; aisle: string } | null;
 }
 
 /** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
-export function judgeSpend(policy: Policy, { market: at, amountUnits, goods }: Spend): void {
+export function judgeSpend(policy: Policy, { market: at, network, amountUnits, goods }: Spend): void {
   const next = howToChange(policy);
   if (policy.markets !== null && !policy.markets.includes(at))
     throw new PolicyRefused('market_not_allowed', `The policy does not allow the market ${at}`, next);
+  if (policy.networks !== null && !policy.networks.includes(network))
+    throw new PolicyRefused('network_not_allowed', `The policy does not allow money of ${network}`, next);
   if (goods !== null) {
     // A wallet of the policy stands for what is signed for: a market cannot call a seller by it.
     const handle = goods.seller.toLowerCase();

@@ -81,7 +81,7 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
     throw new PolicyRefused('above_max_price', title, 'Allow more, or leave it. Nothing was signed.');
   }
   const title = String(listing.title);
-  judgeSpend(policy, { market: client.baseUrl, amountUnits, goods: null });
+  judgeSpend(policy, { market: client.baseUrl, network, amountUnits, goods: null });
   await mustBeConfirmed(options, { amountUnits, title: `the fee for listing ${title}`, seller: null });
   const plan: SpendPlan = {
     key: feeKey(options),

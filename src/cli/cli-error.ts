@@ -19,6 +19,8 @@ export interface ErrorDetails {
   requestId?: string | null | undefined;
   /** Money has moved or may move: said by the market, or known here. */
   doNotPayAgain?: boolean | undefined;
+  /** What was done before it, for programs: without secrets. */
+  more?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** How a command ends that is not done. Holds no secret: it is printed. */

@@ -80,8 +80,9 @@ function mustMayReveal(options: Options, terminal: Terminal): void {
 }
 
 function jsonOf({ trouble, parts }: CliError): Record<string, unknown> {
-  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds, requestId, doNotPayAgain } = parts;
+  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds, requestId, doNotPayAgain, more } = parts;
   return {
+    ...more,
     status: trouble,
     reason,
     title,

@@ -66,6 +66,13 @@ describe('a store is exported', () => {
     const second = await at(old, ['export', dir, '--json']);
     expect(second.json()).toMatchObject({ listings: Number(listings) + 1, read: 1 });
     expect(await fileOf(later)).toMatchObject({ listing: { title: 'Later' } });
+    // As if the market had other goods now than it had when they were exported.
+    const path = join(dir, 'listings', `${live}.json`);
+    await rewrite(path, (text) => text.replace(/("artifact_commitment": ")0x..../, '$10xffff'));
+    const before = await readFile(path, 'utf8');
+    const third = await at(old, ['export', dir, '--json']);
+    expect([third.code, third.json()['reason']]).toEqual([1, 'goods_mismatch']);
+    expect(await readFile(path, 'utf8')).toBe(before);
   });
 
   test('stopped in the middle it says that it is not whole, and the same command completes it', async () => {

@@ -98,6 +98,7 @@ type Own = ResultOf<Endpoints['getOwnListing']>['body'];
 
 async function exportListing(client: Client, folder: ExportFolder, id: number): Promise<void> {
   const own = (await client.getOwnListing({ params: { id } })).body;
+  await mustBeSameGoods(folder, own);
   const goods = await exportGoods(folder, own);
   await folder.write(nameOf(id), {
     version: EXPORT_VERSION,
@@ -108,16 +109,25 @@ async function exportListing(client: Client, folder: ExportFolder, id: number): 
   });
 }
 
+/** Goods with a price are never exchanged: a market that has others now must not take the place of the older copy. */
+async function mustBeSameGoods(folder: ExportFolder, { listing }: Own): Promise<void> {
+  const before = await folder.readJson(nameOf(listing.id), listingFile);
+  if (before === null || before.goods === null || before.listing.price_usdc === 0) return;
+  if (before.listing.artifact_commitment === listing.artifact_commitment) return;
+  throw otherGoods(`The market has other goods for listing ${listing.id} now than those that were exported before`);
+}
+
+function otherGoods(title: string): AgentError {
+  const nextStep = 'Keep the export that you have, and ask the operator of the market.';
+  return new AgentError('refused', { reason: 'goods_mismatch', title, nextStep });
+}
+
 async function exportGoods(folder: ExportFolder, own: Own): Promise<ListingFile['goods']> {
   const { listing, artifact, artifact_encoding, artifact_salt } = own;
   if (artifact === null || artifact_encoding === null || artifact_salt === null) return null;
   const goods = { artifact, artifact_encoding, artifact_salt };
   if (commitmentOf(goods) !== listing.artifact_commitment)
-    throw new AgentError('refused', {
-      reason: 'goods_mismatch',
-      title: `The market gave other goods for listing ${listing.id} than their commitment says`,
-      nextStep: 'Keep the export that you have, and ask the operator of the market.',
-    });
+    throw otherGoods(`The market gave other goods for listing ${listing.id} than their commitment says`);
   const bytes = artifactBytes(goods);
   const { artifact_filename: filename, artifact_media_type: media_type } = own;
   const file = `goods/${goodsName({ listing_id: listing.id, artifact_filename: filename, title: listing.title })}`;

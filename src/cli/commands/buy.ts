@@ -3,7 +3,7 @@ import { type Finished, finishSpends } from '../../agent/finish-spends.ts';
 import type { SpendRecord } from '../../agent/spend-record.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import type { Cli, Command, Done } from '../cli.ts';
-import { wrongUse } from '../cli-error.ts';
+import { CliError, toCliError, wrongUse } from '../cli-error.ts';
 import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
 import { notPaid, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
@@ -88,7 +88,9 @@ async function goOn(cli: Cli): Promise<Done> {
     return { lines: said, json: { finished: finished.map(jsonOf) }, secrets: [] };
   }
   for (const line of lines) cli.note(line);
-  throw notPaid('error' in failed ? failed.error : null, purse.wallet, 'openaisle wait');
+  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, purse.wallet, 'openaisle wait');
+  // One that failed ends none of the others: a program is told of all.
+  throw new CliError(trouble, { ...parts, more: { finished: finished.map(jsonOf) } });
 }
 
 /** A fee is paid by a merchant, whose key asks for the listing. Goods are collected by the wallet itself. */
@@ -108,7 +110,7 @@ function jsonOf(one: Finished): Record<string, unknown> {
   const { kind, market, title } = one.record;
   if ('bought' in one) return { kind, market, title, listing_id: one.record.listing_id, path: one.bought.path };
   if ('sold' in one) return { kind, market, title, listing_id: one.sold.listing_id, url: one.sold.url };
-  return { kind, market, title };
+  return { kind, market, title, listing_id: one.record.listing_id, reason: toCliError(one.error).parts.reason };
 }
 
 export const wait: Command = {

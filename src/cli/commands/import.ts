@@ -134,6 +134,7 @@ function tell(imported: readonly Imported[], json: Record<string, unknown>): Don
     title: `The market refused ${refused.length} of ${imported.length} listings`,
     detail: lines.join('\n'),
     nextStep: 'What was listed stays. The same command tries the others once more.',
+    more: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) },
   });
 }
 

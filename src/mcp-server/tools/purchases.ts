@@ -55,14 +55,14 @@ async function walletOf(context: ToolContext) {
 }
 
 async function policyOf(context: ToolContext) {
-  const { path, isOwn, perPurchaseUnits, perDayUnits, askAboveUnits, sellers, aisles, markets } =
+  const { path, isOwn, perPurchaseUnits, perDayUnits, askAboveUnits, sellers, aisles, markets, networks } =
     await context.readPolicy();
   return {
     file: isOwn ? path : null,
     per_purchase_usdc: usdcOfUnits(perPurchaseUnits),
     per_day_usdc: usdcOfUnits(perDayUnits),
     ask_above_usdc: askAboveUnits === null ? null : usdcOfUnits(askAboveUnits),
-    ...{ sellers, aisles, markets },
+    ...{ sellers, aisles, markets, networks },
   };
 }
 

@@ -100,6 +100,13 @@ const limits: readonly Sabotage[] = [
   bug('denied-wallet-by-its-handle', POLICY, '[goods.sellerWallet.toLowerCase(), ', '[', LIMITS),
   bug('handle-that-looks-like-a-wallet', POLICY, '(WALLET.test(handle) ? [] : [handle])', '[handle]', LIMITS),
   bug(
+    'another-network',
+    POLICY,
+    'if (policy.networks !== null && !policy.networks.includes(network))',
+    'if (policy.networks !== null && policy.networks.length > 9)',
+    LIMITS,
+  ),
+  bug(
     'allowed-wins-over-denied',
     POLICY,
     'if (deny?.some((name) => names.includes(name)) === true) return false;',
