@@ -1,8 +1,15 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { generatePrivateKey } from 'viem/accounts';
 import { expect, test } from 'vitest';
-import { listingAnswer, refusalAnswer } from '../../test/support/market-answers.ts';
+import {
+  listingAnswer,
+  officialAnswer,
+  paymentRequiredAnswer,
+  refusalAnswer,
+  SELLER,
+} from '../../test/support/market-answers.ts';
 import { startScriptedMarket } from '../../test/support/scripted-market.ts';
 import { cliRuns } from '../../test/world/run-cli.ts';
 
@@ -68,11 +75,22 @@ test('a request that was sent and not answered stays unknown, with the address',
   close();
 });
 
-test('where money has moved or may move the exit code is 3, whatever the market refuses, and programs are told', async () => {
-  await using market = await startScriptedMarket(() => refusalAnswer('needs_review'));
-  const { code, stderr, json } = await cli.run(['show', '7', '--json'], { market: market.baseUrl });
+test('where money has moved or may move a command that pays ends with 3, whatever the market refuses, and programs are told', async () => {
+  const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
+  await using market = await startScriptedMarket(({ method, path, headers }) => {
+    if (method === 'POST') return headers['payment-signature'] === undefined ? asked : refusalAnswer('needs_review');
+    return path.startsWith('/api/listing') ? listingAnswer(7) : officialAnswer();
+  });
+  const options = { market: market.baseUrl, env: { OPENAISLE_WALLET_KEY: generatePrivateKey() } };
+  const { code, stderr, json } = await cli.run(['buy', '7', '--max', '3', '--json'], options);
   expect([code, json()]).toMatchObject([3, { status: 'unknown', reason: 'needs_review', do_not_pay_again: true }]);
   expect(stderr).toMatch(/^outcome unknown:/);
+});
+
+test('a command that pays nothing is refused, though the refusal speaks of payments', async () => {
+  await using market = await startScriptedMarket(() => refusalAnswer('payment_not_found'));
+  const { code, json } = await cli.run(['show', '7', '--json'], { market: market.baseUrl });
+  expect([code, json()]).toMatchObject([1, { status: 'refused', reason: 'payment_not_found', do_not_pay_again: true }]);
 });
 
 test('no text of a seller makes the JSON unreadable, and what looks like a key is taken out of it', async () => {

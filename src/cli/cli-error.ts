@@ -42,8 +42,7 @@ export function wrongUse(title: string, nextStep?: string, reason = 'wrong_use')
 
 /** Whether the request may have been carried out although no success came back. */
 export function isUnknown(error: unknown): boolean {
-  if (error instanceof MarketError)
-    return error.doNotPayAgain === true || (error.status >= 500 && error.reason !== 'door_closed');
+  if (error instanceof MarketError) return error.status >= 500 && error.reason !== 'door_closed';
   if (error instanceof AgentError) return error.trouble === 'unknown';
   if (error instanceof TermsRefused || neverConnected(error) !== null) return false;
   return !(error instanceof CliError);

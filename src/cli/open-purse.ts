@@ -8,7 +8,7 @@ import { PaymentMayBeLost } from '../sdk/payments/payment-errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
 import type { Cli } from './cli.ts';
-import { type CliError, toCliError } from './cli-error.ts';
+import { CliError, toCliError } from './cli-error.ts';
 import { hideSecrets, oneLine } from './printable.ts';
 
 /** What a command pays with, under which limits, and how it tells of it. */
@@ -73,7 +73,9 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
       nextStep: `See what transaction ${found} paid for. If not this: ${again} with --pay-anew`,
     });
   }
-  if (!(error instanceof MarketError) || error.doNotPayAgain === true) return toCliError(error);
+  if (!(error instanceof MarketError)) return toCliError(error);
+  // Of a command that pays: money has moved, or may move.
+  if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
   const nextSteps: Readonly<Record<string, string>> = {
     insufficient_funds: `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
     authorization_lapsed: `Nothing was paid. To pay after all, run ${again} with --pay-again`,
