@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readPolicy } from '../agent/policy.ts';
-import type { Cli } from '../cli/cli.ts';
-import { mcp } from '../cli/commands/mcp.ts';
 import { COMMANDS } from '../cli/commands.ts';
 import { readArguments } from '../cli/read-arguments.ts';
 
@@ -65,33 +63,6 @@ test('the policy in the guide is one', async () => {
     const file = join(home, 'policy.json');
     await writeFile(file, text);
     expect(await readPolicy({}, file)).toMatchObject({ perPurchaseUnits: 2_000_000n, askAboveUnits: 1_000_000n });
-  } finally {
-    await rm(home, { recursive: true, force: true });
-  }
-});
-
-test('a folder to sell from that holds what is secret, or lies where that is, is refused before anything is served', async () => {
-  const home = await mkdtemp(join(tmpdir(), 'openaisle-sold-'));
-  try {
-    const own = join(home, 'own');
-    await mkdir(join(own, 'outbox'), { recursive: true });
-    await mkdir(join(home, 'outbox'));
-    await writeFile(join(home, 'outbox', 'agent.json'), '{}');
-    await symlink(home, join(home, 'link'));
-    const start = (sold: string, more: object = {}) => {
-      const options = { market: 'https://market.example', 'sell-from': sold, ...more };
-      const surroundings = { env: { HOME: home, OPENAISLE_HOME: own }, note: () => {}, connect: () => ({}) };
-      return mcp.run({ options, positionals: [], ...surroundings } as unknown as Cli);
-    };
-    for (const [sold, more] of [
-      [own, {}],
-      [home, {}],
-      [join(home, 'link'), {}],
-      [join(own, 'outbox'), {}],
-      [join(home, 'outbox'), { wallet: join(home, 'outbox', 'agent.json') }],
-      [join(home, 'outbox'), { file: join(home, 'outbox', 'merchant.json') }],
-    ] as const)
-      await expect(start(sold, more), sold).rejects.toMatchObject({ parts: { reason: 'file_not_allowed' } });
   } finally {
     await rm(home, { recursive: true, force: true });
   }

@@ -253,7 +253,7 @@ const files: readonly Sabotage[] = [
     'src/cli/commands/mcp.ts',
     'if (isWithin(full, sold) || isWithin(sold, full))',
     'if (full === sold)',
-    ['src/mcp-server/host-files.test.ts'],
+    ['src/cli/sell-from.test.ts'],
   ),
   bug(
     'exports-open-other-folders',
