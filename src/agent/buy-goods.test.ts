@@ -175,10 +175,13 @@ test.each([
 
 test('a payment that lapsed is paid once more only where that is allowed, and both count', async () => {
   const lapsed = refusalAnswer('authorization_lapsed');
-  const { act, wallet, book, time } = await buyerBefore([asked, lapsed, lapsed, lapsed, asked, deliveryAnswer(7)]);
+  const script = [asked, lapsed, lapsed, lapsed, lapsed, asked, deliveryAnswer(7)];
+  const { act, wallet, book, time } = await buyerBefore(script);
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   await time.sleep(121_000);
+  const unasked = await act().catch((error: unknown) => error);
+  expect([wallet.signed, unasked]).toMatchObject([1, { reason: 'authorization_lapsed' }]);
   await act({ payAgain: true });
   expect(wallet.signed).toBe(2);
   expect((await book.list()).map(({ state, sequence }) => [state, sequence]).toSorted()).toEqual([

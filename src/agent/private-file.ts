@@ -228,8 +228,9 @@ export async function writePrivate(path: string, text: string | Uint8Array, how:
   await syncFolderOf(path);
 }
 
+/** Also where it is gone by now. */
 export async function removePrivate(path: string): Promise<void> {
-  await rm(path);
+  await rm(path, { force: true });
   await syncFolderOf(path);
 }
 

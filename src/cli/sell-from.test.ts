@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createClient } from '../sdk/client.ts';
 import type { Cli } from './cli.ts';
 import { mcp } from './commands/mcp.ts';
 
@@ -15,8 +16,10 @@ test('a folder to sell from that holds what is secret, or lies where that is, is
     await symlink(home, join(home, 'link'));
     const start = (sold: string, more: object = {}) => {
       const options = { market: 'https://market.example', 'sell-from': sold, ...more };
-      const surroundings = { env: { HOME: home, OPENAISLE_HOME: own }, note: () => {}, connect: () => ({}) };
-      return mcp.run({ options, positionals: [], ...surroundings } as unknown as Cli);
+      const cli = { options, positionals: [], env: { HOME: home, OPENAISLE_HOME: own }, note: () => {} };
+      const connect = (baseUrl: string) => createClient({ baseUrl });
+      // Where it is not refused it is served, and ended at once.
+      return mcp.run({ ...cli, connect, interruption: () => AbortSignal.abort() } as unknown as Cli);
     };
     for (const [sold, more] of [
       [own, {}],
