@@ -15,9 +15,11 @@ import {
 import {
   createTestTime,
   createTestWallet,
+  nonceIn,
   noncesToSettle,
   type Reply,
   type ScriptedMarket,
+  type SeenRequest,
   startScriptedMarket,
 } from '../../test/support/scripted-market.ts';
 import type { Delivery } from '../contract/listings.ts';
@@ -42,12 +44,13 @@ afterEach(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** A buyer with an empty book before a market that shows listing 7 and answers purchases in the order of the script, the last for ever. */
-async function buyerBefore(script: Reply[], listing: () => object = () => ({})) {
+async function buyerBefore(script: (Reply | ((request: SeenRequest) => Reply))[], listing: () => object = () => ({})) {
   let bought = 0;
   const scripted = await startScriptedMarket((request) => {
     if (request.method === 'POST') {
       bought += 1;
-      return script[Math.min(bought, script.length) - 1] ?? 'cut';
+      const reply = script[Math.min(bought, script.length) - 1] ?? 'cut';
+      return typeof reply === 'function' ? reply(request) : reply;
     }
     return request.path.startsWith('/api/listing') ? listingAnswer(7, listing()) : officialAnswer();
   });
@@ -174,9 +177,13 @@ test.each([
 });
 
 test('a payment that lapsed is paid once more only where that is allowed, and both count', async () => {
-  const lapsed = refusalAnswer('authorization_lapsed');
-  const script = [asked, lapsed, lapsed, lapsed, lapsed, asked, deliveryAnswer(7)];
-  const { act, wallet, book, time } = await buyerBefore(script);
+  const nonces = new Set<string | null>();
+  const judge = (request: SeenRequest): Reply => {
+    const nonce = nonceIn(request);
+    if (nonce === null) return asked;
+    return nonces.add(nonce).size === 1 ? refusalAnswer('authorization_lapsed') : deliveryAnswer(7);
+  };
+  const { act, wallet, book, time } = await buyerBefore([judge]);
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   await time.sleep(121_000);
