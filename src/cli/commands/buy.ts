@@ -27,7 +27,8 @@ async function buyListing(cli: Cli): Promise<Done> {
     throw notPaid(error, purse.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere } = bought;
-  const how = alreadyHere ? 'bought before, and still here' : `paid ${sayUsdc(paidUnits)}`;
+  const paid = paidUnits === 0n ? 'nothing was due' : `paid ${sayUsdc(paidUnits)}`;
+  const how = alreadyHere ? 'bought before, and still here' : paid;
   return {
     lines: [
       `“${oneLine(title)}” of ${seller}: ${how}; it is what the listing promised`,
