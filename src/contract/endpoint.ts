@@ -75,7 +75,7 @@ export type ResultOf<E extends EndpointShape> = {
   [S in Statuses<E>]: { status: S; body: E['answers'][S] extends z.ZodType ? z.output<E['answers'][S]> : never };
 }[Statuses<E>];
 
-/** Where a delivery token has an effect: goods are bought, and collected by whoever has it. */
+/** Where a delivery token has an effect: goods are bought, and whose client has the token collects them. */
 export function takesToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
   return errors.includes('delivery_token_used');
 }

@@ -62,7 +62,7 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
   payer_signature: 'of the challenge, by the paying wallet (personal_sign)',
   payment_id: 'from reviews of one’s own record',
   outcome: 'the decision',
-  note: 'why; kept with the decision, and shown to nobody',
+  note: 'why; kept with the decision, and not shown',
   body: 'the comment, public',
   target_type: 'what is flagged',
   target_id: 'its id',

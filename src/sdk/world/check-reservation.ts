@@ -26,7 +26,7 @@ export interface ThingTerms {
 /** To be signed, sent and mined in. */
 const LEAST_SECONDS = 60;
 
-/** There is no intent to open anew, and the market has no part in what a city asks for. */
+/** There is no intent to open again, and the market has no part in what a city asks for. */
 const OF_THE_CITY = { nextStep: 'Do not pay until the operator of the city has explained what it asks for.' };
 
 /** Throws unless the reservation asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
