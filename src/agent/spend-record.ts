@@ -149,9 +149,17 @@ export function recordFiles(folder: string) {
 }
 export type RecordFiles = ReturnType<typeof recordFiles>;
 
+function textOf(record: SpendRecord): string {
+  return `${JSON.stringify(record, null, 2)}\n`;
+}
+
+/** Whether the book could read it back. */
+export function fitsBook(record: SpendRecord): boolean {
+  return Buffer.byteLength(textOf(record)) <= LARGEST_BYTES;
+}
+
 function print(record: SpendRecord): string {
-  const text = `${JSON.stringify(record, null, 2)}\n`;
-  if (Buffer.byteLength(text) <= LARGEST_BYTES) return text;
+  if (fitsBook(record)) return textOf(record);
   throw new AgentError('refused', {
     reason: 'record_too_large',
     title: 'What the market sent is too large to be kept in the book of payments',

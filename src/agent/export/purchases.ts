@@ -5,7 +5,7 @@ import { refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
-import { dayOf, digestOf, isUnsigned, type KeptGoods, type SpendRecord } from '../spend-record.ts';
+import { dayOf, digestOf, fitsBook, isUnsigned, type KeptGoods, type SpendRecord } from '../spend-record.ts';
 import { changed, type ExportFolder, openForReading, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, FILE_NAME, type PurchaseFile, type PurchasesManifest, purchaseFile } from './export-format.ts';
 
@@ -160,7 +160,7 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   const atMs = Date.parse(record.reserved_at);
   const isDated = !Number.isNaN(atMs) && dayOf(atMs) <= dayOf(nowMs);
   const isOfAMarket = isBaseUrl(market) && /^0x[0-9a-f]{40}$/i.test(record.payee);
-  const isReadable = record.sequence <= LARGEST_SEQUENCE && JSON.stringify(record).length < LARGEST_CHARACTERS;
+  const isReadable = record.sequence <= LARGEST_SEQUENCE && fitsBook(record);
   const isHashed = delivery === null || (HASH.test(delivery.salt) && HASH.test(delivery.commitment));
   const areWhole = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
   const isWritten = isDated && isOfAMarket && isReadable && isHashed && record.state !== 'reserved';
@@ -169,9 +169,6 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
     `The record of “${record.title.slice(0, 80)}” is not one that this wallet’s book wrote, or its goods are not`,
   );
 }
-
-/** Half of what the book reads, which counts bytes. */
-const LARGEST_CHARACTERS = 2_000_000;
 
 function isBaseUrl(market: string): boolean {
   try {
