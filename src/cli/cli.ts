@@ -1,6 +1,6 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
-import type { OptionName, Options } from './options.ts';
+import { EVERYWHERE, type OptionName, type Options } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a command works with. */
@@ -77,9 +77,17 @@ export interface Command {
   positionals: readonly Positional[];
   /** In addition to those that every command takes. */
   options: readonly OptionName[];
+  /** Of those that every command takes: not this one. */
+  without?: readonly OptionName[];
   /** Whole command lines. */
   examples: readonly string[];
   run(cli: Cli): Promise<Done>;
+}
+
+/** All options that a command takes. */
+export function optionsOf({ options, without = [] }: Command): OptionName[] {
+  const everywhere = EVERYWHERE.filter((name) => !options.includes(name) && !without.includes(name));
+  return [...options, ...everywhere];
 }
 
 /** How a command is typed, without its options. */

@@ -1,4 +1,4 @@
-import { type Command, usageOf } from './cli.ts';
+import { type Command, optionsOf, usageOf } from './cli.ts';
 import { EVERYWHERE, type OptionName, specOf, spelled } from './options.ts';
 
 export interface CommandGroup {
@@ -43,7 +43,7 @@ export function helpOf(command: Command): string[] {
     '',
     ...(options.length === 0 ? [] : ['Options', ...optionLines(options), '']),
     'Everywhere',
-    ...optionLines(EVERYWHERE.filter((option) => !options.includes(option))),
+    ...optionLines(optionsOf(command).filter((option) => !options.includes(option))),
     '',
     'Examples',
     ...examples.map((example) => `${INDENT}${example}`),

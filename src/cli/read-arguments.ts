@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { type Command, usageOf } from './cli.ts';
+import { type Command, optionsOf, usageOf } from './cli.ts';
 import { wrongUse } from './cli-error.ts';
-import { EVERYWHERE, OPTIONS, type OptionName, type Options, specOf } from './options.ts';
+import { OPTIONS, type OptionName, type Options, specOf } from './options.ts';
 import { holdsSecret } from './printable.ts';
 
 export interface Arguments {
@@ -44,10 +44,11 @@ function findCommand(words: readonly string[], commands: readonly Command[]): Co
   );
 }
 
-function mustTake({ name, options: own }: Command, options: Options): void {
+function mustTake(command: Command, options: Options): void {
+  const taken = optionsOf(command);
   for (const option of Object.keys(options) as OptionName[]) {
-    if (!EVERYWHERE.includes(option) && !own.includes(option))
-      throw wrongUse(`${name} does not take --${option}`, `openaisle ${name} --help tells more.`);
+    if (!taken.includes(option))
+      throw wrongUse(`${command.name} does not take --${option}`, `openaisle ${command.name} --help tells more.`);
   }
 }
 

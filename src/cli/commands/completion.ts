@@ -1,6 +1,6 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
 import { FLAG_TARGETS } from '../../contract/feedback.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import { type Cli, type Command, type Done, optionsOf } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { EVERYWHERE, OPTIONS, type OptionName, specOf } from '../options.ts';
 import { REVIEW_DECISIONS } from './mod.ts';
@@ -43,8 +43,8 @@ interface Offer {
 const VALUED = (Object.keys(OPTIONS) as OptionName[]).filter((name) => specOf(name).type === 'string');
 const VALUED_PATTERN = VALUED.map((name) => `--${name}`).join('|');
 
-function flagsOf({ options }: Pick<Command, 'options'>): string[] {
-  return [...options, ...EVERYWHERE].map((name) => `--${name}`);
+function flags(names: readonly OptionName[]): string[] {
+  return names.map((name) => `--${name}`);
 }
 
 /** Of the value of an option, by `$before`, the word before the one at the cursor. */
@@ -80,7 +80,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
   return [
     '  local name=$first at=$((count - 1))',
     '  if [ $count -eq 0 ]; then',
-    `    case $help$word in 0-*) ${words(flagsOf({ options: [] }))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
+    `    case $help$word in 0-*) ${words(flags(EVERYWHERE))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
     '    return',
     '  fi',
     '  case $first in',
@@ -89,7 +89,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
     '  if [ $help = 1 ]; then return; fi',
     '  case $word in -*)',
     '    case $name in',
-    ...commands.map((command) => `    '${command.name}') ${words(flagsOf(command))} ;;`),
+    ...commands.map((command) => `    '${command.name}') ${words(flags(optionsOf(command)))} ;;`),
     '    esac',
     '    return ;;',
     '  esac',

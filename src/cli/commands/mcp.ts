@@ -15,8 +15,7 @@ import { hideSecrets } from '../printable.ts';
 import { readGoods } from '../read-goods.ts';
 
 async function run(cli: Cli): Promise<Done> {
-  const { options, note } = cli;
-  if (options.json === true) throw wrongUse('mcp speaks its own protocol on the standard output: leave --json out');
+  const { note } = cli;
   const context = toolContextOf(cli);
   await mustKeepSecretsApart(cli);
   // The library takes longer to load than most commands run.
@@ -31,6 +30,8 @@ export const mcp: Command = {
   summary: 'serves tools to a model over the standard input and output, which search, buy under the policy, and sell',
   positionals: [],
   options: ['wallet', 'policy', 'dir', 'rpc', 'handle', 'file', 'sell-from'],
+  // Its standard output speaks the protocol.
+  without: ['json'],
   examples: [
     'openaisle mcp --market https://market.example',
     'openaisle mcp --market https://market.example --wallet agent.json --policy agent-policy.json --sell-from outbox',
