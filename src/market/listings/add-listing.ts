@@ -20,8 +20,8 @@ import { findHandle, insertListing } from './store.ts';
  * the same.
  *
  * A transaction that takes more than one lock on the way to a listing, or to the end of its fee, takes them in this order, which prevents
- * deadlocks: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; rows of listings (a
- * new version holds the one that it supersedes); rows of the exact guard; `world_wallet:` and then the wallet's row.
+ * deadlocks: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; `world_wallet:` and then
+ * the wallet's row; rows of older versions; rows of the exact guard. MONEY.md has the same for all transactions.
  */
 export const LISTINGS_LOCK = 'listings';
 
