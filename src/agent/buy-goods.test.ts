@@ -144,6 +144,15 @@ test('what a market sends beyond all measure does not make the book unreadable',
   expect([record?.title.length, record?.delivery?.recovery_slip]).toEqual([240, null]);
 });
 
+test('a market that asks again after it was shown a signature has not refused it: the outcome is not known', async () => {
+  const { act, book, wallet } = await buyerBefore([asked, asked, deliveryAnswer(7)]);
+  const error = await act().catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ trouble: 'unknown', parts: { reason: 'payment_undecided', doNotPayAgain: true } });
+  expect((await book.list()).map(({ state }) => state)).toEqual(['signed']);
+  expect(await act()).toMatchObject({ paidUnits: 2_500_000n });
+  expect(wallet.signed).toBe(1);
+});
+
 test('after a payment a disk that takes no goods leaves it open, and says so', async () => {
   const { act, book, wallet } = await buyerBefore([asked, deliveryAnswer(7)]);
   const folder = join(root, `taken-${homes}`);

@@ -3,6 +3,7 @@ import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import type { Client } from '../sdk/client.ts';
+import { MarketError } from '../sdk/errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { buy } from '../sdk/payments/buy.ts';
 import { goodsOf, TermsRefused } from '../sdk/payments/payment-errors.ts';
@@ -192,7 +193,7 @@ async function payAndKeep(
       ...passedOn(options),
     });
   } catch (error) {
-    if (!(error instanceof ArtifactMismatch)) throw withoutDoubt(held, error);
+    if (!(error instanceof ArtifactMismatch)) throw unknownOnceSigned(held, error);
     throw isPaid ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
   }
   // What was paid for once is known: a market that shows another commitment now does not change it.
@@ -204,9 +205,16 @@ async function payAndKeep(
   });
 }
 
-/** After a signature a fault of this machine does not mean that nothing was done. */
-export function withoutDoubt({ record }: HeldSpend, error: unknown): unknown {
+/** After a signature neither a fault of this machine nor a market that asks once more means that nothing was done. */
+export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknown {
   if (record === null || record.state === 'reserved' || error instanceof AgentError) return error;
+  if (error instanceof MarketError && error.reason === 'payment_required' && record.state === 'signed')
+    return new AgentError('unknown', {
+      doNotPayAgain: true,
+      reason: 'payment_undecided',
+      title: 'The market asks for a payment once more, though one is signed for this and may still be carried out',
+      nextStep: 'Do not pay again. Run the same command later: it shows the same signature, and signs nothing new.',
+    });
   const { code, syscall, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code === undefined || syscall === undefined) return error;
   return new AgentError('unknown', {
@@ -223,7 +231,7 @@ async function orUnknown<T>(held: HeldSpend, work: () => Promise<T>): Promise<T>
   try {
     return await work();
   } catch (error) {
-    throw withoutDoubt(held, error);
+    throw unknownOnceSigned(held, error);
   }
 }
 

@@ -3,7 +3,7 @@ import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { bodyDigest, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
-import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, withoutDoubt } from './buy-goods.ts';
+import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './buy-goods.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import type { HeldSpend } from './spend-book.ts';
@@ -56,7 +56,7 @@ export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
       ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
       ...passedOn(options),
     }).catch((error: unknown) => {
-      throw withoutDoubt(held, error);
+      throw unknownOnceSigned(held, error);
     });
     const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };
     await held.settle({ listed });

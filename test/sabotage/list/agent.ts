@@ -177,10 +177,11 @@ const buying: readonly Sabotage[] = [
   bug(
     'wrong-goods-are-not-kept',
     BUY,
-    'if (!(error instanceof ArtifactMismatch)) throw withoutDoubt(held, error);',
-    'if (error !== undefined) throw withoutDoubt(held, error);',
+    'if (!(error instanceof ArtifactMismatch)) throw unknownOnceSigned(held, error);',
+    'if (error !== undefined) throw unknownOnceSigned(held, error);',
     BUYS,
   ),
+  bug('asked-again-is-refused', BUY, "error.reason === 'payment_required' &&", "error.reason === '' &&", BUYS),
   bug('changed-goods-are-taken-for-whole', 'src/agent/save-goods.ts', '=== commitment;', '!== null;', SPENDS),
   bug(
     'proof-is-not-saved-before-it-is-sent',
