@@ -35,7 +35,6 @@ interface Stage {
   wire: KillPostgres;
   /** Where the market keeps its copy of the log. */
   copy: string;
-  answers: Answer[];
 }
 
 let stage: Stage;
@@ -49,19 +48,13 @@ beforeAll(async () => {
   const wire = begun.adopt(await startKillPostgres(primary.url, createKillSwitch()), (one) => one.close());
   const database = begun.adopt(await openDatabase({ url: wire.url }), (one) => one.close());
   const drop = async (): Promise<void> => {};
-  const world = await openKillWorld({
+  const scene = await openKillWorld({
     openDatabase: async () => ({ url: wire.url, database, drop }),
     environment: { OPENAISLE_LOG_COPY_DIR: copy, OPENAISLE_WORKERS: '2' },
   });
-  begun.defer(() => world.stop());
-  const answers: Answer[] = [];
-  const ask: KillWorld['ask'] = async (...asked) => {
-    const answer = await world.ask(...asked);
-    answers.push(answer);
-    return answer;
-  };
+  begun.defer(() => scene.stop());
   const standby = await startSynchronous(primary);
-  stage = { scene: { ...world, ask }, primary, standby, wire, copy, answers };
+  stage = { scene, primary, standby, wire, copy };
 }, OPENING_MS);
 afterAll(() => begun.disposeAsync(), OPENING_MS);
 
@@ -85,12 +78,6 @@ async function failOver(): Promise<void> {
 }
 
 const readyz = (): Promise<Answer> => stage.scene.market.ask('GET', '/readyz');
-
-async function acknowledged(atLeast: number): Promise<void> {
-  const { acks } = stage.scene;
-  const before = acks.size();
-  await expect.poll(() => acks.size(), patiently).toBeGreaterThanOrEqual(before + atLeast);
-}
 
 /** What the copy ended with when the primary died is in the log of the one that took its place. */
 async function expectCopied(): Promise<bigint> {
@@ -117,20 +104,20 @@ async function killUnderLoad(load: Load): Promise<{ faults: string[]; errands: n
   const dice = createDice(SEED);
   const copied: bigint[] = [];
   for (let killed = 1; killed <= KILLS; killed += 1) {
-    await acknowledged(ACKS_A_ROUND);
+    await load.acknowledged(ACKS_A_ROUND);
     await systemClock.sleep(SHORTEST_MS + dice.number(LONGEST_MS - SHORTEST_MS + 1));
     await failOver();
     copied.push(await expectCopied());
     stage.standby = await startSynchronous(stage.primary);
   }
-  await acknowledged(ACKS_A_ROUND);
+  await load.acknowledged(ACKS_A_ROUND);
   // In each round there was something new to lose.
   expect(copied).toEqual([...new Set(copied)].sort((a, b) => Number(a - b)));
   return await endLoad(stage.scene, load);
 }
 
 it(`${KILLS} times kill -9 of a primary with a synchronous standby under load: nothing acknowledged is lost, and no loss is noticed (OPENAISLE_KILLS_SEED=${SEED})`, async () => {
-  const { scene, answers } = stage;
+  const { scene } = stage;
   const { database } = scene.world.db;
   const heard = await listen(0);
   const { faults, errands } = await killUnderLoad(await startLoad(scene, SEED + 1));
@@ -143,8 +130,8 @@ it(`${KILLS} times kill -9 of a primary with a synchronous standby under load: n
   expect(scene.market.deaths()).toBe(0);
   expect(await database.rows(sql`select from history_losses`)).toEqual([]);
   expect(await lossesNoticed()).toBe(0);
-  expect(answers.filter(({ body }) => body['reason'] === 'history_lost')).toEqual([]);
-  expect(answers.filter(({ status }) => status >= 500 && status !== 503)).toEqual([]);
+  expect(scene.answers.filter(({ body }) => body['reason'] === 'history_lost')).toEqual([]);
+  expect(scene.answers.filter(({ status }) => status >= 500 && status !== 503)).toEqual([]);
   await expect.poll(readyz, patiently).toMatchObject({ status: 200, body: { status: 'ready', history: 'whole' } });
   expect((await readyz()).body).toMatchObject({ log_copy: 'kept' });
   const ids = await database.rows<{ id: bigint }>(sql`select id from events order by id`);

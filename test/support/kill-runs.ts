@@ -13,7 +13,7 @@ import { buyDirectly, listByTransfer } from './kill-flows-direct.ts';
 import { buyByX402, countUnspentFees, listByX402 } from './kill-flows-x402.ts';
 import type { Trap, Wire } from './kill-postgres.ts';
 import { type KillWorld, openKillWorld } from './kill-world.ts';
-import type { Member } from './market-world.ts';
+import type { Answer, Member } from './market-world.ts';
 
 /** One line of a table: where a market dies on the way of which flow. */
 type KillPoint = { name: string; flow: Flow; at: Trap | CrashPoint };
@@ -82,8 +82,13 @@ const FLOWS: readonly (readonly [number, Flow])[] = [
 ];
 const CLIENTS = 8;
 const MEMBERS = 24;
+const WAIT_MS = 180_000;
 
 export interface Load {
+  /** Resolves when that many more were acknowledged. Throws as soon as a client complains, or when nobody gets anything for long. */
+  acknowledged(more: number): Promise<void>;
+  /** The same for so many more answers of that kind. */
+  answered(more: number, isMeant: (answer: Answer) => boolean): Promise<void>;
   /** Nothing new is begun; resolves when everybody has what he wanted. Throws what a client had to complain about. */
   end(): Promise<KillFlow[]>;
 }
@@ -110,9 +115,20 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, nth) => run(nth));
-  // Looked at when they end; until then a complaint must not end the process.
-  for (const client of clients) client.catch(() => {});
+  // A client that complains does no more, so that all would wait for it in vain.
+  const complaint = Promise.all(clients).then(() => new Promise<never>(() => {}));
+  // Where nothing waits, it is told at the end.
+  complaint.catch(() => {});
+  const reach = async (size: () => number, more: number): Promise<void> => {
+    const wanted = size() + more;
+    const reached = expect.poll(size, { timeout: WAIT_MS, interval: 10 }).toBeGreaterThanOrEqual(wanted);
+    await Promise.race([reached, complaint]).catch(async (error: unknown) => {
+      throw new Error(`${size()} of ${wanted}; ${await scene.tell()}`, { cause: error });
+    });
+  };
   return {
+    acknowledged: (more) => reach(scene.acks.size, more),
+    answered: (more, isMeant) => reach(() => scene.answers.filter(isMeant).length, more),
     end: async () => {
       isOn = false;
       const complaints = (await Promise.allSettled(clients)).flatMap((one) =>

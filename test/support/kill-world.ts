@@ -132,6 +132,9 @@ const LIMITS = {
   open_fee_attempts_per_merchant: 1_000,
 };
 
+/** What was asked, and what came back. */
+type Asked = Answer & { method: string; path: string };
+
 export interface KillGoods {
   id: bigint;
   artifact: string;
@@ -143,6 +146,8 @@ export interface KillWorld {
   world: ProcessWorld;
   market: LivingMarket;
   acks: AckBook;
+  /** Everything that was answered, in its order. */
+  answers: readonly Asked[];
   keeper: Member;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
   member(): Promise<Member>;
@@ -155,10 +160,14 @@ export interface KillWorld {
   rested(): Promise<void>;
   /** Waits until nothing is open, and says what is not as it was acknowledged or as the chain has it. */
   finish(): Promise<string[]>;
+  /** For a test that waits in vain: what has no answer, what was answered last, and what the sessions of the database do. */
+  tell(): Promise<string>;
   stop(): Promise<void>;
 }
 
-export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 'limits'> = {}): Promise<KillWorld> {
+export async function openKillWorld(
+  options: Omit<ProcessWorldOptions, 'serviceUrls' | 'limits'> = {},
+): Promise<KillWorld> {
   const trap = createKillSwitch();
   const wires = await openWires(trap);
   const world = await startProcessWorld({ ...options, limits: LIMITS, serviceUrls: wires.lay });
@@ -167,8 +176,13 @@ export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 
   await (await world.startMarket()).stop();
   const market = await startLivingMarket(world.startMarket);
   const acks = createAckBook();
+  const answers: Asked[] = [];
+  const open = new Set<string>();
   const ask = async (method: string, path: string, asked: AskOptions = {}): Promise<Answer> => {
-    const answer = await market.ask(method, path, asked);
+    const name = `${method} ${path}, asked at ${new Date().toISOString()}, number ${answers.length + open.size}`;
+    open.add(name);
+    const answer = await market.ask(method, path, asked).finally(() => open.delete(name));
+    answers.push({ method, path, ...answer });
     acks.note(method, path, asked.body, answer);
     return answer;
   };
@@ -177,6 +191,7 @@ export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 
     world,
     market,
     acks,
+    answers,
     keeper,
     ask,
     member: () => {
@@ -201,12 +216,30 @@ export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 
       });
       return [...faults, ...(await acks.broken(world.db.database))];
     },
+    tell: async () => {
+      const last = answers
+        .slice(-ANSWERS_TOLD)
+        .map((one) => `${one.method} ${one.path} ${one.status} ${one.body['reason']}`);
+      const sessions = await readSessions(world.db.database).catch(String);
+      return ['without an answer:', ...open, 'answered last:', ...last, 'sessions of the database:', sessions].join(
+        '\n',
+      );
+    },
     stop: async () => {
       await market.stop();
       await wires.close();
       await world.stop();
     },
   };
+}
+
+const ANSWERS_TOLD = 30;
+
+async function readSessions(database: Database): Promise<string> {
+  const sessions = await database.rows<{ session: string }>(sql`
+    select concat_ws(' ', pid, backend_type, state, wait_event_type, wait_event, now() - state_change, pg_blocking_pids(pid)::text, left(query, 120)) as session
+    from pg_stat_activity where datname = current_database() or state is null`);
+  return sessions.map(({ session }) => session).join('\n');
 }
 
 async function openWires(trap: KillSwitch) {

@@ -17,8 +17,6 @@ export interface PostgresServer {
   readonly url: string;
   /** Its data folder, as it stands on disk. */
   readonly cluster: string;
-  /** False once it has ended, by us or by itself. */
-  isRunning(): boolean;
   /** What it has written into its log since it was started. */
   said(): Promise<string>;
   /** Goes on with the folder as it was left: a primary, a standby, or a fresh copy as what was restored, on the timeline of the backup. */
@@ -45,6 +43,8 @@ export interface PostgresServer {
   ask<T extends object>(text: string): Promise<T[]>;
   /** Kill -9 of all its processes. `start` goes on from there. */
   kill(): Promise<void>;
+  /** What a supervisor does: what still runs of it is killed, and it is started. */
+  restart(): Promise<void>;
   /** A clean end: its standbys get everything first. */
   stop(): Promise<void>;
 }
@@ -59,6 +59,8 @@ export interface PrimaryOptions {
 }
 
 export interface PostgresGround {
+  /** Where the servers are, unless they were given other folders. */
+  folder: string;
   /** A new server, as safe as the market's own, that runs and has the empty database `openaisle`. */
   startPrimary(options?: PrimaryOptions): Promise<PostgresServer>;
   /** Ends every server and removes everything. */
@@ -82,6 +84,7 @@ export async function openPostgresGround(): Promise<PostgresGround> {
     return server;
   };
   return {
+    folder,
     startPrimary: async ({ settings = {}, cluster = join(folder, `cluster-${servers.length}`), wal } = {}) => {
       await initialize(launch, folder, cluster, wal, settings);
       const server = makeServer(cluster);
@@ -211,7 +214,6 @@ function createServer(
     ...createActs(desk),
     url,
     cluster,
-    isRunning: () => running?.isRunning() ?? false,
     said: async () => (await running?.said()) ?? '',
     start,
     startOnNewTimeline: async () => {
@@ -241,6 +243,12 @@ function createServer(
     kill: async () => {
       await killServer(cluster);
       await running?.exited;
+    },
+    restart: async () => {
+      // It may end by itself at the same time.
+      if (running?.isRunning()) await killServer(cluster).catch(() => {});
+      await running?.exited;
+      await start();
     },
     stop: async () => running?.stop(),
   };
