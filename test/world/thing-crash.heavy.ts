@@ -43,6 +43,7 @@ beforeAll(async () => {
       main: MAIN,
       env: {
         CITY_PORT: String(cityPort),
+        CITY_DATA_DIR: join(folder, 'data'),
         CITY_DATABASE_URL: db.url,
         CITY_PEPPER_FILE: pepper,
         CITY_MARKET_URL: market.url,
