@@ -151,10 +151,10 @@ describe('the disk of the tables fills and empties under load', () => {
             status: 503,
             body: { status: 'not_ready', database: 'reachable', writes: 'refused', why: 'disk_full' },
           });
-        await load.answered(REFUSED, isRefused);
+        await load.answered(REFUSED, BACK_MS, isRefused);
         await stage.disk.empty();
         await expect.poll(() => isReady(stage), patiently).toBe('ready');
-        await load.acknowledged(ACKNOWLEDGED);
+        await load.acknowledged(ACKNOWLEDGED, BACK_MS);
       }
       const { faults, errands } = await endLoad(stage.scene, load);
       expect(faults).toEqual([]);
@@ -187,13 +187,13 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
           return (await readyz(stage)).status;
         }, patiently)
         .toBe(503);
-      await load.answered(REFUSED, isRefused);
+      await load.answered(REFUSED, BACK_MS, isRefused);
       expect(await stage.postgres.said()).toMatch(/PANIC: .*No space left on device/);
       await stage.disk.empty();
       // It may start again by itself, end, or be stuck on its way up.
       await stage.postgres.restart();
       await expect.poll(() => isReady(stage), patiently).toBe('ready');
-      await load.acknowledged(ACKNOWLEDGED);
+      await load.acknowledged(ACKNOWLEDGED, BACK_MS);
       const { faults, errands } = await endLoad(stage.scene, load);
       expect(faults).toEqual([]);
       expect(errands).toBeGreaterThan(0);

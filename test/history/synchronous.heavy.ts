@@ -104,13 +104,13 @@ async function killUnderLoad(load: Load): Promise<{ faults: string[]; errands: n
   const dice = createDice(SEED);
   const copied: bigint[] = [];
   for (let killed = 1; killed <= KILLS; killed += 1) {
-    await load.acknowledged(ACKS_A_ROUND);
+    await load.acknowledged(ACKS_A_ROUND, patiently.timeout);
     await systemClock.sleep(SHORTEST_MS + dice.number(LONGEST_MS - SHORTEST_MS + 1));
     await failOver();
     copied.push(await expectCopied());
     stage.standby = await startSynchronous(stage.primary);
   }
-  await load.acknowledged(ACKS_A_ROUND);
+  await load.acknowledged(ACKS_A_ROUND, patiently.timeout);
   // In each round there was something new to lose.
   expect(copied).toEqual([...new Set(copied)].sort((a, b) => Number(a - b)));
   return await endLoad(stage.scene, load);

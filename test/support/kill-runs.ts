@@ -82,13 +82,12 @@ const FLOWS: readonly (readonly [number, Flow])[] = [
 ];
 const CLIENTS = 8;
 const MEMBERS = 24;
-const WAIT_MS = 180_000;
 
 export interface Load {
-  /** Resolves when that many more were acknowledged. Throws as soon as a client complains, or when nobody gets anything for long. */
-  acknowledged(more: number): Promise<void>;
+  /** Resolves when that many more were acknowledged. Throws as soon as a client complains, or when it takes too long. */
+  acknowledged(more: number, limitMs: number): Promise<void>;
   /** The same for so many more answers of that kind. */
-  answered(more: number, isMeant: (answer: Answer) => boolean): Promise<void>;
+  answered(more: number, limitMs: number, isMeant: (answer: Answer) => boolean): Promise<void>;
   /** Nothing new is begun; resolves when everybody has what he wanted. Throws what a client had to complain about. */
   end(): Promise<KillFlow[]>;
 }
@@ -119,16 +118,16 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
   const complaint = Promise.all(clients).then(() => new Promise<never>(() => {}));
   // Where nothing waits, it is told at the end.
   complaint.catch(() => {});
-  const reach = async (size: () => number, more: number): Promise<void> => {
+  const reach = async (size: () => number, more: number, limitMs: number): Promise<void> => {
     const wanted = size() + more;
-    const reached = expect.poll(size, { timeout: WAIT_MS, interval: 10 }).toBeGreaterThanOrEqual(wanted);
+    const reached = expect.poll(size, { timeout: limitMs, interval: 10 }).toBeGreaterThanOrEqual(wanted);
     await Promise.race([reached, complaint]).catch(async (error: unknown) => {
       throw new Error(`${size()} of ${wanted}; ${await scene.tell()}`, { cause: error });
     });
   };
   return {
-    acknowledged: (more) => reach(scene.acks.size, more),
-    answered: (more, isMeant) => reach(() => scene.answers.filter(isMeant).length, more),
+    acknowledged: (more, limitMs) => reach(scene.acks.size, more, limitMs),
+    answered: (more, limitMs, isMeant) => reach(() => scene.answers.filter(isMeant).length, more, limitMs),
     end: async () => {
       isOn = false;
       const complaints = (await Promise.allSettled(clients)).flatMap((one) =>

@@ -177,11 +177,11 @@ export async function openKillWorld(
   const market = await startLivingMarket(world.startMarket);
   const acks = createAckBook();
   const answers: Asked[] = [];
-  const open = new Set<string>();
+  const open = new Set<{ method: string; path: string; at: string }>();
   const ask = async (method: string, path: string, asked: AskOptions = {}): Promise<Answer> => {
-    const name = `${method} ${path}, asked at ${new Date().toISOString()}, number ${answers.length + open.size}`;
-    open.add(name);
-    const answer = await market.ask(method, path, asked).finally(() => open.delete(name));
+    const one = { method, path, at: new Date().toISOString() };
+    open.add(one);
+    const answer = await market.ask(method, path, asked).finally(() => open.delete(one));
     answers.push({ method, path, ...answer });
     acks.note(method, path, asked.body, answer);
     return answer;
@@ -217,13 +217,13 @@ export async function openKillWorld(
       return [...faults, ...(await acks.broken(world.db.database))];
     },
     tell: async () => {
-      const last = answers
-        .slice(-ANSWERS_TOLD)
-        .map((one) => `${one.method} ${one.path} ${one.status} ${one.body['reason']}`);
-      const sessions = await readSessions(world.db.database).catch(String);
-      return ['without an answer:', ...open, 'answered last:', ...last, 'sessions of the database:', sessions].join(
-        '\n',
+      const unanswered = [...open].map(({ method, path, at }) => `${at} ${method} ${path}`);
+      const last = answers.slice(-ANSWERS_TOLD);
+      const answered = last.map(
+        ({ method, path, status, body }) => `${method} ${path} ${status} ${body['reason'] ?? ''}`,
       );
+      const sessions = await readSessions(world.db.database).catch(String);
+      return ['without an answer:', ...unanswered, 'answered last:', ...answered, 'sessions:', sessions].join('\n');
     },
     stop: async () => {
       await market.stop();

@@ -167,7 +167,8 @@ export async function killServer(cluster: string): Promise<void> {
   // While it is stopped it starts no child that the list below would miss.
   process.kill(postmaster, 'SIGSTOP');
   const children = await childrenOf(postmaster);
-  for (const pid of [postmaster, ...children]) process.kill(pid, 'SIGKILL');
+  // It is last: one that ended by itself stays to be killed for as long as nobody has taken note of it.
+  for (const pid of [...children, postmaster]) process.kill(pid, 'SIGKILL');
 }
 
 async function childrenOf(parent: number): Promise<number[]> {

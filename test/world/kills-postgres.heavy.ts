@@ -53,6 +53,7 @@ const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4)
 /** Ample on an idle machine, and meant for one that is not. */
 const OPENING_MS = 600_000;
 const [SHORTEST_MS, LONGEST_MS] = [50, 600];
+const BACK_MS = 180_000;
 
 let postgres: KillablePostgres;
 let scene: KillWorld;
@@ -68,7 +69,7 @@ it(`${KILLS} times kill -9 of PostgreSQL under a busy market, which lives: nothi
   for (let killed = 1; killed <= KILLS; killed += 1) {
     await systemClock.sleep(SHORTEST_MS + dice.number(LONGEST_MS - SHORTEST_MS + 1));
     await postgres.killAndRestart();
-    await load.acknowledged(1);
+    await load.acknowledged(1, BACK_MS);
   }
   const underFire = scene.acks.size();
   const { faults, errands } = await endLoad(scene, load);

@@ -26,7 +26,7 @@ it(`${KILLS} times kill -9 of a busy market: nothing acknowledged is lost, nothi
   for (let killed = 1; killed <= KILLS; killed += 1) {
     const market = await scene.market.current();
     // Every second market has served a request; the others may die as soon as they listen.
-    if (killed % 2 === 0) await load.acknowledged(1);
+    if (killed % 2 === 0) await load.acknowledged(1, ALIVE_MS);
     await systemClock.sleep(SHORTEST_MS + dice.number(LONGEST_MS - SHORTEST_MS + 1));
     market.kill();
     await scene.market.died(killed, ALIVE_MS);
