@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { compileCache } from '../../test/support/compile-cache.ts';
 import { freePort } from '../../test/support/free-port.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
@@ -29,7 +30,7 @@ afterEach(async () => {
 const run = promisify(execFile);
 
 function start(env: Record<string, string>): { said: string[]; exited: Promise<number | null> } {
-  const own = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '', ...env } });
+  const own = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '', ...compileCache(), ...env } });
   child = own;
   const said: string[] = [];
   for (const stream of [own.stdout, own.stderr])

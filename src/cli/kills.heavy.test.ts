@@ -7,15 +7,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { compileCache } from '../../test/support/compile-cache.ts';
+import { createDice } from '../../test/support/dice.ts';
 import { type Member, paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
 import { seedListing } from '../../test/support/seed.ts';
 import { openSpendBook } from '../agent/spend-book.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import { fund } from '../local/chain/transactions.ts';
+import { systemRandom } from '../platform/random.ts';
 
 /** How many purchases, and how many listings; each is killed some times on its way. */
 const ROUNDS = Number(process.env['OPENAISLE_AGENT_KILLS'] ?? 4);
 const KILLS_A_ROUND = 4;
+/** Chooses when a process is killed. Printed, and taken from the environment to play it again. */
+const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
+const dice = createDice(SEED);
 /** What one run writes makes about so many changes in the folders of the book. */
 const CHANGES = 24;
 const LONGEST_MS = 4_000;
@@ -43,7 +49,7 @@ afterAll(async () => {
   await mining;
   await world?.stop();
   await rm(home, { recursive: true, force: true });
-  process.stdout.write(`agent kills: ${JSON.stringify(seen)}\n`);
+  process.stdout.write(`agent kills: seed ${SEED}, ${JSON.stringify(seen)}\n`);
 });
 
 interface Run {
@@ -59,7 +65,7 @@ async function runThroughKills({ args, input, wallet }: Run, round: number): Pro
   const spends = join(book.folder, 'spends');
   await mkdir(spends, { recursive: true, mode: 0o700 });
   const start = (): ChildProcess => {
-    const env = { HOME: home, OPENAISLE_WALLET_KEY: wallet.key };
+    const env = { ...compileCache(), HOME: home, OPENAISLE_WALLET_KEY: wallet.key };
     const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
     // It may be killed before it reads.
     child.stdin.on('error', () => {}).end(input);
@@ -106,7 +112,7 @@ function killAtChange(child: ChildProcess, folder: string, nth: number): { stop(
 }
 
 function killAfter(child: ChildProcess): { stop(): void } {
-  const timer = setTimeout(() => child.kill('SIGKILL'), Math.random() * LONGEST_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), dice.number(LONGEST_MS));
   return { stop: () => clearTimeout(timer) };
 }
 

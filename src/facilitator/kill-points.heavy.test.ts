@@ -1,5 +1,6 @@
 /** SIGKILL of a real process at each of its named points, with settlements of many callers on their way. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { rotated } from '../../test/suite/rotation.ts';
 import { type KillRig, mustBeSettledOnce, openKillRig } from '../../test/support/facilitator-kills.ts';
 import type { CrashPoint } from './crash-points.ts';
 
@@ -43,7 +44,11 @@ const IN_BLOCKS: typeof POINTS = [
   { point: 'before_ending_written', nth: 3, what: 'its receipt seen, and its end not written' },
   { point: 'after_ending_written', nth: 3, what: 'its end written, and not answered' },
 ];
-const rounds = (points: typeof POINTS) => Array.from({ length: ROUNDS }, () => points).flat();
+const points = rotated(import.meta.filename, [
+  ...POINTS.map((point) => ({ ...point, inBlocks: false })),
+  ...IN_BLOCKS.map((point) => ({ ...point, inBlocks: true })),
+]);
+const rounds = Array.from({ length: ROUNDS }, () => points).flat();
 
 /** Resolves when some are done; what is returned resolves when all are. */
 async function settleSome(): Promise<{ all: Promise<void> }> {
@@ -53,23 +58,14 @@ async function settleSome(): Promise<{ all: Promise<void> }> {
   return { all };
 }
 
-it.each(rounds(POINTS))('killed at $point:$nth ($what) it settles each once', async ({ point, nth }) => {
+it.each(rounds)('killed at $point:$nth ($what) it settles each once', async ({ point, nth, inBlocks }) => {
   const [from, before] = [(await height()) + 1, new Set<string>(rig.acknowledged.keys())];
   const { all } = await settleSome();
-  const release = await rig.holdBlocks();
+  const release = inBlocks ? null : await rig.holdBlocks();
   const more = rig.settle(SETTLEMENTS, CALLERS);
   await rig.killAt(`${point}:${nth}`);
   // With all of both on their way at once, and none of those that were broadcast in a block.
-  await release(CALLERS);
-  await Promise.all([all, more]);
-  await mustBeSettled(from, before);
-});
-
-it.each(rounds(IN_BLOCKS))('killed at $point:$nth ($what) it settles each once', async ({ point, nth }) => {
-  const [from, before] = [(await height()) + 1, new Set<string>(rig.acknowledged.keys())];
-  const { all } = await settleSome();
-  const more = rig.settle(SETTLEMENTS, CALLERS);
-  await rig.killAt(`${point}:${nth}`);
+  await release?.(CALLERS);
   await Promise.all([all, more]);
   await mustBeSettled(from, before);
 });

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { compileCache } from '../../test/support/compile-cache.ts';
 import { testDatabase } from '../../test/support/database.ts';
 import { onServer } from '../../test/support/run-postgres.ts';
 import { type LocalChain, startChain } from '../local/chain/start-chain.ts';
@@ -40,6 +41,7 @@ async function run(args: string[], changes: Record<string, string> = {}) {
   const child = spawn(process.execPath, [COMMAND, ...args], {
     env: {
       PATH: process.env['PATH'] ?? '',
+      ...compileCache(),
       DATABASE_URL: db.url,
       OPENAISLE_PEPPER_FILE: 'not read',
       OPENAISLE_RPC_URLS: `${chain.url}/?key=${SECRET}`,

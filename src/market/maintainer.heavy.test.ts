@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { compileCache } from '../../test/support/compile-cache.ts';
 import { marketContext } from '../../test/support/market-context.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../platform/database/embedded.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
@@ -29,7 +30,7 @@ async function run(args: string[], changes: Record<string, string> = {}) {
   const { DATABASE_URL: _url, ...inherited } = process.env;
   const child = spawn(process.execPath, [COMMAND, ...args], {
     cwd: folder,
-    env: { ...inherited, OPENAISLE_DATA_DIR: dataDir, ...changes },
+    env: { ...inherited, ...compileCache(), OPENAISLE_DATA_DIR: dataDir, ...changes },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

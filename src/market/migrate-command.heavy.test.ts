@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { compileCache } from '../../test/support/compile-cache.ts';
 import { createTestDatabase } from '../../test/support/database.ts';
 import { mainProcesses } from '../../test/support/main-process.ts';
 import { onServer } from '../../test/support/run-postgres.ts';
@@ -40,7 +41,7 @@ async function applyUpTo(last: number): Promise<void> {
 }
 
 async function run(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: db.url };
+  const env = { PATH: process.env['PATH'] ?? '', ...compileCache(), DATABASE_URL: db.url };
   const child = spawn(process.execPath, [COMMAND, ...args], { env });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { code: child.exitCode ?? (await new Promise((resolve) => child.once('exit', resolve))), stdout, stderr };

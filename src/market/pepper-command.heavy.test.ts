@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { compileCache } from '../../test/support/compile-cache.ts';
 import { testDatabase } from '../../test/support/database.ts';
 import { registerCaller } from '../../test/support/identity-doors.ts';
 import { marketContext, settableClock } from '../../test/support/market-context.ts';
@@ -29,7 +30,12 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 async function run(args: string[], changes: Record<string, string> = {}) {
-  const environment = { PATH: process.env['PATH'] ?? '', DATABASE_URL: db.url, OPENAISLE_PEPPER_FILE: file };
+  const environment = {
+    PATH: process.env['PATH'] ?? '',
+    ...compileCache(),
+    DATABASE_URL: db.url,
+    OPENAISLE_PEPPER_FILE: file,
+  };
   const child = spawn(process.execPath, [COMMAND, ...args], { cwd: folder, env: { ...environment, ...changes } });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (text) => {

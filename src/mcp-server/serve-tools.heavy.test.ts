@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERAS, inspectCommand, TOOL_ERROR } from '../../test/judges/mcp-judge.ts';
+import { rotated } from '../../test/suite/rotation.ts';
 import { usdcAdmin } from '../../test/support/chain.ts';
 import { type Owner, ownerHomes, spawnHost, speakRaw } from '../../test/support/local-tools.ts';
 import { paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
@@ -10,6 +11,8 @@ import { printWallet } from '../agent/wallet-file.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
+
+const MOMENTS = rotated(import.meta.filename, ['looking', 'signed', 'handed in', 'the transfer is seen']);
 
 let world: World;
 let seller: bigint;
@@ -78,7 +81,7 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
   test('killed in the middle of a purchase, the same call of the next process goes on and pays nothing twice', async () => {
     const wallet = await funded(`killed ${era}`);
     const owner = await makeOwner({ market: world.url, wallet });
-    for (const [round, at] of ['looking', 'signed', 'handed in', 'the transfer is seen'].entries()) {
+    for (const [round, at] of MOMENTS.entries()) {
       const id = await list(`killed goods ${era} ${round}`, `Killed goods ${era} ${round}`);
       const given = { listing_id: id, max_price_usdc: 1 };
       const first = await spawnHost({ owner, era });
@@ -96,7 +99,7 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
       expect(bought.data, at).toMatchObject({ status: 'bought', first_lines: `killed goods ${era} ${round}` });
       await second.close();
     }
-    expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([1, 1, 1, 1].map(() => 1_000_000n));
+    expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual(MOMENTS.map(() => 1_000_000n));
   });
 
   test('fifty calls at once of two processes stay below the day’s limit', async () => {

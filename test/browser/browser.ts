@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { isPlayed } from '../suite/rotation.ts';
 import { findChromium } from './find-chromium.ts';
 
 const ARGUMENTS = [
@@ -30,6 +31,11 @@ export const SCHEMES = ['light', 'dark'] as const;
 /** One browser for all tests of a file; each visitor has cookies of its own. */
 export function testBrowser(): { visitor(options?: BrowserContextOptions): Promise<Visitor> } {
   let browser: Browser | null = null;
+  let looks = 0;
+  const isLookPlayed = (): boolean => {
+    looks += 1;
+    return isPlayed(import.meta.filename, looks);
+  };
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: findChromium(), args: ARGUMENTS });
   });
@@ -40,7 +46,7 @@ export function testBrowser(): { visitor(options?: BrowserContextOptions): Promi
     visitor: async (options = {}) => {
       if (browser === null) throw new Error('the browser runs only while tests do');
       const context = await browser.newContext({ viewport: { width: 1280, height: HEIGHT }, ...options });
-      return createVisitor(await context.newPage());
+      return createVisitor(await context.newPage(), isLookPlayed);
     },
   };
 }
@@ -57,7 +63,9 @@ export interface Visitor {
   tabTo(selector: string): Promise<void>;
   /** What a page may keep beyond itself: storage of both kinds, and the state of the history. */
   kept(): Promise<string>;
-  /** Whatever axe finds on this page by WCAG 2.2 A and AA and by best practice, light and dark, on a phone and on a wide screen. */
+  /** Lists what axe finds on this page by WCAG 2.2 A and AA and by best practice, light and dark, on a phone and on a wide screen. */
+  allFindings(): Promise<string[]>;
+  /** The same, where this look at a page is one that this build plays; else nothing. */
   findings(): Promise<string[]>;
   /** At every width nothing sticks out sideways, and at the narrowest no target is small; with OPENAISLE_SHOTS pictures, light and dark. */
   shoot(name: string): Promise<void>;
@@ -78,7 +86,7 @@ const SMALL_TARGETS = `[...document.querySelectorAll('a[href], button, input:not
   .filter(([, { width, height }]) => height < 44 || width < 44)
   .map(([name, { width, height }]) => name + ' ' + Math.round(width) + 'x' + Math.round(height))`;
 
-function createVisitor(page: Page): Visitor {
+function createVisitor(page: Page, isLookPlayed: () => boolean): Visitor {
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
@@ -87,11 +95,11 @@ function createVisitor(page: Page): Visitor {
   return {
     page,
     complaints,
-    tab: async () => createVisitor(await page.context().newPage()),
+    tab: async () => createVisitor(await page.context().newPage(), isLookPlayed),
     opened: async (selector) => {
       const [opened] = await Promise.all([page.context().waitForEvent('page'), page.click(selector)]);
       await opened.waitForLoadState();
-      return createVisitor(opened);
+      return createVisitor(opened, isLookPlayed);
     },
     tabTo: async (selector) => {
       const target = page.locator(selector);
@@ -105,7 +113,8 @@ function createVisitor(page: Page): Visitor {
       throw new Error(`${selector} is not reached by Tab`);
     },
     kept: () => page.evaluate<string>(KEPT),
-    findings: () => findingsOf(page),
+    allFindings: () => findingsOf(page),
+    findings: async () => (isLookPlayed() ? await findingsOf(page) : []),
     shoot: (name) => shoot(page, name),
     close: () => page.context().close(),
   };

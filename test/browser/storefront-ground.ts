@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { Aisle } from '../../src/contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { rotated } from '../suite/rotation.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { marketContext, settableClock } from '../support/market-context.ts';
 import { recordingLog } from '../support/recording-log.ts';
@@ -93,9 +94,9 @@ export interface StorefrontGround {
   ids: readonly bigint[];
 }
 
-/** Every page that shows the market to people, with a name for its pictures. */
-export function pagesOf(ids: readonly bigint[]): [path: string, name: string][] {
-  return [
+/** Lists the pages that show the market to people, with a name for their pictures: those that this build looks at. */
+export function pagesOf(ids: readonly bigint[]): readonly [path: string, name: string][] {
+  return rotated<[path: string, name: string]>(import.meta.filename, [
     ['/', 'storefront'],
     ['/shelves', 'shelves'],
     ['/shelves/data', 'shelves-aisle'],
@@ -125,7 +126,7 @@ export function pagesOf(ids: readonly bigint[]): [path: string, name: string][] 
     ['/join', 'join'],
     ['/rotate', 'rotate'],
     ['/recovery', 'recovery'],
-  ];
+  ]);
 }
 
 /** Pages that are refusals. */

@@ -10,7 +10,7 @@ it('every page can be read at every width, light and dark, and axe finds nothing
   const failed: string[] = [];
   for (const [path, name] of [...pagesOf(ground.ids), ...REFUSED_PAGES]) {
     await visitor.page.goto(`${ground.url}${path}`);
-    failed.push(...(await visitor.findings()).map((finding) => `${path} ${finding}`));
+    failed.push(...(await visitor.allFindings()).map((finding) => `${path} ${finding}`));
     await visitor.shoot(name);
   }
   expect(failed).toEqual([]);
@@ -43,7 +43,7 @@ it('axe is asked for every rule, of every weight, in both colours and on both sc
     for (const link of small.querySelectorAll('a')) Object.assign(link.style, { minHeight: '0', minWidth: '0', fontSize: '9px', lineHeight: '9px' });
     for (const item of small.children) item.style.lineHeight = '9px';
   })()`);
-  const rules = (await visitor.findings()).map((finding) =>
+  const rules = (await visitor.allFindings()).map((finding) =>
     /^\d+ \w+: ([\w-]+) \((\w+)\)/.exec(finding)?.slice(1).join(' '),
   );
   expect(rules).toEqual(

@@ -10,6 +10,7 @@ import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { toHex } from '../../src/platform/hex.ts';
+import { rotatedRounds, rotationPart } from '../suite/rotation.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock, type TestMarket } from '../support/market-context.ts';
 import { onServer } from '../support/run-postgres.ts';
@@ -110,7 +111,7 @@ it('transactions that begin, undo a part, and commit in any order are taken in o
       await expectSame(one, fresh, addressesOf(ids));
       await expectSame(other, fresh, ['/api/shelves', '/api/shelves?sort=karma&limit=5', '/api/merchants']);
     }),
-    { numRuns: 30, seed: 20_260_109 },
+    { numRuns: rotatedRounds(import.meta.filename, 30), seed: 20_260_109 + rotationPart() },
   );
   expect(one.lines.filter(({ event }) => event === 'catalog_loaded')).toHaveLength(1);
 }, 60_000);

@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { constraintOf } from '../../src/platform/database/database-error.ts';
+import { rotatedRounds, rotationPart } from '../suite/rotation.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import {
@@ -166,7 +167,7 @@ it('comments, appeals, versions, flags and things: a copy that followed and one 
         }
       }
     }),
-    { numRuns: 12, seed: 20_260_109 },
+    { numRuns: rotatedRounds(import.meta.filename, 12), seed: 20_260_109 + rotationPart() },
   );
   expect(kinds).toEqual(new Set(['with', 'without']));
 }, 60_000);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
+import { rotatedRounds, rotationPart } from '../suite/rotation.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import { hideAllListings, seedEvent, seedStock } from '../support/seed.ts';
@@ -49,6 +50,6 @@ it('a copy that followed every change and one that was just read give the same b
         await expectSame(old, processOn(database, { clock }), addressesOf(ids, asked));
       }
     }),
-    { numRuns: 15, seed: 20_260_108 },
+    { numRuns: rotatedRounds(import.meta.filename, 15), seed: 20_260_108 + rotationPart() },
   );
 }, 120_000);

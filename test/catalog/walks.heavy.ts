@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { rotatedRounds, rotationPart } from '../suite/rotation.ts';
 import { idsOf, type ShelfPage, walkShelves } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { marketContext, settableClock } from '../support/market-context.ts';
@@ -125,6 +126,9 @@ it('walks with any filters and sort agree with a plain evaluation of the tables,
       checkOrder(seen, given);
       checkComplete(seen, given);
     }),
-    { numRuns: 200, seed: Number(process.env['WALK_SEED'] ?? 20_260_107) },
+    {
+      numRuns: rotatedRounds(import.meta.filename, 200),
+      seed: Number(process.env['WALK_SEED'] ?? 20_260_107 + rotationPart()),
+    },
   );
 }, 120_000);

@@ -1,5 +1,4 @@
 import { defineConfig } from 'vitest/config';
-import { SUITE_DEFAULTS } from '../support/suite-defaults.ts';
 
 /** Heavy tests whose numbers come from the environment. */
 const PLAYED_LONGER = [
@@ -25,7 +24,8 @@ const ROUNDS = Object.fromEntries(
 /** `npm run test:deep`: the same as the tests, many times over, for as long as it takes. */
 export default defineConfig({
   test: {
-    ...SUITE_DEFAULTS,
+    retry: 0,
+    expect: { poll: { timeout: 10_000 } },
     name: 'deep',
     include: ['test/**/*.deep.ts', ...PLAYED_LONGER],
     env: ROUNDS,

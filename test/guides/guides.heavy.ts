@@ -8,6 +8,7 @@ import { PACKAGES, stagePackage } from '../../packages/pack.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
+import { rotated } from '../suite/rotation.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World, type WorldOptions } from '../support/market-world.ts';
 import { fundedWallet, listGoods, listPaid, newGoods } from '../support/trade.ts';
@@ -141,7 +142,7 @@ async function checkTypes(path: string): Promise<void> {
 }
 
 describe('a guide', () => {
-  test.concurrent.each(GUIDES)(
+  test.concurrent.each(rotated<(typeof GUIDES)[number]>(import.meta.filename, GUIDES))(
     '$name is true, word for word',
     { timeout: SLOW_MS },
     async ({ name, finalityBlocks, goods, fees }) => {

@@ -9,7 +9,8 @@ import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { readLogEnd } from '../../src/platform/log-copy/log-copy.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { createDice } from '../stress/dice.ts';
+import { rotatedRounds } from '../suite/rotation.ts';
+import { createDice } from '../support/dice.ts';
 import { createKillSwitch, type KillPostgres, startKillPostgres } from '../support/kill-postgres.ts';
 import { endLoad, type Load, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
@@ -17,7 +18,7 @@ import type { Answer } from '../support/market-world.ts';
 import { openSocket } from '../support/sample-server.ts';
 import { openPostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
 
-const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 3);
+const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 3));
 /** When the primary dies, and what the clients do. Printed, and taken from the environment to play it again. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Ample on an idle machine, and meant for one that is not. */

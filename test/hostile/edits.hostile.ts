@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { audit } from '../audit/audit.ts';
 import {
   type Answer,
@@ -18,14 +19,18 @@ import { fundedWallet, newGoods } from '../support/trade.ts';
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
+const LIFE_SECONDS = 22;
 let facilitator: ScriptedFacilitator;
 let world: World;
 let seller: Member;
 let buyer: Member;
+/** How far the market's clock is ahead. */
+let aheadMs = 0;
+const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
 beforeAll(async () => {
   facilitator = await startScriptedFacilitator();
-  world = await startWorld({ facilitatorUrl: facilitator.url });
+  world = await startWorld({ facilitatorUrl: facilitator.url, clock });
   // The maintainer lists without a fee.
   seller = await world.join('the-keeper');
   buyer = await world.join('buyer-one');
@@ -109,21 +114,19 @@ describe('an edit while a stranger holds payments open', () => {
   it('once its authorization has run out the buyer signs again, for what the listing says now', async () => {
     facilitator.script({ verify: 'invalid', settle: 'garbage' });
     const id = await listed();
-    const proof = await sign(id, 22);
+    const proof = await sign(id, LIFE_SECONDS);
     await world.buy(id, { key: buyer.key, proof: proof.v2 });
     expect((await edit(id, 'what is sold now')).status).toBe(200);
     const waiting = await world.buy(id, { key: buyer.key });
     expect([waiting.status, waiting.body['reason']]).toEqual([409, 'listing_changed']);
-    await expect
-      .poll(
-        async () => {
-          await world.chain.mine();
-          await world.running.payments.reconcileOnce();
-          return (await stageOf(proof))['payment_status'];
-        },
-        { timeout: 50_000 },
-      )
-      .toBe('unpaid');
+    aheadMs += LIFE_SECONDS * 1_000;
+    await world.chain.rpc.call('evm_increaseTime', [LIFE_SECONDS]);
+    const statusLater = async (): Promise<unknown> => {
+      await world.chain.mine();
+      await world.running.payments.reconcileOnce();
+      return (await stageOf(proof))['payment_status'];
+    };
+    await expect.poll(statusLater).toBe('unpaid');
     expect((await world.buy(id, { key: buyer.key })).status).toBe(402);
     const books = await audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS });
     expect(books.faults).toEqual([]);

@@ -1,4 +1,4 @@
-import type { Dice } from '../stress/dice.ts';
+import type { Dice } from '../support/dice.ts';
 import { spoil } from './faults.ts';
 import type { AttemptRules, ClaimRules, Json, Rules } from './judge.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Dice } from '../stress/dice.ts';
+import type { Dice } from '../support/dice.ts';
 import type { Json } from './judge.ts';
 import { blockOf, HEIGHT, quantity, type Scene, shuffled, TX } from './scene.ts';
 

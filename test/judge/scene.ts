@@ -1,4 +1,4 @@
-import type { Dice } from '../stress/dice.ts';
+import type { Dice } from '../support/dice.ts';
 import type { Json } from './judge.ts';
 
 /** Scenes for the verdicts: what a node may answer about one transaction, true or false, most of it a near miss. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createDice, type Dice } from '../stress/dice.ts';
+import { createDice, type Dice } from '../support/dice.ts';
 import { type Case, drawAttempt, drawClaim, drawRefund } from './cases.ts';
 import { judgeAttempt, judgeClaim, judgeRefund, type Rules, type Ruling } from './judge.ts';
 import { answersOf, attemptVerdict, claimVerdict, refundVerdict, type Verdict } from './market-side.ts';

@@ -11,6 +11,8 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { checkPortsFree, portsFrom } from '../../src/local/open-servers.ts';
 import type { Told } from '../../src/local/tell.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { rotated } from '../suite/rotation.ts';
+import { compileCache } from '../support/compile-cache.ts';
 
 const DEMO = fileURLToPath(new URL('../../src/local/demo.ts', import.meta.url));
 /** The story waits for real blocks. */
@@ -45,7 +47,10 @@ async function freePorts(): Promise<number> {
 async function start(...more: string[]) {
   const firstPort = await freePorts();
   const args = [DEMO, '--json', '--data', dataDir, '--ports', String(firstPort), ...more];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...compileCache() },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   started.push(child);
   const told: Told[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => told.push(JSON.parse(line) as Told));
@@ -158,84 +163,86 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     STORY_MS,
   );
 
-  it(
-    'with --mcp the seller and the buyer use tools alone, and the rest of the story stays as it is',
-    async () => {
-      const { told, exited, ports } = await start('--exit', '--mcp');
-      const code = await exited;
-      expect(told.filter(({ kind }) => kind === 'broken')).toEqual([]);
-      expect(code).toBe(0);
-      expect(stepsIn(told)).toEqual(['found-again', 'agent-lists', 'agent-buys', 'replay', 'books']);
-      const requests = told.flatMap((line) => (line.kind === 'request' ? [line] : []));
-      const calls = requests.filter(({ method }) => method === 'tool');
-      const paid = calls.filter(({ sent }) => sent.includes('x402/payment'));
-      expect(new Set(paid.map(({ path }) => path.split(' ')[0]))).toEqual(new Set(['list_item', 'buy']));
-      expect(requests.filter(({ path }) => path === '/api/listing')).toEqual([]);
-      const { merchant_key: key } = JSON.parse(readFileSync(join(dataDir, 'keys', 'mira.json'), 'utf8'));
-      expect(JSON.stringify(told)).not.toContain(key);
-      await nothingIsLeft(ports);
-    },
-    STORY_MS,
-  );
-
-  it(
-    'exits 1 and names the step when something does not hold',
-    async () => {
-      const file = join(dataDir, 'story.json');
-      const kept = readFileSync(file, 'utf8');
-      writeFileSync(file, JSON.stringify({ ...JSON.parse(kept), events_total: 1_000_000 }));
-      const { told, exited, ports } = await start('--exit');
-      expect(await exited).toBe(1);
-      expect(told).toContainEqual(expect.objectContaining({ kind: 'broken', step: 'found-again' }));
-      expect(told).toContainEqual(expect.objectContaining({ kind: 'end', ok: false }));
-      writeFileSync(file, kept);
-      await nothingIsLeft(ports);
-    },
-    STORY_MS,
-  );
-
-  it(
-    'stops at once when a part of it dies, and says which',
-    async () => {
-      const { told, exited, until, ports } = await start();
-      await until((line) => line.kind === 'step');
-      const facilitator = processesOfWorld().find((pid) =>
-        readOrNothing(`/proc/${pid}/cmdline`).includes('/src/facilitator/main.ts'),
-      );
-      process.kill(Number(facilitator), 'SIGKILL');
-      expect(await exited).toBe(1);
-      const end = told.find((line) => line.kind === 'end');
-      expect(end?.kind === 'end' && end.text).toContain('The facilitator ended by itself');
-      await nothingIsLeft(ports);
-    },
-    STORY_MS,
-  );
-
-  it(
-    'leaves nothing running when it is killed',
-    async () => {
-      const { child, exited, until, ports } = await start();
-      await until(isPart('market'));
-      child.kill('SIGKILL');
-      await exited;
-      await nothingIsLeft(ports);
-    },
-    STORY_MS,
-  );
-
-  it('says which port is taken before it starts anything', async () => {
-    const firstPort = await freePorts();
-    const server = createServer().listen(firstPort + 1, '127.0.0.1');
-    await once(server, 'listening');
-    const child = spawn(process.execPath, [DEMO, '--data', dataDir, '--ports', String(firstPort)], { stdio: 'pipe' });
-    let said = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    await once(child, 'close');
-    server.close();
-    expect(child.exitCode).toBe(1);
-    expect(said).toContain(`Port ${firstPort + 1} (facilitator) is in use`);
-    expect(said).not.toContain('chain id');
-  });
+  // Each of these starts a whole world on what the story left behind.
+  it.each(
+    rotated<[string, () => Promise<void>]>(import.meta.filename, [
+      [
+        'with --mcp the seller and the buyer use tools alone, and the rest of the story stays as it is',
+        async () => {
+          const { told, exited, ports } = await start('--exit', '--mcp');
+          const code = await exited;
+          expect(told.filter(({ kind }) => kind === 'broken')).toEqual([]);
+          expect(code).toBe(0);
+          expect(stepsIn(told)).toEqual(['found-again', 'agent-lists', 'agent-buys', 'replay', 'books']);
+          const requests = told.flatMap((line) => (line.kind === 'request' ? [line] : []));
+          const calls = requests.filter(({ method }) => method === 'tool');
+          const paid = calls.filter(({ sent }) => sent.includes('x402/payment'));
+          expect(new Set(paid.map(({ path }) => path.split(' ')[0]))).toEqual(new Set(['list_item', 'buy']));
+          expect(requests.filter(({ path }) => path === '/api/listing')).toEqual([]);
+          const { merchant_key: key } = JSON.parse(readFileSync(join(dataDir, 'keys', 'mira.json'), 'utf8'));
+          expect(JSON.stringify(told)).not.toContain(key);
+          await nothingIsLeft(ports);
+        },
+      ],
+      [
+        'exits 1 and names the step when something does not hold',
+        async () => {
+          const file = join(dataDir, 'story.json');
+          const kept = readFileSync(file, 'utf8');
+          writeFileSync(file, JSON.stringify({ ...JSON.parse(kept), events_total: 1_000_000 }));
+          const { told, exited, ports } = await start('--exit');
+          expect(await exited).toBe(1);
+          expect(told).toContainEqual(expect.objectContaining({ kind: 'broken', step: 'found-again' }));
+          expect(told).toContainEqual(expect.objectContaining({ kind: 'end', ok: false }));
+          writeFileSync(file, kept);
+          await nothingIsLeft(ports);
+        },
+      ],
+      [
+        'stops at once when a part of it dies, and says which',
+        async () => {
+          const { told, exited, until, ports } = await start();
+          await until((line) => line.kind === 'step');
+          const facilitator = processesOfWorld().find((pid) =>
+            readOrNothing(`/proc/${pid}/cmdline`).includes('/src/facilitator/main.ts'),
+          );
+          process.kill(Number(facilitator), 'SIGKILL');
+          expect(await exited).toBe(1);
+          const end = told.find((line) => line.kind === 'end');
+          expect(end?.kind === 'end' && end.text).toContain('The facilitator ended by itself');
+          await nothingIsLeft(ports);
+        },
+      ],
+      [
+        'leaves nothing running when it is killed',
+        async () => {
+          const { child, exited, until, ports } = await start();
+          await until(isPart('market'));
+          child.kill('SIGKILL');
+          await exited;
+          await nothingIsLeft(ports);
+        },
+      ],
+      [
+        'says which port is taken before it starts anything',
+        async () => {
+          const firstPort = await freePorts();
+          const server = createServer().listen(firstPort + 1, '127.0.0.1');
+          await once(server, 'listening');
+          const child = spawn(process.execPath, [DEMO, '--data', dataDir, '--ports', String(firstPort)], {
+            stdio: 'pipe',
+          });
+          let said = '';
+          child.stdout.setEncoding('utf8').on('data', (text: string) => {
+            said += text;
+          });
+          await once(child, 'close');
+          server.close();
+          expect(child.exitCode).toBe(1);
+          expect(said).toContain(`Port ${firstPort + 1} (facilitator) is in use`);
+          expect(said).not.toContain('chain id');
+        },
+      ],
+    ]),
+  )('%s', (_, play) => play(), STORY_MS);
 });

@@ -6,6 +6,7 @@ import { packAll } from '../../packages/pack.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { isHex } from '../../src/platform/hex.ts';
+import { rotated } from '../suite/rotation.ts';
 import { holdsSecret } from '../support/canary.ts';
 import { type FoundNode, findNodes } from '../support/find-nodes.ts';
 import { freePort } from '../support/free-port.ts';
@@ -20,8 +21,14 @@ const PRICE_UNITS = 2_500_000n;
 const FEE_UNITS = 1_000_000n;
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-/** Those that the manifests name. */
+/** The versions of Node that the manifests name. */
 const NODES = findNodes().filter((node) => node.satisfies(20, 19));
+const INSTALLATIONS = rotated(
+  import.meta.filename,
+  (['sdk', 'cli'] as const).flatMap((name) => NODES.map((node) => ({ name, node }))),
+);
+const nodesFor = (name: 'sdk' | 'cli'): FoundNode[] =>
+  INSTALLATIONS.filter((one) => one.name === name).map(({ node }) => node);
 
 let tarballs: string;
 let sdkTarball = '';
@@ -31,7 +38,7 @@ beforeAll(async () => {
   tarballs = await mkdtemp(join(tmpdir(), 'openaisle-tarballs-'));
   [sdkTarball = '', cliTarball = ''] = packAll(tarballs);
   // Blocks come by themselves, so that what was paid becomes final while the program waits.
-  world = await startWorld({ port: await freePort(), chain: { blockTimeSeconds: 1 } });
+  world = await startWorld({ port: await freePort(), chain: { blockTimeSeconds: 1, finalityBlocks: 2 } });
   const keeper = await world.join('keeper');
   const listed = await listGoods(world, keeper, newGoods({ title: 'Invoice parser', artifact: 'the parser itself' }));
   expect(listed.status).toBe(201);
@@ -73,7 +80,7 @@ function withRequire(program: string): string {
   return `${head}\n(async () => {\n${body.join('\n\n')}})();\n`;
 }
 
-describe.each(NODES)('openaisle-sdk on Node $version', (node) => {
+describe.each(nodesFor('sdk'))('openaisle-sdk on Node $version', (node) => {
   let project: EmptyProject;
   beforeAll(async () => {
     project = await installInto(node, sdkTarball);
@@ -125,7 +132,7 @@ function secretsOf(wallet: TestAccount, member: Member): Record<string, string> 
   return { WALLET_KEY: wallet.key, OPENAISLE_KEY: member.key };
 }
 
-describe.each(NODES)('openaisle on Node $version', (node: FoundNode) => {
+describe.each(nodesFor('cli'))('openaisle on Node $version', (node: FoundNode) => {
   let project: EmptyProject;
   beforeAll(async () => {
     project = await installInto(node, cliTarball);

@@ -3,6 +3,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, it } from 'vitest';
+import { rotated } from '../suite/rotation.ts';
 import { listFiles } from '../support/source/open-sources.ts';
 import { patternOf, readRecipes } from './read-recipes.ts';
 
@@ -62,7 +63,16 @@ export const says =
     expect(wanted.filter((one) => !said.includes(one))).toEqual([]);
   };
 
-export function carryOut(name: string, { most, steps, forgotten, shows }: Play): void {
+export type Recipe = Play & { name: string };
+
+export const recipe = (name: string, play: Play): Recipe => ({ name, ...play });
+
+/** Makes a test of each recipe of a file that this build plays. */
+export function carryOut(file: string, recipes: readonly Recipe[]): void {
+  for (const played of rotated(file, recipes)) testRecipe(played);
+}
+
+function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
   const folder = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
   it(`${name}, of at most ${most} by hand`, async () => {
     const base = join(inject('recipeCopies'), 'base');
@@ -126,7 +136,14 @@ async function compile(root: string): Promise<string> {
 /** What these tests print where one fails; nothing where all pass. They share the server of databases that is running already. */
 async function failure(root: string, tests: readonly string[]): Promise<string> {
   const env = { ...process.env, NO_COLOR: '1', DATABASE_URL: inject('testPostgres').adminUrl };
-  const given = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', '--maxWorkers=1', ...tests];
+  const given = [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--project=quick',
+    '--reporter=dot',
+    '--maxWorkers=1',
+    ...tests,
+  ];
   const options = { cwd: root, env, maxBuffer: MOST_BYTES };
   const ran = await run(nodeOf(root), given, options).then(
     () => null,

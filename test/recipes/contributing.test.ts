@@ -20,7 +20,7 @@ test('each recipe counts the files that it names, and they exist unless it adds 
 });
 
 test('each recipe is carried out by npm run recipes, and no other', () => {
-  const carried = plays.flatMap((path) => [...read(`test/recipes/${path}`).matchAll(/^carryOut\('([^']+)'/gm)]);
+  const carried = plays.flatMap((path) => [...read(`test/recipes/${path}`).matchAll(/= recipe\('([^']+)'/gm)]);
   expect(carried.map(([, name]) => name).toSorted()).toEqual([...recipes.keys()].toSorted());
 });
 

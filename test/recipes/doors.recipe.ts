@@ -1,4 +1,4 @@
-import { carryOut, says, writeMade } from './carry-out.ts';
+import { carryOut, recipe, says, writeMade } from './carry-out.ts';
 
 const TOOLS = 'src/contract/tools.ts';
 const TOOL_TEST = 'test/world/mcp-tools.test.ts';
@@ -7,7 +7,7 @@ const HASH_OF_TOOLS = `import { createHash } from 'node:crypto';
 import { listTools } from './src/market/mcp/tool-book.ts';
 process.stdout.write(createHash('sha256').update(JSON.stringify(listTools({ isMaintainer: false, hasCity: false }))).digest('hex'));`;
 
-carryOut('A tool', {
+const tool = recipe('A tool', {
   most: 1,
   steps: [
     (copy) =>
@@ -35,7 +35,7 @@ carryOut('A tool', {
   shows: says('- `my_clients` (your key'),
 });
 
-carryOut('A page', {
+const page = recipe('A page', {
   most: 2,
   steps: [
     (copy) => copy.add('src/market/pages/documents/words.ts', 'words.ts.txt'),
@@ -64,7 +64,7 @@ carryOut('A page', {
   shows: says('"url":"https://market.example/words"'),
 });
 
-carryOut('An endpoint', {
+const endpoint = recipe('An endpoint', {
   most: 6,
   steps: [
     (copy) =>
@@ -120,3 +120,5 @@ const door = z.object(`,
   },
   shows: says('/api/aisles'),
 });
+
+carryOut(import.meta.filename, [tool, page, endpoint]);

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import { carryOut, says, writeMade } from './carry-out.ts';
+import { carryOut, recipe, says, writeMade } from './carry-out.ts';
 
 const VOCABULARY = 'src/contract/vocabulary.ts';
 /** What was generated before says what was true before. */
 const STALE = { step: writeMade, by: 'test/reference.test.ts', says: /npm run docs/ } as const;
 
-carryOut('An aisle', {
+const aisle = recipe('An aisle', {
   most: 1,
   steps: [
     (copy) =>
@@ -18,7 +18,7 @@ carryOut('An aisle', {
   shows: says('\\"games\\"'),
 });
 
-carryOut('A sort', {
+const sort = recipe('A sort', {
   most: 2,
   steps: [(copy) => copy.replace(VOCABULARY, ["  price_asc: 'Price", "  talk: 'Most comments',\n  price_asc: 'Price"])],
   forgotten: {
@@ -33,7 +33,7 @@ carryOut('A sort', {
   shows: says('\\"talk\\"'),
 });
 
-carryOut('Another listing fee', {
+const listingFee = recipe('Another listing fee', {
   most: 1,
   steps: [(copy) => copy.replace(VOCABULARY, ['LISTING_FEE_UNITS = 1_000_000n', 'LISTING_FEE_UNITS = 2_500_000n'])],
   forgotten: STALE,
@@ -45,7 +45,7 @@ carryOut('Another listing fee', {
   },
 });
 
-carryOut('Another network', {
+const network = recipe('Another network', {
   most: 1,
   steps: [
     (copy) =>
@@ -74,3 +74,5 @@ carryOut('Another network', {
     ).toBeNull();
   },
 });
+
+carryOut(import.meta.filename, [aisle, sort, listingFee, network]);

@@ -46,8 +46,8 @@ export async function runTests(folder: string, files: readonly string[], running
   const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
   const given = [
     'run',
+    '--project=quick',
     '--testTimeout=90000',
-    '--hookTimeout=120000',
     '--reporter=json',
     `--outputFile=${reportFile}`,
     `--maxWorkers=${running.workers}`,

@@ -18,8 +18,14 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 const WEI = 10_000n * 10n ** 18n;
 export const FUNDED_UNITS = 1_000_000_000n;
 
-/** A chain of its own for a test file: USDC deployed, every world account with 10,000 ether and 1,000 USDC. */
+/** Names the file with the state that test chains begin with. The global setup writes it. */
+export const CHAIN_STATE = 'OPENAISLE_TEST_CHAIN_STATE';
+
+/** Starts a chain of its own for a test file: USDC deployed, every world account with 10,000 ether and 1,000 USDC. */
 export async function startTestChain(options: ChainOptions = {}): Promise<LocalChain> {
+  const loadFile = process.env[CHAIN_STATE];
+  if (loadFile !== undefined && options.stateFile === undefined && options.chainId === undefined)
+    return await startChain({ ...options, loadFile });
   const chain = await startChain(options);
   try {
     await deployUsdc(chain);

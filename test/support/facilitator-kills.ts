@@ -11,7 +11,7 @@ import { type LocalChain, startChain } from '../../src/local/chain/start-chain.t
 import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import { createDice, type Dice } from '../stress/dice.ts';
+import { createDice, type Dice } from './dice.ts';
 import {
   type FacilitatorProcess,
   facilitatorEnvironment,

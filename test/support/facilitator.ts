@@ -20,6 +20,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { signAuthorization } from './chain.ts';
+import { compileCache } from './compile-cache.ts';
 import { freePort } from './free-port.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
 
@@ -164,6 +165,7 @@ export async function facilitatorEnvironment(
   await writeFile(keyFile, `${WORLD_ACCOUNTS.facilitator.key}\n`, { mode: 0o600 });
   const all: Record<string, string | null> = {
     PATH: process.env['PATH'] ?? null,
+    ...compileCache(),
     FACILITATOR_PORT: String(await freePort()),
     FACILITATOR_RPC_URL: chain.url,
     FACILITATOR_KEY_FILE: keyFile,

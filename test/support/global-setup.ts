@@ -6,6 +6,8 @@ import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { CHAIN_STATE, startTestChain } from './chain.ts';
+import { COMPILED_FOLDER } from './compile-cache.ts';
 import { onServer } from './run-postgres.ts';
 
 declare module 'vitest' {
@@ -55,24 +57,30 @@ async function migrateTemplate(url: string): Promise<string | null> {
   }
 }
 
-/** Minutes on two cores. */
-const USUAL: Readonly<Record<string, number>> = { quick: 4, heavy: 15, hostile: 1, browser: 7 };
+/** Test chains begin with this state, which saves each of them deploying USDC. Tests that need a chain say so themselves where none starts. */
+async function saveChainState(stateFile: string): Promise<void> {
+  const chain = await startTestChain({ stateFile }).catch(() => null);
+  if (chain === null) return;
+  await chain.stop();
+  process.env[CHAIN_STATE] = stateFile;
+}
 
-/** What runs, and for how long: nothing else is said for minutes. */
-function announce({ name }: TestProject): void {
-  const minutes = USUAL[name];
-  if (minutes === undefined || !process.env['npm_lifecycle_event']?.startsWith('test')) return;
-  process.stdout.write(
-    `The ${name} tests: PostgreSQL and local chains are started as they are needed. All of them take about ${minutes} min on two cores.\n`,
-  );
+/** Says what runs and for how long: nothing else is printed before the first file is done. */
+function announce({ vitest }: TestProject): void {
+  if (!process.env['npm_lifecycle_event']?.startsWith('test')) return;
+  const names = vitest.projects.map(({ name }) => name);
+  const suites = `The ${names.join(', ')} tests start PostgreSQL and local chains as they need them.`;
+  const time = names.join() === 'quick' ? ' All of them take about 4 min on two cores.' : '';
+  process.stdout.write(`${suites}${time}\n`);
 }
 
 /** Starts what all test files share, once per run, and takes it down again. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   announce(project);
-  // Markets that tests start as programs compile our sources once for all of them. Not NODE_COMPILE_CACHE: the tests would write there as they end.
+  // Not NODE_COMPILE_CACHE itself: the workers of the tests would write there as they end.
   const compiled = await mkdtemp(join(tmpdir(), 'openaisle-compiled-'));
-  process.env['OPENAISLE_TEST_COMPILED'] = compiled;
+  process.env[COMPILED_FOLDER] = compiled;
+  await saveChainState(join(compiled, 'chain.json'));
   const { adminUrl, stop } = await startServer();
   try {
     const template = `openaisle_template_${systemRandom.bytes(6).toString('hex')}`;

@@ -60,6 +60,25 @@ export const buyDirectly: Flow = async (scene, run) => {
   };
 };
 
+/** Claimed while the transfer is not final; then the client asks no more until the background pass has delivered. */
+export const deliverClaimUnasked: Flow = async (scene, run) => {
+  const { goods, payer, open, claim } = await openTrade(scene, run);
+  const paid = await pay(scene, payer, await open(), PRICE);
+  expect(await claim(paid)).toMatchObject({ status: 202 });
+  const status = async (): Promise<unknown> => {
+    const { body } = await scene.ask('GET', `/api/payment?intent_id=${paid.intent.id}`);
+    return (body['payment'] as Record<string, unknown> | undefined)?.['payment_status'];
+  };
+  return {
+    act: async () => {
+      await scene.world.finalize();
+      await expect.poll(status, { timeout: 20_000, interval: 50 }).toBe('completed');
+      expect(await claim(paid)).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
+    },
+    check: () => checkTrade(scene, goods, payer),
+  };
+};
+
 /** Paid before the market may die: what is then claimed is final, or not. */
 export const claimDirectly: Flow = async (scene, run) => {
   const { goods, payer, buyer, open, claim } = await openTrade(scene, run);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CrashPoint } from '../../src/market/context.ts';
-import { createDice, type Dice } from '../stress/dice.ts';
+import { rotated } from '../suite/rotation.ts';
+import { createDice, type Dice } from './dice.ts';
 import {
   editListing,
   type Flow,
@@ -28,8 +29,9 @@ const OPENING_MS = 600_000;
 const REACHED_MS = 60_000;
 const POINT_MS = 180_000;
 
-/** The tests of a file: each point of the table, some times, in one world. */
-export function testKillPoints(title: string, points: readonly KillPoint[]): void {
+/** Makes the tests of a file: each point of the table that this build plays, some times, in one world. */
+export function testKillPoints(file: string, title: string, allPoints: readonly KillPoint[]): void {
+  const points = rotated(file, allPoints);
   let scene: KillWorld;
   let kills = 0;
   beforeAll(async () => {

@@ -20,6 +20,7 @@ import type { ToolContext } from '../../src/mcp-server/tool-context.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import type { Environment } from '../../src/sdk/environment.ts';
 import { watchText } from './canary.ts';
+import { compileCache } from './compile-cache.ts';
 import type { Member, World } from './market-world.ts';
 import type { Era } from './mcp-ask.ts';
 
@@ -129,7 +130,11 @@ export function ownerHomes() {
         printIdentity({ ...identity, merchant_key: merchant.key }),
       );
     }
-    return { home, env: { HOME: home, XDG_CONFIG_HOME: join(home, '.config'), OPENAISLE_MARKET: market }, writePolicy };
+    return {
+      home,
+      env: { ...compileCache(), HOME: home, XDG_CONFIG_HOME: join(home, '.config'), OPENAISLE_MARKET: market },
+      writePolicy,
+    };
   };
 }
 

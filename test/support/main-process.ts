@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { watchText } from './canary.ts';
+import { compileCache } from './compile-cache.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
@@ -53,6 +54,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   /** The process's own environment is left out: the developer who runs the tests may have a market configured in it. */
   const environment = async (changed: Environment = {}): Promise<Environment> => ({
     PATH: process.env['PATH'] ?? '',
+    ...compileCache(),
     OPENAISLE_PORT: String(await freePort()),
     OPENAISLE_RPC_URLS: CLOSED_PORT_URL,
     OPENAISLE_FACILITATOR_URL: CLOSED_PORT_URL,

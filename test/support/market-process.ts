@@ -10,6 +10,7 @@ import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
 import { watchText } from './canary.ts';
 import { startTestChain } from './chain.ts';
+import { compileCache } from './compile-cache.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator } from './facilitator.ts';
 import { freePort } from './free-port.ts';
@@ -70,7 +71,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
   const straight = { databaseUrl: db.url, rpcUrl: chain.url, facilitatorUrl: facilitator.url };
   const serviceUrls = (await options.serviceUrls?.(straight)) ?? straight;
   const environment = {
-    NODE_COMPILE_CACHE: process.env['OPENAISLE_TEST_COMPILED'] ?? '',
+    ...compileCache(),
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_BASE_URL: BASE_URL,
     DATABASE_URL: serviceUrls.databaseUrl,

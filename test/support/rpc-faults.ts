@@ -1,5 +1,5 @@
 import { TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';
-import { createDice, type Dice } from '../stress/dice.ts';
+import { createDice, type Dice } from './dice.ts';
 
 export type Json = Record<string, unknown>;
 export interface Call {

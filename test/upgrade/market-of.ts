@@ -9,6 +9,7 @@ import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { watchText } from '../support/canary.ts';
 import { usdcAdmin } from '../support/chain.ts';
+import { compileCache } from '../support/compile-cache.ts';
 import { claim, payDirectly } from '../support/direct.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Answer, type AskOptions, askMarket, BASE_URL, type Member, signProof } from '../support/market-world.ts';
@@ -42,7 +43,7 @@ export async function startMarketBy(
   const port = await freePort();
   const child = spawn(command, args, {
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...environment, OPENAISLE_PORT: String(port) },
+    env: { PATH: process.env['PATH'] ?? '', ...compileCache(), ...environment, OPENAISLE_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
     // A group of its own, which signals are sent to: npm and what it starts.
     detached: true,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FACILITATOR_DEADLINE_SECONDS } from '../../src/contract/vocabulary.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { rotated } from '../suite/rotation.ts';
 import type { Answer } from '../support/market-world.ts';
 import type { Script } from '../support/scripted-facilitator.ts';
 import { PRICE, scriptedTrade } from '../support/trade.ts';
@@ -87,7 +88,7 @@ const AT_ONCE = 14;
 
 async function openCases(): Promise<Case[]> {
   const cases: Case[] = [];
-  for (const fault of FACILITATOR_FAULT_NAMES) {
+  for (const fault of rotated(import.meta.filename, FACILITATOR_FAULT_NAMES)) {
     for (const client of Object.keys(CLIENTS) as Client[]) {
       for (const open of [COURSES.purchase, COURSES.fee]) {
         const course = await open(trade);

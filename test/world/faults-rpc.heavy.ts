@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { rotated } from '../suite/rotation.ts';
 import { RPC_FAULT_NAMES, RPC_FAULTS, type RpcFault, type RpcFaultName } from '../support/rpc-faults.ts';
 import { type ProviderStage, providerStage } from './provider-stage.ts';
 import { COURSES, type Course } from './watch-money.ts';
@@ -129,7 +130,7 @@ for (const providers of [1, 2]) {
     });
     for (const arrangement of ARRANGEMENTS.filter((one) => one.providers === providers)) {
       describe(`a fault of ${arrangement.title}`, () => {
-        it.each(arrangement.faults)(
+        it.each(rotated(import.meta.filename, arrangement.faults))(
           '%s: nothing is lost, doubled or delivered too soon',
           { timeout: BUSY_MS },
           async (name) => {

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
-import { createDice } from '../stress/dice.ts';
+import { rotated } from '../suite/rotation.ts';
+import { createDice } from '../support/dice.ts';
 import { freePort } from '../support/free-port.ts';
 import { paidUnits } from '../support/market-world.ts';
 import { type Ask, askInThePast, type Call, createNode, hex, type Json, numberOf } from '../support/rpc-faults.ts';
@@ -230,8 +231,10 @@ async function endure(fault: NodeFault, moment: 'from the beginning' | 'once it 
 
 describe(`a provider for market and facilitator (seed ${SEED})`, () => {
   for (const moment of ['from the beginning', 'once it is paid'] as const) {
-    it.each(NODE_FAULTS)(`%s ${moment}: nothing missed, nothing wrong`, { timeout: BUSY_MS }, (fault) =>
-      endure(fault, moment),
+    it.each(rotated(import.meta.filename, NODE_FAULTS))(
+      `%s ${moment}: nothing missed, nothing wrong`,
+      { timeout: BUSY_MS },
+      (fault) => endure(fault, moment),
     );
   }
   it('in the end books and chain agree', async () => {

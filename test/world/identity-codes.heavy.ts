@@ -5,6 +5,7 @@ import type { Market, MarketCall } from '../../src/market/context.ts';
 import { recovery } from '../../src/market/identity/recovery.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeRecoveryCode } from '../../src/platform/secrets.ts';
+import { rotatedRounds } from '../suite/rotation.ts';
 import { reasonOf } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { ROOMY, registerCaller } from '../support/identity-doors.ts';
@@ -13,7 +14,7 @@ import { marketContext } from '../support/market-context.ts';
 // With the limits lifted, since they alone would end this after ten tries: what is left is the code.
 
 /** Two hundred thousand are a matter of some eight minutes. */
-const TRIES = Number(process.env['OPENAISLE_WRONG_CODES'] ?? 5_000);
+const TRIES = Number(process.env['OPENAISLE_WRONG_CODES'] ?? rotatedRounds(import.meta.filename, 5_000));
 const AT_ONCE = 64;
 const MERCHANTS = 25;
 const PER_NETWORK = 500;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
+import { rotatedRounds } from '../suite/rotation.ts';
 import { testDatabase } from '../support/database.ts';
 import {
   codeOf,
@@ -14,7 +15,7 @@ import type { Answer } from '../support/market-world.ts';
 // What fifty do at once succeeds once. Every answer on the way is searched for secrets: a second showing would be found.
 
 /** A thousand are a matter of some ten minutes. */
-const ROUNDS = Number(process.env['OPENAISLE_CONFIRM_ROUNDS'] ?? 50);
+const ROUNDS = Number(process.env['OPENAISLE_CONFIRM_ROUNDS'] ?? rotatedRounds(import.meta.filename, 50));
 const AT_ONCE = 50;
 const CODE_ROUNDS = 20;
 const db = testDatabase({ poolSize: 16 });

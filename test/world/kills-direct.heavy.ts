@@ -1,5 +1,11 @@
 import { together } from '../support/kill-flows.ts';
-import { buyDirectly, claimDirectly, decideReview, listByTransfer } from '../support/kill-flows-direct.ts';
+import {
+  buyDirectly,
+  claimDirectly,
+  decideReview,
+  deliverClaimUnasked,
+  listByTransfer,
+} from '../support/kill-flows-direct.ts';
 import { at, testKillPoints } from '../support/kill-runs.ts';
 
 const INTENT = [
@@ -27,13 +33,23 @@ const FEE = [
   { name: 'after the fee was booked', at: at('database', 'after', 'insert into fees') },
 ] as const;
 
-testKillPoints('kill -9 under direct payment', [
+testKillPoints(import.meta.filename, 'kill -9 under direct payment', [
   ...INTENT.map((point) => ({ ...point, flow: buyDirectly })),
   ...CLAIM.map((point) => ({ ...point, flow: claimDirectly })),
   {
     name: 'with all evidence of four claims, by itself',
     flow: together(claimDirectly, 4),
     at: 'after_evidence_gathered',
+  },
+  {
+    name: 'before the background delivers a claim',
+    flow: deliverClaimUnasked,
+    at: at('database', 'before', 'insert into purchases'),
+  },
+  {
+    name: 'with a claim final, in the background, by itself',
+    flow: deliverClaimUnasked,
+    at: 'after_final_before_delivery',
   },
   ...FEE.map((point) => ({ ...point, flow: listByTransfer })),
   { name: 'before a review is decided', flow: decideReview, at: at('database', 'before', 'review_outcome = $') },

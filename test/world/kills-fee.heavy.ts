@@ -4,6 +4,7 @@ import { at, testKillPoints } from '../support/kill-runs.ts';
 const FEE = [
   { name: 'before a fee’s goods are stored', at: at('database', 'before', 'insert into pending_listings') },
   { name: 'after a fee’s goods were stored', at: at('database', 'after', 'insert into pending_listings') },
+  { name: 'before verify of a fee', at: at('facilitator', 'before', '/verify') },
   { name: 'after verify of a fee', at: at('facilitator', 'after', '/verify') },
   { name: 'before settle of a fee', at: at('facilitator', 'before', '/settle') },
   { name: 'after settle of a fee', at: at('facilitator', 'after', '/settle') },
@@ -13,7 +14,7 @@ const FEE = [
   { name: 'after the answer was noted', at: at('database', 'after', 'insert into listing_answers') },
 ] as const;
 
-testKillPoints('kill -9 under a listing fee by x402', [
+testKillPoints(import.meta.filename, 'kill -9 under a listing fee by x402', [
   ...FEE.map((point) => ({ ...point, flow: listByX402 })),
   { name: 'before the background books a fee', flow: listUnasked, at: at('database', 'before', 'insert into fees') },
   { name: 'after the background booked a fee', flow: listUnasked, at: at('database', 'after', 'insert into fees') },

@@ -8,8 +8,9 @@ import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { createDice } from '../stress/dice.ts';
+import { rotatedRounds } from '../suite/rotation.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { createDice } from '../support/dice.ts';
 import { createKillSwitch, startKillPostgres } from '../support/kill-postgres.ts';
 import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
@@ -47,7 +48,7 @@ async function startKillablePostgres(): Promise<KillablePostgres> {
   };
 }
 
-const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 8);
+const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 8));
 /** When the database dies, and what the clients do. Printed, and taken from the environment to play it again. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Ample on an idle machine, and meant for one that is not. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { createDice } from '../stress/dice.ts';
+import { rotatedRounds } from '../suite/rotation.ts';
+import { createDice } from '../support/dice.ts';
 import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 
-const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 15);
+const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 15));
 /** When the market dies, and what its clients do. Printed, and taken from the environment to play it again. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Ample on an idle machine, and meant for one that is not. */

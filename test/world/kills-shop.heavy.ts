@@ -9,7 +9,7 @@ const REGISTER = [
   { name: 'after the merchant was made', at: at('database', 'after', 'insert into merchants') },
 ] as const;
 
-testKillPoints('kill -9 under what costs nothing', [
+testKillPoints(import.meta.filename, 'kill -9 under what costs nothing', [
   ...REGISTER.map((point) => ({ ...point, flow: registerMerchant })),
   { name: 'before an edit', flow: editListing, at: at('database', 'before', 'update listings set text_flags') },
   { name: 'after an edit', flow: editListing, at: at('database', 'after', 'update listings set text_flags') },

@@ -35,7 +35,7 @@ const READING = [
   { name: 'with a higher watermark in the background, by itself', flow: deliverMany, at: 'after_watermark_raised' },
 ] as const;
 
-testKillPoints('kill -9 under a purchase by x402', [
+testKillPoints(import.meta.filename, 'kill -9 under a purchase by x402', [
   ...PURCHASE.map((point) => ({ ...point, flow: buyByX402 })),
   ...READING,
   {

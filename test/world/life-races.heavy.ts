@@ -6,6 +6,7 @@ import { fund } from '../../src/local/chain/transactions.ts';
 import { sha256 } from '../../src/platform/canonical-json.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
+import { rotatedRounds } from '../suite/rotation.ts';
 import { claim, openIntent, signChallenge, transfer } from '../support/direct.ts';
 import { eventsOf } from '../support/listing-life.ts';
 import { type Answer, type Member, signProof, TEST_PEPPER } from '../support/market-world.ts';
@@ -15,7 +16,7 @@ import { GAS_WEI, type Goods, newGoods, PRICE, testTrade } from '../support/trad
 // Two acts on one listing begin within a few milliseconds of each other, in changing order. In either order: one story, told by
 // the answers, by the tables and by the log alike.
 
-const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? 25);
+const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? rotatedRounds(import.meta.filename, 25));
 const SEED = Number(process.env['OPENAISLE_RACES_SEED'] ?? Date.now() % 1_000_000);
 const BATCH = 20;
 const MOST_APART_MS = 6;

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import type { Dice } from '../stress/dice.ts';
+import type { Dice } from '../support/dice.ts';
 import type { Sight } from './reorg-chain.ts';
 import type { PaymentUnderTest } from './reorg-payments.ts';
 

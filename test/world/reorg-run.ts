@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Dice } from '../stress/dice.ts';
+import type { Dice } from '../support/dice.ts';
 import type { Answer } from '../support/market-world.ts';
 import type { Place, Sight } from './reorg-chain.ts';
 import { compareLedger, drawFates, type Fate } from './reorg-outcomes.ts';

@@ -7,15 +7,16 @@ import { afterAll, expect, it } from 'vitest';
 import { testAccount, USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { audit } from '../audit/audit.ts';
-import { createDice } from '../stress/dice.ts';
+import { rotatedRounds, rotationPart } from '../suite/rotation.ts';
+import { createDice } from '../support/dice.ts';
 import { startWorld, type World } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { openReorgChain } from './reorg-chain.ts';
 import { FINALITY_BLOCKS, ReorgRun } from './reorg-run.ts';
 
 /** As many as take a minute on an idle machine; 500 meet every step with everything. */
-const REORGS = Number(process.env['OPENAISLE_REORGS'] ?? 60);
-const SEED = Number(process.env['OPENAISLE_REORGS_SEED'] ?? 20_262);
+const REORGS = Number(process.env['OPENAISLE_REORGS'] ?? rotatedRounds(import.meta.filename, 60));
+const SEED = Number(process.env['OPENAISLE_REORGS_SEED'] ?? 20_262 + 3 * rotationPart());
 /** The local node loses states of the past after some two thousand blocks, those that were taken back among them. */
 const REORGS_PER_CHAIN = 25;
 /** From here on every step has met everything that can happen to it. */

@@ -10,6 +10,7 @@ import { run } from '../../src/cli/run.ts';
 import { openTerminal, type Streams } from '../../src/cli/terminal.ts';
 import type { Environment } from '../../src/sdk/environment.ts';
 import { holdsSecret } from '../support/canary.ts';
+import { compileCache } from '../support/compile-cache.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
@@ -59,6 +60,7 @@ export function cliRuns() {
 
   const environment = ({ market, env, home }: CliOptions): Record<string, string> => ({
     PATH: process.env['PATH'] ?? '',
+    ...compileCache(),
     HOME: home ?? folder,
     XDG_CONFIG_HOME: join(home ?? folder, 'config'),
     ...(market === undefined ? {} : { OPENAISLE_MARKET: market }),

@@ -6,6 +6,7 @@ import { type BuyByTransferOptions, buyByTransfer } from '../../src/sdk/payments
 import { listByTransfer } from '../../src/sdk/payments/direct/list-by-transfer.ts';
 import type { TransferOptions, TransferPhase } from '../../src/sdk/payments/direct/transfer-options.ts';
 import { createMemoryTransferStore, type TransferStore } from '../../src/sdk/payments/direct/transfer-store.ts';
+import { rotated } from '../suite/rotation.ts';
 import { type Member, paidUnits } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 
@@ -88,7 +89,7 @@ describe('buying by a transfer', () => {
 });
 
 describe('a buyer that is killed', () => {
-  it.each(['opened', 'signed', 'sent', 'pending', 'delivered'] as const)(
+  it.each(rotated(import.meta.filename, ['opened', 'signed', 'sent', 'pending', 'delivered'] as const))(
     'at "%s" goes on when it is started again, and has paid once',
     async (phase) => {
       const { artifact, buy, paid } = await order();
@@ -165,7 +166,7 @@ it('a transfer for something else that is taken for the lost one is refused, and
 describe('listing by a transfer', () => {
   const fees = (of: TestAccount) => paidUnits(world.chain, of.address, treasury.address);
 
-  it.each(['opened', 'signed', 'sent', 'pending', 'delivered'] as const)(
+  it.each(rotated(import.meta.filename, ['opened', 'signed', 'sent', 'pending', 'delivered'] as const))(
     'pays one fee for one listing, also when the seller is killed at "%s"',
     async (phase) => {
       const account = await trade.wallet(4n * PRICE, GAS_WEI);

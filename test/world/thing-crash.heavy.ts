@@ -12,6 +12,8 @@ import { type Client, createClient } from '../../src/sdk/client.ts';
 import { buyThing } from '../../src/sdk/world/buy-thing.ts';
 import { listThing } from '../../src/sdk/world/list-thing.ts';
 import type { ThingProgress } from '../../src/sdk/world/thing-options.ts';
+import { rotated } from '../suite/rotation.ts';
+import { compileCache } from '../support/compile-cache.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { startWorld, type World } from '../support/market-world.ts';
@@ -42,6 +44,7 @@ beforeAll(async () => {
       name: 'city',
       main: MAIN,
       env: {
+        ...compileCache(),
         CITY_PORT: String(cityPort),
         CITY_DATA_DIR: join(folder, 'data'),
         CITY_DATABASE_URL: db.url,
@@ -126,7 +129,7 @@ async function thingFor(seller: Trader): Promise<{ listingId: number; thingId: n
   return { listingId: listed.listing_id, thingId: thing.id };
 }
 
-test.each(['reserved', 'sent', 'pending', 'claimed'] as const)(
+test.each(rotated(import.meta.filename, ['reserved', 'sent', 'pending', 'claimed'] as const))(
   'a city killed when the sale is %s comes back to it, and one transfer is sent',
   async (moment) => {
     const seller = await trader('seller');

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { RpcFailure } from '../../src/platform/chain/rpc.ts';
-import { createDice, type Dice } from '../stress/dice.ts';
+import { createDice, type Dice } from '../support/dice.ts';
 import { type PaidGoods, tradeOnPair } from '../support/rpc-pair.ts';
 
 const FLIPS = Number(process.env['OPENAISLE_FLIPS'] ?? 300);

@@ -69,6 +69,8 @@ export interface ChainOptions {
   /** Kept over restarts. Written at a clean stop and every `stateIntervalSeconds`. */
   stateFile?: string;
   stateIntervalSeconds?: number;
+  /** A state that another chain has written. This one begins with it and leaves the file as it is. */
+  loadFile?: string;
   log?: (line: string) => void;
 }
 
@@ -94,9 +96,12 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
     throw new TypeError('finalityBlocks is an even number');
   }
   const stateFile = options.stateFile === undefined ? undefined : resolve(options.stateFile);
-  const loaded = stateFile !== undefined && (await prepareState(stateFile));
-  const stateOptions =
-    stateFile === undefined ? [] : dumpOptions(stateFile, loaded, options.stateIntervalSeconds ?? 10);
+  const resumed = stateFile !== undefined && (await prepareState(stateFile));
+  const loadFile = resumed ? stateFile : options.loadFile;
+  const stateOptions = [
+    ...(loadFile === undefined ? [] : ['--load-state', loadFile]),
+    ...(stateFile === undefined ? [] : dumpOptions(stateFile, options.stateIntervalSeconds ?? 10)),
+  ];
   const states = openStatesFolder(stateFile);
   const dropStates = (): void => rmSync(states, { recursive: true, force: true });
   const anvil = await startAnvil(
@@ -144,7 +149,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   try {
     if (log === undefined) await rpc.call('anvil_setLoggingEnabled', [false]);
     // A loaded chain has its old blocks but not their states: without new blocks the finalized head could not be read at.
-    if (loaded) await chain.mine(finalityBlocks + 1);
+    if (loadFile !== undefined) await chain.mine(finalityBlocks + 1);
   } catch (error) {
     await anvil.kill();
     dropStates();
@@ -170,7 +175,6 @@ async function prepareState(stateFile: string): Promise<boolean> {
   return existsSync(stateFile);
 }
 
-function dumpOptions(stateFile: string, load: boolean, intervalSeconds: number): string[] {
-  const dump = ['--dump-state', dumpPath(stateFile), '--state-interval', String(intervalSeconds)];
-  return load ? [...dump, '--load-state', stateFile] : dump;
+function dumpOptions(stateFile: string, intervalSeconds: number): string[] {
+  return ['--dump-state', dumpPath(stateFile), '--state-interval', String(intervalSeconds)];
 }

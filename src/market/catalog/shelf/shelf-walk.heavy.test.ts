@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { rotatedRounds, rotationPart } from '../../../../test/suite/rotation.ts';
 import { walkShelves } from '../../../../test/support/ask.ts';
 import { createTestDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
@@ -85,7 +86,7 @@ it('a walk while everything moves never shows a row twice, never more rows than 
         if (entered.size === 0) expect(seen).toEqual(expect.arrayContaining([...due]));
         for (const page of pages) expect(page.returned).toBe(page.listings.length);
       }),
-      { numRuns: 150, seed: 20260105 },
+      { numRuns: rotatedRounds(import.meta.filename, 150), seed: 20_260_105 + rotationPart() },
     );
   } finally {
     await drop();
