@@ -1,5 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { readChainId } from '../platform/chain/reads.ts';
+import { RpcFailure } from '../platform/chain/rpc.ts';
 import { domainSeparatorOf } from '../platform/chain/shapes.ts';
 import { readDomainSeparator } from '../platform/chain/usdc.ts';
 import { serveText } from '../platform/serve-text.ts';
@@ -120,6 +121,15 @@ export interface Health {
 
 const STUCK_MS = 60_000;
 
+/** A contract that is no USDC answers out of form, or reverts. Any other failure says nothing about the token. */
+function nullIfNoToken(error: unknown): null {
+  const isNoToken =
+    error instanceof RpcFailure &&
+    (error.kind === 'malformed' || (error.kind === 'error' && /revert/i.test(error.message)));
+  if (isNoToken) return null;
+  throw error;
+}
+
 /** Whether settlements can work now: the right chain with the right token, gas to pay with, and a way that is free. */
 export async function checkChain(context: Context, balanceFloorWei: bigint): Promise<Health> {
   const { rpc, network, domain, address, journal, clock } = context;
@@ -136,7 +146,7 @@ export async function checkChain(context: Context, balanceFloorWei: bigint): Pro
     const [chainId, balance] = await Promise.all([readChainId(rpc), readEther(rpc, address)]);
     if (chainId !== network.chainId) return health('wrong_chain', 'unknown');
     const enough = balance >= balanceFloorWei ? 'ok' : 'low';
-    const separator = await readDomainSeparator(rpc, network.usdc).catch(() => null);
+    const separator = await readDomainSeparator(rpc, network.usdc).catch(nullIfNoToken);
     return health(separator === domainSeparatorOf(domain) ? 'ok' : 'wrong_token', enough);
   } catch {
     return health('unreachable', 'unknown');
