@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../platform/clock.ts';
 
@@ -57,10 +58,34 @@ export async function startAnvil(
   };
   try {
     const port = await listeningPort(child, log);
+    await untilStopIsHandled(child);
     return { pid: child.pid ?? 0, port, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
   } catch (error) {
     await end('SIGKILL');
     throw error;
+  }
+}
+
+/**
+ * anvil listens before it handles signals. A chain that is stopped in between ends without writing its state, so a start waits until SIGTERM
+ * is caught. Systems without /proc do not say; there the start does not wait.
+ */
+async function untilStopIsHandled({ pid, exitCode, signalCode }: ChildProcess): Promise<void> {
+  for (let waited = 0; waited < READY_WITHIN_MS && exitCode === null && signalCode === null; waited += 2) {
+    if (catchesStop(pid) !== false) return;
+    await systemClock.sleep(2);
+  }
+}
+
+const SIGTERM_BIT = 1n << BigInt(constants.signals.SIGTERM - 1);
+
+/** Null where the system does not say. */
+function catchesStop(pid: number | undefined): boolean | null {
+  try {
+    const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return caught === undefined ? null : (BigInt(`0x${caught}`) & SIGTERM_BIT) !== 0n;
+  } catch {
+    return null;
   }
 }
 
