@@ -31,6 +31,8 @@ import {
   withSlip,
 } from './lost-buyers.ts';
 
+/** A hundred purchases each way take half a minute alone on two cores, and several times as long beside other tests. */
+const STORY_MS = 240_000;
 const EACH = rotatedRounds(import.meta.filename, 10);
 const { sellerOne } = WORLD_ACCOUNTS;
 
@@ -267,6 +269,7 @@ test.each(['a restore', 'the promotion of a standby that lagged'])(
     const seen = await auditMarket({ marketUrl: world.url, rpcUrl: world.chain.url });
     expect([books.faults, seen.faults]).toEqual([[], []]);
   },
+  STORY_MS,
 );
 
 /** What is another's, or was paid for something else, opens nothing, before anybody was made whole. */

@@ -107,10 +107,11 @@ async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Pr
 async function migrateCommand(url: string, ...args: string[]) {
   const program = join(next.folder, 'src/market/migrate-command.ts');
   const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: url };
-  const { stdout, code } = await run(process.execPath, [program, '--json', ...args], { env }).then(
-    ({ stdout: said }) => ({ stdout: said, code: 0 }),
-    (error: { stdout: string; code: number }) => error,
+  const { stdout, stderr, code } = await run(process.execPath, [program, '--json', ...args], { env }).then(
+    (outputs) => ({ ...outputs, code: 0 }),
+    (error: { stdout: string; stderr: string; code: number }) => error,
   );
+  if (stdout === '') throw new Error(`migrate ${args.join(' ')} ended with ${code}: ${stderr}`);
   return { code, said: JSON.parse(stdout) };
 }
 
