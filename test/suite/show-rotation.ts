@@ -1,26 +1,54 @@
-import { execFileSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { importsOf } from '../support/source/imports-of.ts';
+import { openSources } from '../support/source/open-sources.ts';
 import { PARTS } from './rotation.ts';
+import { rotatedFiles } from './touched-files.ts';
 
-// Lists the tests of all suites as each part of the rotation plays them, and compares their union with the list of all tests.
+// Lists the tests of all files with rotated cases as each part of the rotation plays them, and compares their union with the list of all tests.
 
 const root = resolve(import.meta.dirname, '../..');
+const imports = openSources(root)
+  .flatMap(importsOf)
+  .filter(({ inside }) => inside);
+const files = [...rotatedFiles(imports).keys()].filter((path) =>
+  /\.(?:heavy|heavy\.test|browser|hostile|recipe)\.ts$/.test(path),
+);
 const vitest = resolve(root, 'node_modules/vitest/vitest.mjs');
 
-function listTests(rotation: string): Set<string> {
-  const said = execFileSync(process.execPath, [vitest, 'list', '--json', '--no-static-parse', '--project=!quick'], {
+async function listTests(rotation: string): Promise<Set<string>> {
+  const given = ['list', '--json', '--no-static-parse', '--project=!quick', ...files];
+  const child = spawn(process.execPath, [vitest, ...given], {
     cwd: root,
     env: { ...process.env, OPENAISLE_ROTATION: rotation },
-    encoding: 'utf8',
-    maxBuffer: 256 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own: some files start servers as they are loaded, and no test comes to stop them.
+    detached: true,
   });
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await once(child, 'exit');
+  endGroup(child.pid);
   const tests = JSON.parse(said.slice(said.indexOf('['))) as { name: string; file: string }[];
   // Names of random games hold seeds and numbers of rounds, which differ from build to build.
   return new Set(tests.map(({ name, file }) => `${file.slice(root.length + 1)} > ${name.replaceAll(/\d+/g, '#')}`));
 }
 
-const all = listTests('all');
-const parts = Array.from({ length: PARTS }, (_, part) => listTests(String(part)));
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group is empty.
+  }
+}
+
+const all = await listTests('all');
+const parts: Set<string>[] = [];
+for (let part = 0; part < PARTS; part += 1) parts.push(await listTests(String(part)));
 for (const [part, played] of parts.entries())
   process.stdout.write(`part ${part}: ${played.size} of ${all.size} tests\n`);
 const always = [...all].filter((test) => parts.every((played) => played.has(test)));

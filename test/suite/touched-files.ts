@@ -13,25 +13,36 @@ const SUBJECTS: readonly { tests: RegExp; folders: readonly string[] }[] = [
 
 const ROTATION = 'test/suite/rotation.ts';
 
-/**
- * Lists the files with rotated cases that a change touches. Followed are the imports of tests and support files, and one step into `src`:
- * further in, nearly every test leads to nearly every file.
- */
-export function touchedFiles(
-  imports: readonly { from: string; to: string }[],
-  changed: readonly string[],
-): readonly string[] {
+interface Import {
+  from: string;
+  to: string;
+}
+
+/** Lists the tests and support files that lead to rotated cases, each with all that it imports, one step into `src` included. */
+export function rotatedFiles(imports: readonly Import[]): ReadonlyMap<string, ReadonlySet<string>> {
   const importedBy = Map.groupBy(imports, ({ from }) => from);
-  const changedFiles = new Set(changed.filter((path) => path !== ROTATION));
-  return [...importedBy.keys()].filter((file) => {
+  const files = new Map<string, ReadonlySet<string>>();
+  for (const file of importedBy.keys()) {
     const reached = new Set([file]);
     for (const path of reached) {
       if (path.startsWith('src/') && path !== file) continue;
       for (const { to } of importedBy.get(path) ?? []) reached.add(to);
     }
-    if (!reached.has(ROTATION)) return false;
+    if (reached.has(ROTATION)) files.set(file, reached);
+  }
+  return files;
+}
+
+/**
+ * Lists the files with rotated cases that a change touches, by what they import and by the folders that they are about. Imports are
+ * followed one step into `src`: further in, nearly every test leads to nearly every file.
+ */
+export function touchedFiles(imports: readonly Import[], changed: readonly string[]): readonly string[] {
+  const changedFiles = new Set(changed.filter((path) => path !== ROTATION));
+  const touched = [...rotatedFiles(imports)].filter(([file, reached]) => {
     if ([...reached].some((path) => changedFiles.has(path))) return true;
     const folders = SUBJECTS.filter(({ tests: about }) => about.test(file)).flatMap((subject) => subject.folders);
     return folders.some((folder) => changed.some((path) => path.startsWith(folder)));
   });
+  return touched.map(([file]) => file);
 }
