@@ -70,9 +70,9 @@ export async function startAnvil(
  * anvil listens before it handles signals. A chain that is stopped in between ends without writing its state, so a start waits until SIGTERM
  * is caught. Systems without /proc do not say; there the start does not wait.
  */
-async function untilStopIsHandled({ pid, exitCode, signalCode }: ChildProcess): Promise<void> {
-  for (let waited = 0; waited < READY_WITHIN_MS && exitCode === null && signalCode === null; waited += 2) {
-    if (catchesStop(pid) !== false) return;
+async function untilStopIsHandled(child: ChildProcess): Promise<void> {
+  for (let waited = 0; waited < READY_WITHIN_MS && running.has(child); waited += 2) {
+    if (catchesStop(child.pid) !== false) return;
     await systemClock.sleep(2);
   }
 }
