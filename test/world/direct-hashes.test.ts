@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { keccak256 } from 'viem';
 import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { findPayment } from '../../src/market/payments/store.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { createWorldTime, secondOf, signChallenge, transfer } from '../support/direct.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
@@ -108,6 +109,23 @@ describe('the transactions that a claim names', () => {
     await world.running.payments.reconcileOnce();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'unpaid' });
     expect(await name(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+  });
+
+  it('that another request ended meanwhile are not called undecided by a request that read the claim before', async () => {
+    const given = await begin();
+    const txHash = someHash();
+    expect((await name(given, txHash)).status).toBe(202);
+    const { database } = world.db;
+    const { payment_id: id } = await database.one<{ payment_id: bigint }>(
+      sql`select payment_id from claim_hashes where tx_hash = ${toBytes(txHash)}`,
+    );
+    const readBefore = await findPayment(database, id);
+    if (readBefore === null) throw new Error('the claim has no payment');
+    await time.moveTo(world, secondOf(given.intent.expires_at) + 5);
+    await finalize();
+    for (const _request of ['the one that ends it', 'the one that comes too late']) {
+      expect(await world.running.payments.settle(readBefore)).toMatchObject({ status: 'unpaid' });
+    }
   });
 
   it('stay noted where one is in a block, while the pass looks only at the others', async () => {

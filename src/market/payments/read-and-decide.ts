@@ -50,10 +50,10 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
-        const current = (await shared.passes.fresh()) ?? payment;
-        // Another request may have submitted it meanwhile: then no answer may say that nothing was taken.
-        if (current.status !== 'verifying') return current;
-        return (await findPayment(context.market.database, payment.id)) ?? current;
+        const current = await shared.passes.fresh();
+        if (current !== null && current.status !== 'verifying') return current;
+        // Another request may have ended it, which leaves nothing to read, or submitted it: then no answer may say that nothing was taken.
+        return (await findPayment(context.market.database, payment.id)) ?? payment;
       } finally {
         shared.users -= 1;
         if (shared.users === 0) sharedReadings.delete(payment.id);
