@@ -107,8 +107,14 @@ export async function createTestDatabase(
   if (isCity) await migrate(address.href, CITY_MIGRATIONS);
   if (options.inventedEvents === true)
     await onServer(address.href, 'alter table events disable trigger events_tell_of_the_books');
-  // A server given from outside may be tuned for speed; test data need not survive it.
-  const database = await openDatabase({ url: address.href, poolSize: options.poolSize ?? 8, allowUnsafe: true });
+  const database = await openDatabase({
+    url: address.href,
+    poolSize: options.poolSize ?? 8,
+    // A server given from outside may be tuned for speed; test data need not survive it.
+    allowUnsafe: true,
+    // Tests seed dozens of rows at once, which queue for a connection: on a busy machine for longer than a market may wait.
+    connectTimeoutMs: 60_000,
+  });
   return {
     url: address.href,
     database,

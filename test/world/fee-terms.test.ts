@@ -63,8 +63,10 @@ it('a fee under way keeps the terms it was opened with, though the treasury is a
     expect(await paidUnits(world.chain, payer.address, WORLD_ACCOUNTS.treasury.address)).toHaveLength(1);
     expect(await paidUnits(world.chain, payer.address, other)).toEqual([]);
     await world.finalize();
-    const listed = await askMarket(restarted.url, 'POST', '/api/listing', { key: member.key, body });
-    expect(listed.status).toBe(201);
+    // A slow chain is waited for no longer than an answer may take, and then the fee is still under way.
+    await expect
+      .poll(async () => (await askMarket(restarted.url, 'POST', '/api/listing', { key: member.key, body })).status)
+      .toBe(201);
   } finally {
     await restarted.stop();
   }
