@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Network } from '../contract/vocabulary.ts';
+import { measureLogSpan } from '../platform/chain/measure-log-span.ts';
 import { createRpc } from '../platform/chain/rpc.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder.ts';
@@ -84,6 +85,7 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const context = await openContext(options, folder);
     const balanceFloorWei = options.balanceFloorWei ?? BALANCE_FLOOR_WEI;
     refuseUnfit(await checkChain(context, balanceFloorWei), context);
+    await measureLogSpan(context.rpc, { usdc: context.network.usdc, log: context.log });
     const conclude = createConclude(context);
     const follower = createFollower(context, conclude);
     const sender = createSender(context, { conclude, follower });

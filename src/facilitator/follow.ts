@@ -1,7 +1,10 @@
-import { readBlock, readLogs, readReceipt } from '../platform/chain/reads.ts';
+import { isCostly } from '../platform/chain/log-span.ts';
+import { type Block, readBlock, readReceipt } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
+import { blocksBetween, searchLogs } from '../platform/chain/search-logs.ts';
 import type { Authorization } from '../platform/chain/shapes.ts';
 import {
+  AUTHORIZATION_CANCELED_TOPIC,
   AUTHORIZATION_USED_TOPIC,
   addressTopic,
   decodeAuthorizationUsed,
@@ -47,9 +50,13 @@ export async function findElsewhere(
   context: Context,
   authorization: Readonly<Entry>['authorization'],
 ): Promise<Settlement | null> {
+  const { rpc, network } = context;
   const { from, nonce } = authorization;
-  if (!(await readAuthorizationState(context.rpc, context.network.usdc, from, nonce, 'latest'))) return null;
-  const transaction = await findSettlement(context, authorization);
+  const latest = await readBlock(rpc, 'latest');
+  if (latest === null) throw new ChainTrouble('the node has no latest block');
+  // Of that very block: the transaction that used it is in it or below.
+  if (!(await readAuthorizationState(rpc, network.usdc, from, nonce, latest.number))) return null;
+  const transaction = await findSettlement(context, latest, authorization);
   return transaction === null
     ? { kind: 'refused', reason: NONCE_USED, transaction: null }
     : { kind: 'settled', transaction };
@@ -77,32 +84,30 @@ async function searchAgain({ context, conclude }: Following, entry: Readonly<Ent
 
 /** A little more than five hours on Base; an authorization is used within minutes of being signed. */
 const LOOK_BACK_BLOCKS = 10_000n;
-/** What public nodes answer in one go. */
-const STEP_BLOCKS = 2_000n;
+/** The search begins at a block that stays the same for a while, so that one that takes several readings comes to its end. */
+const ROUNDED_TO_BLOCKS = 1_000n;
 
 /**
  * The transaction that has paid this authorization; any account may have sent it. Null when the nonce was cancelled, or used for
- * another payment, or longer ago than is looked. Throws when the chain could not be read.
+ * another payment, or longer ago than is looked. Throws when the chain could not be read, and while a search that needs many queries goes
+ * on.
  */
-async function findSettlement(context: Context, authorization: Authorization): Promise<Hex | null> {
+async function findSettlement(context: Context, latest: Block, authorization: Authorization): Promise<Hex | null> {
   const { rpc, network } = context;
-  const { from, nonce } = authorization;
-  const latest = await readBlock(rpc, 'latest');
-  if (latest === null) throw new ChainTrouble('the node has no latest block');
+  const { from, nonce, validAfter, validBefore } = authorization;
   const bottom = latest.number > LOOK_BACK_BLOCKS ? latest.number - LOOK_BACK_BLOCKS : 0n;
-  for (let end = latest.number; end >= bottom; end -= STEP_BLOCKS) {
-    const start = end - STEP_BLOCKS + 1n;
-    const [used] = await readLogs(rpc, {
-      address: network.usdc,
-      topics: [AUTHORIZATION_USED_TOPIC, addressTopic(from), nonce],
-      fromBlock: start > bottom ? start : bottom,
-      // The newest blocks may have come after the question.
-      ...(end === latest.number ? {} : { toBlock: end }),
-    });
-    if (used !== undefined)
-      return (await paidIn(context, used.transactionHash, authorization)) ? used.transactionHash : null;
-  }
-  return null;
+  const all = { fromBlock: bottom - (bottom % ROUNDED_TO_BLOCKS), toBlock: latest.number };
+  // The token takes it between these times alone.
+  const blocks = isCostly(rpc, all) ? await blocksBetween(rpc, all, { from: validAfter, before: validBefore }) : all;
+  const logs = await searchLogs(rpc, {
+    address: network.usdc,
+    topics: [[AUTHORIZATION_USED_TOPIC, AUTHORIZATION_CANCELED_TOPIC], addressTopic(from), nonce],
+    ...blocks,
+    isEnough: ({ length }) => length > 0,
+  });
+  const end = logs.at(-1);
+  if (end === undefined || decodeAuthorizationUsed(end) === null) return null;
+  return (await paidIn(context, end.transactionHash, authorization)) ? end.transactionHash : null;
 }
 
 async function paidIn({ rpc, network }: Context, hash: Hex, authorization: Authorization): Promise<boolean> {

@@ -12,6 +12,7 @@ const provider = {
   traffic: { requests: 5, bytes: { sent: 900, received: 4_000 }, calls: { eth_call: 7 } },
   disagreements: 2,
   leftOut: false,
+  logSpanBlocks: 2_000,
 };
 const silent = {
   ...provider,
@@ -20,6 +21,7 @@ const silent = {
   headNumber: null,
   headAgeSeconds: null,
   leftOut: true,
+  logSpanBlocks: 7,
 };
 
 test('each provider is told of by itself, also two of one vendor, and nothing of what is not known', async () => {
@@ -29,6 +31,7 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
     watermark: { number: 90, ageSeconds: 1_200 },
     halted: true,
     withheld: { silent: 1, behind: 0, disagrees: 0 },
+    unreadable: 3,
   };
   const metrics = createMetrics({ worker: '1', withProcess: false });
   metrics.observeChain(() => facts);
@@ -54,6 +57,9 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
         `openaisle_provider_bytes_total{${labels(number)},direction="received",worker="1"} 4000`,
         `openaisle_provider_disagreements_total{${labels(number)},worker="1"} 2`,
       ]),
+      `openaisle_provider_log_span_blocks{${labels(1)},worker="1"} 2000`,
+      `openaisle_provider_log_span_blocks{${labels(2)},worker="1"} 7`,
+      'openaisle_payments_unreadable{worker="1"} 3',
       ...['openaisle_payments_blocked', 'openaisle_payments_held'].flatMap((name) => [
         `${name}{why="silent",worker="1"} 1`,
         `${name}{why="behind",worker="1"} 0`,

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { logSpanOf } from '../platform/chain/log-span.ts';
 import type { ProviderHealth } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Payments } from './payments/payments.ts';
@@ -16,6 +17,8 @@ interface ProviderFacts {
   traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
   leftOut: boolean;
+  /** How many blocks it takes in one log query, as far as it has refused more. */
+  logSpanBlocks: number;
 }
 
 interface BlockFacts {
@@ -32,6 +35,8 @@ export interface ChainFacts {
   halted: boolean;
   /** Payments whose decision waits for other providers, by what for. */
   withheld: Readonly<Record<string, number>>;
+  /** Open payments that could not be read when this process last asked about them. */
+  unreadable: number;
 }
 
 /** What one process tells for all of them; null in the others. */
@@ -94,6 +99,7 @@ const LABELS: Readonly<Record<string, string[]>> = {
   openaisle_provider_calls_total: [...PROVIDER, 'method'],
   openaisle_provider_bytes_total: [...PROVIDER, 'direction'],
   openaisle_provider_disagreements_total: PROVIDER,
+  openaisle_provider_log_span_blocks: PROVIDER,
   openaisle_payments_blocked: ['why'],
   openaisle_payments_held: ['why'],
   openaisle_payments_open: ['path', 'status'],
@@ -141,11 +147,21 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
       each((facts) => (facts.leftOut ? 1 : 0)),
     ),
   );
+  gauge(
+    'openaisle_provider_log_span_blocks',
+    'How many blocks a provider takes in one log query, as far as it has refused more',
+    each((facts) => facts.logSpanBlocks),
+  );
   countProviders(registry, read);
   renamed('openaisle_payments_blocked', 'openaisle_payments_held', (name, note) =>
     gauge(name, `Payments that wait for the word of another provider, by why it is missing${note}`, () =>
       Object.entries(read().withheld).map(([why, value]) => ({ labels: { why }, value })),
     ),
+  );
+  gauge(
+    'openaisle_payments_unreadable',
+    'Open payments of which the chain cannot be read, as a rule for their logs',
+    () => one(read().unreadable),
   );
   gauge('openaisle_chain_finalized_number', 'The block that is accepted as final', () => one(read().finalized?.number));
   gauge('openaisle_chain_finalized_age_seconds', 'The age of that block', () => one(read().finalized?.ageSeconds));
@@ -231,7 +247,7 @@ export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<
 }
 
 /** What the metrics tell of the chain, without asking anybody. */
-export function chainFacts({ providerHealth, watch, withheld }: Payments, clock: Clock): ChainFacts {
+export function chainFacts({ providerHealth, watch, withheld, unreadable }: Payments, clock: Clock): ChainFacts {
   const state = watch.state();
   const head = watch.head();
   const ageOf = (timestamp: bigint): number => clock.now() / 1_000 - Number(timestamp);
@@ -243,6 +259,7 @@ export function chainFacts({ providerHealth, watch, withheld }: Payments, clock:
     watermark: blockOf(state?.watermark),
     halted: state !== null && state.halt !== null,
     withheld: withheld.counts(),
+    unreadable: unreadable.count(),
   };
 }
 
@@ -260,6 +277,7 @@ function providerFacts(health: ProviderHealth, best: bigint, clock: Clock): Prov
     traffic: provider.traffic(),
     disagreements,
     leftOut: wasExcused || health.exclusionReason(best) !== null,
+    logSpanBlocks: Number(logSpanOf(provider)),
   };
 }
 

@@ -97,6 +97,19 @@ export async function askInThePast(
   return answered;
 }
 
+/** The error of a plan that takes so many blocks in one log query; null for everything that it takes. */
+export async function refuseSpan(ask: Ask, { method, params }: Call, most: number): Promise<Json | null> {
+  const [filter] = params as [Json | undefined];
+  if (method !== 'eth_getLogs' || filter === undefined || filter['blockHash'] !== undefined) return null;
+  const at = async (which: unknown): Promise<bigint> =>
+    typeof which === 'string' && which.startsWith('0x')
+      ? numberOf(which)
+      : numberOf((await ask('eth_blockNumber', []))['result']);
+  const blocks = (await at(filter['toBlock'])) - (await at(filter['fromBlock'])) + 1n;
+  if (blocks <= BigInt(most)) return null;
+  return { code: -32_600, message: `You can make eth_getLogs requests with up to a ${most} block range.` };
+}
+
 /** Changes what the node answered. */
 export type Twist = (result: unknown, call: Call) => unknown;
 

@@ -10,6 +10,7 @@ import {
   playFault,
   RPC_FAULTS,
   type RpcFaultName,
+  refuseSpan,
   type Strike,
   type Twist,
 } from './rpc-faults.ts';
@@ -26,6 +27,8 @@ export interface RpcProxy {
   at(chain: { url: string }): string;
   /** Shows the node as it was that many blocks ago: heads, blocks, receipts, logs and states. */
   lag(blocks: number): void;
+  /** Refuses log queries over more blocks than that, with an error of the kind that free plans have; null: takes all. */
+  capLogs(blocks: number | null): void;
   /** Shows no block after this one, which the node has; null: all. */
   freezeAt(block: bigint | null): void;
   /** Cuts every connection. */
@@ -40,8 +43,10 @@ export interface RpcProxy {
   holdNext(mark: string): { held: Promise<void>; release(): void };
   /** As good as the node again. */
   heal(): void;
-  /** Calls answered or cut so far. */
-  calls(): number;
+  /** Calls answered or cut so far; of one method, where it is named. */
+  calls(method?: string): number;
+  /** HTTP requests so far: each carries one or more calls. */
+  requests(): number;
   /** Calls that a fault by name has struck so far. */
   struck(): number;
   close(): Promise<void>;
@@ -49,19 +54,21 @@ export interface RpcProxy {
 
 interface Bearing {
   behind: number;
+  mostLogBlocks: number | null;
   frozen: bigint | null;
   silent: boolean;
   twist: Twist | null;
   next: ((method: string) => Strike | null) | null;
 }
-const HONEST: Bearing = { behind: 0, frozen: null, silent: false, twist: null, next: null };
+const HONEST: Bearing = { behind: 0, mostLogBlocks: null, frozen: null, silent: false, twist: null, next: null };
 
 export async function startRpcProxy(): Promise<RpcProxy> {
   const server = await startRpcServer();
   const node = createNode();
   const gate = createGate();
   let bearing = HONEST;
-  let [calls, struck] = [0, 0];
+  let [requests, struck] = [0, 0];
+  const calls = new Map<string, number>();
   const change = (by: Partial<Bearing>): void => {
     bearing = { ...bearing, ...by };
   };
@@ -69,7 +76,8 @@ export async function startRpcProxy(): Promise<RpcProxy> {
   const reply = async (response: ServerResponse, body: unknown): Promise<void> => {
     await gate.pass(body);
     const asked = (Array.isArray(body) ? body : [body]) as Call[];
-    calls += asked.length;
+    requests += 1;
+    for (const { method } of asked) calls.set(method, (calls.get(method) ?? 0) + 1);
     const now = bearing;
     if (now.silent) return void response.destroy();
     const strikes = asked.map(({ method }) => now.next?.(method) ?? null);
@@ -89,13 +97,16 @@ export async function startRpcProxy(): Promise<RpcProxy> {
     },
     remember: node.remember,
     lag: (behind) => change({ behind }),
+    capLogs: (mostLogBlocks) => change({ mostLogBlocks }),
     freezeAt: (frozen) => change({ frozen }),
     silence: (silent) => change({ silent }),
     twist: (twist) => change({ twist }),
     play: (name, how) => change({ next: playFault(RPC_FAULTS[name], how) }),
     holdNext: gate.holdNext,
     heal: () => change(HONEST),
-    calls: () => calls,
+    calls: (method) =>
+      method === undefined ? [...calls.values()].reduce((sum, count) => sum + count, 0) : (calls.get(method) ?? 0),
+    requests: () => requests,
     struck: () => struck,
     close: () => server.close(),
   };
@@ -104,7 +115,7 @@ export async function startRpcProxy(): Promise<RpcProxy> {
 /** One call, as the node would answer it, and what is made of that. */
 async function answerCall(
   node: ReturnType<typeof createNode>,
-  { behind, frozen, twist }: Bearing,
+  { behind, frozen, mostLogBlocks, twist }: Bearing,
   call: Call,
   strike: Strike | null,
 ): Promise<Json> {
@@ -112,6 +123,8 @@ async function answerCall(
   const fault = strike?.fault;
   if (strike && fault?.kind === 'delay') await wait(fault.ms(strike.dice));
   if (fault?.kind === 'error') return { jsonrpc: '2.0', id, error: fault.error };
+  const refused = mostLogBlocks === null ? null : await refuseSpan(node.ask, call, mostLogBlocks);
+  if (refused !== null) return { jsonrpc: '2.0', id, error: refused };
   const lag = strike && fault?.kind === 'behind' ? fault.blocks(strike.dice) : behind;
   const { error, result } = await askAsOf(node, call, lag, frozen);
   if (error !== undefined) return { jsonrpc: '2.0', id, error };

@@ -1,15 +1,14 @@
+import { fitsOneQuery } from '../../platform/chain/log-span.ts';
 import type { ProviderHealth } from '../../platform/chain/providers.ts';
-import { type Block, type Log, readBlock, readLogs } from '../../platform/chain/reads.ts';
+import { type Block, type Log, readBlock } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
+import { blocksBetween, searchLogs } from '../../platform/chain/search-logs.ts';
 import { findObjections, type Objections, openView } from '../../platform/chain/second-provider.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
 import type { ClaimTerms } from './decide-claim.ts';
 import type { ChainHead } from './read-evidence.ts';
-
-/** Providers cap how many blocks one log query may span. */
-const LOG_SPAN_BLOCKS = 1_000n;
 
 /** What all who have a say show of a window that is over. */
 export type WindowReading = 'not_over' | 'unreadable' | { transfer: Hex | null };
@@ -68,24 +67,19 @@ async function tryToScan(
 
 /** The first fitting transfer that one provider has in its blocks up to `latest`. Throws RpcFailure when it cannot say. */
 async function scan(rpc: Rpc, latest: Block, terms: Terms): Promise<Hex | null> {
-  const { asset, payer, payee, openedBlock } = terms;
+  const { asset, payer, payee, openedBlock, windowFrom, windowTo } = terms;
   if (latest.number < openedBlock) throw new RpcFailure('malformed', `${rpc.endpoint} is below what was final before`);
-  for (let from = openedBlock; from <= latest.number; from += LOG_SPAN_BLOCKS) {
-    const end = from + LOG_SPAN_BLOCKS - 1n;
-    const toBlock = end < latest.number ? end : latest.number;
-    const logs = await readLogs(rpc, {
-      address: asset,
-      topics: [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)],
-      fromBlock: from,
-      toBlock,
-    });
-    for (const log of logs) if (await fits(rpc, log, terms)) return log.transactionHash;
-    const last = await readBlock(rpc, toBlock);
-    // A node that lags, or that switched chains meanwhile, has not told of all blocks.
-    if (last === null || (toBlock === latest.number && last.hash !== latest.hash)) {
-      throw new RpcFailure('malformed', `${rpc.endpoint} does not have the block that it called its latest`);
-    }
-    if (last.timestamp >= terms.windowTo) return null;
+  const all = { fromBlock: openedBlock, toBlock: latest.number };
+  // Blocks before the window, and those that came since, hold nothing that fits.
+  const window = { from: windowFrom, before: windowTo };
+  const blocks = fitsOneQuery(rpc, all) ? all : await blocksBetween(rpc, all, window);
+  const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
+  const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
+  for (const log of logs) if (await fits(rpc, log, terms)) return log.transactionHash;
+  const last = await readBlock(rpc, latest.number);
+  // A node that lags, or that switched chains meanwhile, has not told of all blocks.
+  if (last?.hash !== latest.hash) {
+    throw new RpcFailure('malformed', `${rpc.endpoint} does not have the block that it called its latest`);
   }
   return null;
 }

@@ -24,7 +24,7 @@ const CATALOG_BEHIND_SECONDS = 5;
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
 export interface HealthSources {
-  payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'withheld'>;
+  payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'withheld' | 'unreadable'>;
   catalog: Pick<Catalog, 'facts'>;
   history: Pick<MarketHistory, 'isLost' | 'memory'>;
   writes: WriteProbe;
@@ -59,6 +59,7 @@ export async function readyz(
       ...(await paymentsStatus(market, payments)),
       providers: providersStatus(market, payments),
       payments_held: payments.withheld.counts(),
+      payments_unreadable: payments.unreadable.count(),
       contract_wallets: payments.watch.contractWallets(),
       ...(await chainStatus(market)),
       ...catalogStatus(catalog),
@@ -70,7 +71,10 @@ export async function readyz(
   }
 }
 
-/** `why` names what is in the way: a halt that an operator ends, or the check that the finalized head did not pass just now. */
+/**
+ * `why` names what is in the way: a halt that an operator ends, the check that the finalized head did not pass just now, or logs of open
+ * payments that could not be read when they were last asked for.
+ */
 async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
   const { head, why } = await readInTime(market, payments.readHead);
@@ -85,7 +89,9 @@ async function paymentsStatus(market: Market, payments: HealthSources['payments'
   if (halt !== null) {
     return { payments: 'halted', why: halt.reason, halted_at: isoTime(halt.haltedAt), detail: halt.detail, finality };
   }
-  return why === null ? { payments: 'open', finality } : { payments: 'halted', why, finality };
+  if (why !== null) return { payments: 'halted', why, finality };
+  if (payments.unreadable.isFailing()) return { payments: 'halted', why: 'logs_unreadable', finality };
+  return { payments: 'open', finality };
 }
 
 /** While the finalized head cannot be read, or is not believed, nothing is delivered. */

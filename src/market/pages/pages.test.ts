@@ -244,6 +244,7 @@ describe('health', () => {
           { provider: 1, head_number: null, head_age_seconds: null, answer_age_seconds: null, left_out: null },
         ],
         payments_held: { silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 },
+        payments_unreadable: 0,
         contract_wallets: 'unknown',
         facilitator_signers: 'unknown',
         finalized_watermark: null,

@@ -2,9 +2,9 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext, type TestMarket } from '../../../test/support/market-context.ts';
-import { idOf, startRpcServer } from '../../../test/support/rpc-server.ts';
+import { eachCall, idOf, startRpcServer } from '../../../test/support/rpc-server.ts';
 import { NETWORKS } from '../../contract/vocabulary.ts';
-import { createRpc } from '../../platform/chain/rpc.ts';
+import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
@@ -24,7 +24,8 @@ const db = testDatabase();
 const node = await startRpcServer();
 afterAll(() => node.close());
 
-interface Query {
+interface Call {
+  method: string;
   params: [{ fromBlock: string; toBlock: string; topics: string[] }];
 }
 /** Recoveries only grow, so each test has a chain of its own. */
@@ -44,26 +45,44 @@ beforeEach(() => {
 });
 
 node.answer((response, body) => {
-  const [{ fromBlock, toBlock, topics }] = (body as Query).params;
-  const [from, to] = [BigInt(fromBlock), BigInt(toBlock)];
-  const isTooLarge = to - from + 1n > most;
-  asked.push(`${from}-${to}`);
-  if (isTooLarge) refused += 1;
-  if (isTooLarge && refuseBy !== 'error') {
+  const { method, params } = (Array.isArray(body) ? body[0] : body) as Call;
+  if (method === 'eth_getLogs' && refuseBy !== 'error' && isTooLarge(params[0])) {
+    asked.push(nameOf(params[0]));
+    refused += 1;
     response.statusCode = refuseBy;
     response.end();
     return;
   }
+  eachCall((answer, call) => answer.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(call), ...say(call as Call) })))(
+    response,
+    body,
+  );
+});
+
+const nameOf = ({ fromBlock, toBlock }: Call['params'][0]): string => `${BigInt(fromBlock)}-${BigInt(toBlock)}`;
+const isTooLarge = ({ fromBlock, toBlock }: Call['params'][0]): boolean =>
+  BigInt(toBlock) - BigInt(fromBlock) + 1n > most;
+
+function say({ method, params }: Call): object {
+  if (method === 'eth_getBlockByNumber') {
+    const block = { hash: HASH, parentHash: HASH, timestamp: '0x1', transactions: [] };
+    return { result: { number: params[0], ...block } };
+  }
+  const [{ fromBlock, toBlock, topics }] = params;
+  asked.push(nameOf(params[0]));
+  if (isTooLarge(params[0])) {
+    refused += 1;
+    return { error: { code: -32_005, message: 'block range is too large' } };
+  }
   const isAsked = topics.join() === [TRANSFER_TOPIC, addressTopic(PAYER), addressTopic(PAYEE)].join();
   const logs = transfers
-    .filter(({ block }) => isAsked && block >= from && block <= to)
+    .filter(({ block }) => isAsked && block >= BigInt(fromBlock) && block <= BigInt(toBlock))
     .map(({ block, units }, at) => ({
       ...{ address: usdc, topics, data: `0x${units.toString(16).padStart(64, '0')}`, logIndex: `0x${at}` },
       ...{ blockNumber: `0x${block.toString(16)}`, blockHash: HASH, transactionHash: HASH },
     }));
-  const said = isTooLarge ? { error: { code: -32_005, message: 'block range is too large' } } : { result: logs };
-  response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), ...said }));
-});
+  return { result: logs };
+}
 
 function market({ database = db.database, isRecent = true }: { database?: Database; isRecent?: boolean } = {}) {
   const clock = { now: () => NOW, sleep: async () => {} };
@@ -78,9 +97,9 @@ async function recovered({ from, to, daysAgo = 1 }: { from: bigint; to: bigint; 
     values (${chainId}, ${from}, ${to}, 'a test', 0, 1, '{}', ${at})`);
 }
 
-async function look(asking: { latest?: bigint; payAnew?: boolean; on?: TestMarket } = {}): Promise<unknown> {
-  const { latest = 10n ** 6n, payAnew = false, on = market() } = asking;
-  const head = { rpc: createRpc({ url: node.url }), chainId, latest: { number: latest } } as ChainHead;
+async function look(asking: { latest?: bigint; payAnew?: boolean; on?: TestMarket; rpc?: Rpc } = {}): Promise<unknown> {
+  const { latest = 10n ** 6n, payAnew = false, on = market(), rpc = createRpc({ url: node.url }) } = asking;
+  const head = { rpc, chainId, latest: { number: latest } } as ChainHead;
   try {
     const opening = { payer: PAYER, payee: PAYEE, valueUnits: 5n, payAnew };
     await mustNotBePaid(on, async () => head, opening);
@@ -129,27 +148,39 @@ test('the window is read at once, and only the exact value is found in it', asyn
 });
 
 test.each(['error', 413] as const)(
-  'a provider that refuses the range by %s is asked for halves, each block once',
+  'a provider that refuses the range by %s is asked for what it takes, down to one block',
   async (by) => {
     await recovered({ from: 1n, to: 20_000n });
     [most, refuseBy] = [6_000n, by];
     expect(await look()).toBe('nothing found');
-    expect(asked).toEqual(['1-20000', '1-10000', '1-5000', '5001-10000', '10001-15000', '15001-20000']);
-    transfers = [{ block: 20_000n, units: 5n }];
+    // The newest 32 blocks are read by themselves.
+    expect(asked.slice(-5)).toEqual(['19969-20000', '14969-19968', '9969-14968', '4969-9968', '1-4968']);
+    transfers = [{ block: 1n, units: 5n }];
+    expect(await look()).toMatchObject(FOUND);
+    await recovered({ from: 30_000n, to: 30_050n });
+    most = 1n;
+    transfers = [{ block: 30_001n, units: 5n }];
     expect(await look()).toMatchObject(FOUND);
   },
 );
 
-test('2,000 blocks are the least; who takes fewer, is silent, or lags behind says nothing about the payment', async () => {
+test('what one reading cannot cover is never called empty: the next one goes on', async () => {
+  await recovered({ from: 1n, to: 300n });
+  [most, transfers] = [1n, [{ block: 1n, units: 5n }]];
+  const rpc = createRpc({ url: node.url });
+  const said: unknown[] = [];
+  for (let n = 0; n < 4; n += 1) said.push(await look({ rpc }));
+  expect(said).toMatchObject([UNREADABLE, UNREADABLE, UNREADABLE, FOUND]);
+  expect(asked.filter((part) => part === '150-150')).toHaveLength(1);
+});
+
+test('who refuses single blocks, is silent, or lags behind says nothing about the payment', async () => {
   await recovered({ from: 1n, to: 5_000n });
-  most = 2_000n;
-  expect(await look()).toBe('nothing found');
-  expect(asked).toEqual(['1-5000', '1-2500', '1-2000', '2001-4000', '4001-5000']);
-  most = 999n;
+  most = 0n;
   expect(await look()).toMatchObject(UNREADABLE);
-  expect(asked.at(-1)).toBe('1-2000');
+  expect(asked).toEqual(['1-5000', '1-1', '5000-5000']);
   // A status that says nothing of a size is not asked again.
-  [most, refuseBy, refused] = [0n, 503, 0];
+  [refuseBy, refused] = [503, 0];
   expect(await look()).toMatchObject(UNREADABLE);
   expect(refused).toBe(1);
   [most, refused] = [10n ** 9n, 0];

@@ -1,5 +1,5 @@
-import { type Log, readLogs } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
+import { searchLogs } from '../../platform/chain/search-logs.ts';
 import {
   addressTopic,
   decodeTransfer,
@@ -63,11 +63,6 @@ interface Opening {
 
 type LostPaymentMarket = Pick<Market, 'config' | 'database' | 'clock' | 'hasRecentRecovery'>;
 
-/** Every provider takes this many in one query. */
-const LEAST_BLOCKS = 2_000n;
-/** Some say by the status of HTTP that a query is too large. */
-const TOO_LARGE: readonly (number | null)[] = [400, 413];
-
 /**
  * While a recovery is young, a buyer whose payment was lost might pay again without knowing it: so the chain is asked for a transfer that
  * is in no book, of exactly this value from this payer to this payee. Without such a recovery this costs nothing.
@@ -114,7 +109,8 @@ async function mustNotBeIn(
   const { usdc } = config.network;
   const { payer, payee, valueUnits } = opening;
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
-  const logs = await readInParts(window, (part) => readLogs(rpc, { address: usdc, topics, ...part }));
+  const most = window.toBlock - window.fromBlock + 1n;
+  const logs = await searchLogs(rpc, { address: usdc, topics, ...window, most });
   const transfers = logs.filter((log) => decodeTransfer(log)?.value === valueUnits);
   if (transfers.length === 0) return;
   const [hash] = await leaveUnbooked(database, [...new Set(transfers.map((log) => log.transactionHash))]);
@@ -125,28 +121,4 @@ async function mustNotBeIn(
     detail: `Transaction ${found.transactionHash} in block ${block} moved exactly this amount from this wallet to this payee.`,
     fields: { tx_hash: found.transactionHash, block },
   });
-}
-
-/** All at once; in halves, and halves of these, where the provider refuses so many blocks. */
-async function readInParts(window: LostWindow, read: (part: LostWindow) => Promise<Log[]>): Promise<Log[]> {
-  const logs: Log[] = [];
-  let span = window.toBlock - window.fromBlock + 1n;
-  for (let fromBlock = window.fromBlock; fromBlock <= window.toBlock; ) {
-    const last = fromBlock + span - 1n;
-    const toBlock = last < window.toBlock ? last : window.toBlock;
-    try {
-      logs.push(...(await read({ fromBlock, toBlock })));
-      fromBlock = toBlock + 1n;
-    } catch (error) {
-      if (span <= LEAST_BLOCKS || !isTooLarge(error)) throw error;
-      const half = (span + 1n) / 2n;
-      span = half > LEAST_BLOCKS ? half : LEAST_BLOCKS;
-    }
-  }
-  return logs;
-}
-
-function isTooLarge(error: unknown): boolean {
-  if (!(error instanceof RpcFailure)) return false;
-  return error.kind === 'error' || (error.kind === 'http' && TOO_LARGE.includes(error.code));
 }

@@ -6,6 +6,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { createCorroboration } from './chain/corroborate.ts';
 import { type ChainHead, followHeads, readHead } from './chain/read-head.ts';
 import { createReadSchedule } from './chain/read-schedule.ts';
+import { createUnreadablePayments } from './chain/unreadable-payments.ts';
 import { createWatch } from './chain/watch-providers.ts';
 import type { Completions } from './completion.ts';
 import { pruneIntents } from './paths/direct/intents.ts';
@@ -65,7 +66,9 @@ export function createPayments(market: Market, completions: Completions, options
   });
   const corroboration = createCorroboration(market, providerHealth, watch.check);
   const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
-  const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal: whenToLook.isFarFromFinal });
+  const unreadable = createUnreadablePayments(market.clock, providerHealth);
+  const { isFarFromFinal } = whenToLook;
+  const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
   const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
   const timedPass = facts.timed(reconcileOnce);
@@ -104,6 +107,7 @@ export function createPayments(market: Market, completions: Completions, options
     providerHealth,
     watch,
     withheld: corroboration.withheld,
+    unreadable,
     facts,
   };
 }

@@ -3,6 +3,7 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
 import type { ReadSchedule } from './chain/read-schedule.ts';
+import type { UnreadablePayments } from './chain/unreadable-payments.ts';
 import type { PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
@@ -19,12 +20,14 @@ interface SharedReading {
 interface SettlerDependencies {
   readHead(): Promise<FollowedHead>;
   isFarFromFinal: ReadSchedule['isFarFromFinal'];
+  /** Hears of every reading. */
+  noteReading: UnreadablePayments['note'];
 }
 
 /** Moves payments on by what the chain shows. */
-export function createSettler(context: PathContext, { readHead, isFarFromFinal }: SettlerDependencies) {
+export function createSettler(context: PathContext, { readHead, isFarFromFinal, noteReading }: SettlerDependencies) {
   const sharedReadings = new Map<bigint, SharedReading>();
-  const reader = createPaymentReader({ context, readHead });
+  const reader = createPaymentReader({ context, readHead, noteReading });
 
   async function decide({ payment, evidence }: PaymentEvidence): Promise<Payment> {
     return await pathOf(payment).decide(context, payment, evidence as never);
@@ -91,9 +94,8 @@ interface PaymentReader {
   readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, PaymentEvidence>>;
 }
 
-interface ReaderDependencies {
+interface ReaderDependencies extends Pick<SettlerDependencies, 'readHead' | 'noteReading'> {
   context: PathContext;
-  readHead(): Promise<FollowedHead>;
 }
 
 /** So many readings a second for live requests: under load more payments share each, and the provider is asked no more often. */
@@ -101,7 +103,7 @@ const READING_EVERY_MS = 25;
 const READINGS_AT_ONCE = 4;
 
 /** Reads the chain about payments. The heads and the logs cost the same for one payment as for a hundred. */
-function createPaymentReader({ context, readHead }: ReaderDependencies): PaymentReader {
+function createPaymentReader({ context, readHead, noteReading }: ReaderDependencies): PaymentReader {
   const { market } = context;
   const waiting = new Map<bigint, Payment>();
   const memory = createMemory();
@@ -123,14 +125,20 @@ function createPaymentReader({ context, readHead }: ReaderDependencies): Payment
   }
 
   async function readOfAsset(payments: readonly Payment[], head: FollowedHead): Promise<PaymentEvidence[]> {
-    const isUnchanged = (payment: Payment, seenIn: readonly (bigint | null)[]): boolean =>
-      memory.isUnchanged(payment, seenIn, head);
+    const unchanged = new Set<bigint>();
+    const isUnchanged = (payment: Payment, seenIn: readonly (bigint | null)[]): boolean => {
+      const isSame = memory.isUnchanged(payment, seenIn, head);
+      if (isSame) unchanged.add(payment.id);
+      return isSame;
+    };
     // One of a network that this market was on before is decided where its chain is read, and left as it is here.
     const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
     const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
     const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
       const path = pathOf(some[0]);
       const evidences = await orNullIfUnreadable(market, () => path.evidence(context, { head, isUnchanged }, some));
+      const read = some.filter(({ id }) => !unchanged.has(id));
+      noteReading({ rpc: head.rpc, path: some[0].path, payments: read, shown: evidences });
       return some.flatMap((payment) => {
         const evidence = evidences?.get(payment.id);
         return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];

@@ -2,6 +2,7 @@ import { type Network, USDC_DECIMALS } from '../../contract/vocabulary.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { noteSpent } from '../tally.ts';
+import { measureLogSpan } from './measure-log-span.ts';
 import { type Block, readChainId } from './reads.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import type { RpcFailureKind } from './rpc-batch.ts';
@@ -189,12 +190,13 @@ interface CheckedNetwork {
   variables: { rpcUrls: string; usdc: string };
 }
 
-/** A server on the wrong chain, or with another token, would believe payments that are none. */
+/** A server on the wrong chain, or with another token, would believe payments that are none. Measures how many blocks of logs each provider takes. */
 export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
   await Promise.all(
     checked.providers.map(async (provider) => {
       try {
         await checkNetwork(checked, provider);
+        await measureLogSpan(provider, { usdc: checked.network.usdc, log: checked.log });
       } catch (error) {
         // Reads must be served while the chain is away; each payment asks for the chain id again before it is decided.
         if (!(error instanceof RpcFailure)) throw error;

@@ -2,6 +2,7 @@ import type { Hex } from '../hex.ts';
 import type { ProviderHealth, ProvidersHealth } from './providers.ts';
 import { type Block, readBlock, readChainId, readReceipt } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
+import { SearchUnfinished } from './search-logs.ts';
 import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
 
 /** Why what one provider shows may not be relied on, by the word of another one. */
@@ -124,12 +125,13 @@ async function askPatiently<Key>(
   health: ProviderHealth,
   { keys, askOne }: CorroborationRequest<Key>,
 ): Promise<Objections<Key>> {
-  const silent = (): Objections<Key> => new Map(keys.map((key) => [key, 'silent']));
-  if (health.isPausing()) return silent();
+  const all = (why: Objection): Objections<Key> => new Map(keys.map((key) => [key, why]));
+  if (health.isPausing()) return all('silent');
   try {
     return await askOne(health);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    return silent();
+    // It answers, and takes few blocks in one query: it is waited for like one that has not reached the block.
+    return all(error instanceof SearchUnfinished ? 'behind' : 'silent');
   }
 }

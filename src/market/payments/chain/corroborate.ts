@@ -133,15 +133,21 @@ async function objectToUses(
     latest,
     finals.some(({ evidence }) => evidence.use === null),
   );
-  const payments = finals.map(({ payment }) => payment);
-  const findings = await readFindings(market, view, payments);
+  const unfinished = new Set<bigint>();
+  const findings = await readFindings(market, view, finals.map(whereLeaderSaw), ({ id }) => unfinished.add(id));
   const objections: Objections<bigint> = new Map();
   for (const { payment, evidence } of finals) {
     const finding = findings.get(payment.id);
-    const why = finding === undefined ? 'silent' : judgeUse(evidence, payment, said, finding);
+    const missing = unfinished.has(payment.id) ? 'behind' : 'silent';
+    const why = finding === undefined ? missing : judgeUse(evidence, payment, said, finding);
     if (why !== null) objections.set(payment.id, why);
   }
   return objections;
+}
+
+/** Says in which block to look first: a provider that takes few blocks in one query finds the same use there, or searches all of them. */
+function whereLeaderSaw({ payment, evidence }: FinalUse): X402Payment {
+  return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }
 
 /** Null where the other provider shows the same use of the authorization, or the same absence of any. Pure. */

@@ -1,7 +1,9 @@
 import { usdcOfUnits } from '../../../../contract/money.ts';
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../../contract/vocabulary.ts';
-import { type Log, readCode, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
+import { isCostly } from '../../../../platform/chain/log-span.ts';
+import { type Log, readCode, readReceipt } from '../../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { blocksBetween, searchLogs } from '../../../../platform/chain/search-logs.ts';
 import { authorizationDigest } from '../../../../platform/chain/shapes.ts';
 import { checkContractSignature, recoverSigner } from '../../../../platform/chain/signature.ts';
 import {
@@ -19,7 +21,7 @@ import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import { paymentRequired } from './payment-required.ts';
 
-/** One query of the log spans at most so many blocks. */
+/** Most providers take so many blocks in one query. */
 const SPAN_BLOCKS = 2_000n;
 const SEARCHED_SECONDS = 600n;
 /** For blocks that came faster or slower than the network's own time between them. */
@@ -32,8 +34,8 @@ interface LatestHead {
 
 /**
  * The transaction in which this nonce, which is used, paid exactly this payee and price. It is searched around the 600 s before
- * validBefore, at the place where the network's time between blocks puts them: one query, one receipt. Null is no proof of the
- * contrary.
+ * validBefore, at the place where the network's time between blocks puts them: one query, one receipt. A provider that takes fewer blocks is
+ * asked for those seconds alone. Null is no proof of the contrary.
  */
 async function findExactUse(
   { rpc, latest }: LatestHead,
@@ -47,11 +49,14 @@ async function findExactUse(
   const newest = latest.number - SPAN_BLOCKS + 1n;
   const from = largest(0n, wanted < newest ? wanted : newest);
   const to = from + SPAN_BLOCKS - 1n;
-  const uses = await readLogs(rpc, {
+  const all = { fromBlock: from, toBlock: to < latest.number ? to : latest.number };
+  const { validBefore } = authorization;
+  const seconds = { from: validBefore - SEARCHED_SECONDS, before: validBefore };
+  const uses = await searchLogs(rpc, {
     address: network.usdc,
     topics: [AUTHORIZATION_USED_TOPIC, addressTopic(authorization.from), authorization.nonce],
-    fromBlock: from,
-    toBlock: to < latest.number ? to : latest.number,
+    ...(isCostly(rpc, all) ? await blocksBetween(rpc, all, seconds) : all),
+    isEnough: ({ length }) => length > 0,
   });
   const use = uses.at(-1);
   if (use === undefined) return null;

@@ -1,5 +1,13 @@
+import {
+  isCostly,
+  type LogPart,
+  logSpanOf,
+  type RangeFilter,
+  readLogsAt,
+} from '../../../../platform/chain/log-span.ts';
 import { type Block, type Log, readBlock, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { blocksBetween, SearchUnfinished, searchLogs } from '../../../../platform/chain/search-logs.ts';
 import {
   AUTHORIZATION_CANCELED_TOPIC,
   AUTHORIZATION_USED_TOPIC,
@@ -12,8 +20,6 @@ import type { Market } from '../../../context.ts';
 import type { X402Payment } from '../../payment.ts';
 import type { Evidence, Use } from './decide.ts';
 
-/** Providers cap how many blocks one log query may span. */
-const LOG_SPAN_BLOCKS = 2_000n;
 /** A payer and a nonce each: providers cap the topics of one query, too. */
 const PAYMENTS_A_QUERY = 240;
 
@@ -31,12 +37,13 @@ type FindingsMarket = Pick<Market, 'clock' | 'log'>;
 /**
  * What a provider shows of some payments of one asset: first the logs of their nonces, then what those logs point to. What payments of one
  * block share is read once. Throws RpcFailure when the logs cannot be read; a payment that cannot be read by itself is left out, so that
- * it does not hold up the others.
+ * it does not hold up the others. `onUnfinished` is told of those whose search goes on with the next reading.
  */
 export async function readFindings(
   market: FindingsMarket,
   view: View,
   payments: readonly X402Payment[],
+  onUnfinished: (payment: X402Payment) => void = () => {},
 ): Promise<Map<bigint, Finding>> {
   const uses = await readUses(view, payments);
   const readBlockOf = createBlockReader(view.rpc, uses.logs);
@@ -44,10 +51,11 @@ export async function readFindings(
   await Promise.all(
     payments.map(async (payment) => {
       try {
-        findings.set(payment.id, await readOne(market, view, payment, uses, readBlockOf));
+        findings.set(payment.id, await readOne(market, view, payment, { uses, readBlockOf }));
       } catch (error) {
         if (!(error instanceof RpcFailure)) throw error;
-        market.log.warn('payment_unreadable', { payment_id: payment.id, error });
+        if (error instanceof SearchUnfinished) onUnfinished(payment);
+        else market.log.warn('payment_unreadable', { payment_id: payment.id, error });
       }
     }),
   );
@@ -56,27 +64,56 @@ export async function readFindings(
 
 async function readOne(
   { clock }: FindingsMarket,
-  { rpc, latest }: View,
+  view: View,
   payment: X402Payment,
-  { logs, endedAt }: Uses,
-  readBlockOf: (log: Log) => Promise<OfBlock>,
+  { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<OfBlock> },
 ): Promise<Finding> {
+  const { rpc, latest } = view;
   const show = async (log: Log): Promise<Finding> => {
     const [receipt, ofBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
     return { nonceUsed: null, use: { log, receipt, ...ofBlock } };
   };
-  const log = logs.get(keyOf(payment));
+  const log = uses.logs.get(keyOf(payment));
   if (log !== undefined) return await show(log);
   // Asked only once it can decide something, and of the very block that the heads named: a node that lags behind does not know it,
   // and fails instead of calling a used nonce unused.
-  if (clock.now() < Number(payment.validBefore) * 1000) return { nonceUsed: null, use: null };
+  const isOver = clock.now() >= Number(payment.validBefore) * 1000;
+  const isApart = uses.apart.has(payment.id);
+  if (!isOver && !isApart) return { nonceUsed: null, use: null };
   const { asset, payer, nonce } = payment;
   const nonceUsed = await readAuthorizationState(rpc, asset, payer, nonce, latest.number);
-  const ended = endedAt.get(payment.id);
-  // A cancellation has no last moment, and a block between two nodes may have ended the search too early.
-  const above = nonceUsed && ended !== undefined ? await readUsesAbove({ rpc, latest }, payment, ended) : undefined;
-  return above === undefined ? { nonceUsed, use: null } : await show(above);
+  const late = isApart
+    ? await searchApart(view, payment, { nonceUsed, isOver })
+    : await readUseAbove(view, payment, nonceUsed ? uses.endedAt.get(payment.id) : undefined);
+  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await show(late);
 }
+
+/** A cancellation has no last moment, and a block between two nodes may have ended the search too early. */
+async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
+  if (ended === undefined) return undefined;
+  const blocks = { fromBlock: ended + 1n, toBlock: latest.number };
+  return (await searchLogs(rpc, { ...usesOf([payment]), ...blocks, isEnough })).at(-1);
+}
+
+/**
+ * On a provider that takes few blocks in one query the nonce says whether there is anything to find. One that is unused has no log, and where
+ * it can never be used any more all blocks are searched that could hold a use: the chain is not called empty on the nonce's word alone.
+ */
+async function searchApart(
+  { rpc, latest }: View,
+  payment: X402Payment,
+  { nonceUsed, isOver }: { nonceUsed: boolean; isOver: boolean },
+): Promise<Log | undefined> {
+  const filter = usesOf([payment]);
+  const all = { fromBlock: payment.openedBlock, toBlock: latest.number };
+  if (nonceUsed) return (await searchLogs(rpc, { ...filter, ...all, isEnough })).at(-1);
+  if (!isOver) return undefined;
+  const blocks = await blocksBetween(rpc, all, { from: 0n, before: payment.validBefore });
+  return (await searchLogs(rpc, { ...filter, ...blocks })).at(-1);
+}
+
+/** An authorization is used or cancelled once. */
+const isEnough = ({ length }: readonly Log[]): boolean => length > 0;
 
 const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addressTopic(payer)}${nonce}`;
 
@@ -85,10 +122,12 @@ interface Uses {
   logs: Map<string, Log>;
   /** By payment: the block after which it was searched no further, since no authorization is used at or after its `validBefore`. */
   endedAt: Map<bigint, bigint>;
+  /** Payments of which only some blocks were searched here, as the provider takes few in one query. */
+  apart: Set<bigint>;
 }
 
 async function readUses(view: View, payments: readonly X402Payment[]): Promise<Uses> {
-  const uses: Uses = { logs: new Map(), endedAt: new Map() };
+  const uses: Uses = { logs: new Map(), endedAt: new Map(), apart: new Set() };
   for (let at = 0; at < payments.length; at += PAYMENTS_A_QUERY) {
     await addUses(uses, view, payments.slice(at, at + PAYMENTS_A_QUERY));
   }
@@ -99,62 +138,75 @@ async function readUses(view: View, payments: readonly X402Payment[]): Promise<U
  * A query holds only payments that were opened below its last block. Where that is not the latest, its time says which of them need no
  * further one: what stays open for days costs one query a reading, and not one for every 2,000 blocks since.
  */
-async function addUses(
-  { logs, endedAt }: Uses,
-  { rpc, latest }: View,
-  payments: readonly X402Payment[],
-): Promise<void> {
+async function addUses(uses: Uses, view: View, payments: readonly X402Payment[]): Promise<void> {
+  const { rpc, latest } = view;
   let left = payments;
   let from = lowestOpened(left);
   while (left.length > 0 && from <= latest.number) {
-    const to = endOfSpan(from, latest.number);
+    if (isCostly(rpc, { fromBlock: from, toBlock: latest.number })) return await addNearUses(uses, view, left);
+    const to = endOfSpan(from, view);
     const wanted = left.filter(({ openedBlock }) => openedBlock <= to);
-    const [found, last] = await Promise.all([
-      readUsesIn(rpc, wanted, { fromBlock: from, toBlock: to }),
+    const [part, last] = await Promise.all([
+      readLogsAt('oldest', rpc, usesOf(wanted), { fromBlock: from, toBlock: to }),
       to < latest.number ? readBlock(rpc, to) : null,
     ]);
-    for (const log of found) logs.set(`${log.topics[1]}${log.topics[2]}`, log);
-    for (const { id, validBefore } of wanted) if (last !== null && last.timestamp >= validBefore) endedAt.set(id, to);
-    left = left.filter(({ id }) => !endedAt.has(id));
+    noteUses(uses, part);
+    if (part.toBlock < to) {
+      // The provider takes fewer blocks than was believed.
+      from = part.toBlock + 1n;
+      continue;
+    }
+    for (const { id, validBefore } of wanted) {
+      if (last !== null && last.timestamp >= validBefore) uses.endedAt.set(id, to);
+    }
+    left = left.filter(({ id }) => !uses.endedAt.has(id));
     const lowest = lowestOpened(left);
     from = lowest > to ? lowest : to + 1n;
   }
 }
 
-async function readUsesAbove({ rpc, latest }: View, payment: X402Payment, ended: bigint): Promise<Log | undefined> {
-  let found: Log | undefined;
-  for (let from = ended + 1n; from <= latest.number; from = endOfSpan(from, latest.number) + 1n) {
-    const blocks = { fromBlock: from, toBlock: endOfSpan(from, latest.number) };
-    found = (await readUsesIn(rpc, [payment], blocks)).at(-1) ?? found;
-  }
-  return found;
+/** Looks where a use stands as a rule: in the block where it was seen last, and in the newest blocks, with one query for all payments. */
+async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly X402Payment[]): Promise<void> {
+  const isMissing = (payment: X402Payment): boolean => !uses.logs.has(keyOf(payment));
+  const seen = Map.groupBy(payments.filter(isMissing), ({ blockNumber }) => blockNumber);
+  await Promise.all(
+    [...seen].map(async ([block, some]) => {
+      if (block === null || block === undefined || block > latest.number) return;
+      noteUses(uses, await readLogsAt('newest', rpc, usesOf(some), { fromBlock: block, toBlock: block }));
+    }),
+  );
+  const missing = payments.filter((payment) => isMissing(payment) && payment.openedBlock <= latest.number);
+  if (missing.length === 0) return;
+  const range = { fromBlock: lowestOpened(missing), toBlock: latest.number };
+  noteUses(uses, await readLogsAt('newest', rpc, usesOf(missing), range));
+  for (const payment of missing) if (isMissing(payment)) uses.apart.add(payment.id);
+}
+
+function noteUses({ logs }: Uses, part: LogPart): void {
+  for (const log of part.logs) logs.set(`${log.topics[1]}${log.topics[2]}`, log);
 }
 
 function lowestOpened(payments: readonly X402Payment[]): bigint {
   return payments.map(({ openedBlock }) => openedBlock).reduce((low, block) => (block < low ? block : low), 2n ** 63n);
 }
 
-function endOfSpan(from: bigint, latest: bigint): bigint {
-  const end = from + LOG_SPAN_BLOCKS - 1n;
-  return end < latest ? end : latest;
+function endOfSpan(from: bigint, { rpc, latest }: View): bigint {
+  const end = from + logSpanOf(rpc) - 1n;
+  return end < latest.number ? end : latest.number;
 }
 
-async function readUsesIn(
-  rpc: Rpc,
-  payments: readonly X402Payment[],
-  blocks: { fromBlock: bigint; toBlock: bigint },
-): Promise<Log[]> {
+/** Filters for payments of one asset. */
+function usesOf(payments: readonly X402Payment[]): RangeFilter {
   const [first] = payments;
-  if (first === undefined) return [];
-  return await readLogs(rpc, {
+  if (first === undefined) throw new TypeError('a query for the uses of no authorization');
+  return {
     address: first.asset,
     topics: [
       [AUTHORIZATION_USED_TOPIC, AUTHORIZATION_CANCELED_TOPIC],
       distinct(payments.map((payment) => addressTopic(payment.payer))),
       distinct(payments.map((payment) => payment.nonce)),
     ],
-    ...blocks,
-  });
+  };
 }
 
 function distinct(values: Hex[]): Hex[] {

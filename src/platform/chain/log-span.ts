@@ -1,0 +1,144 @@
+import { type Log, type LogFilter, readLogs } from './reads.ts';
+import { type Rpc, RpcFailure } from './rpc.ts';
+
+/** Blocks from the first to the last, both of them included. */
+export interface BlockRange {
+  fromBlock: bigint;
+  toBlock: bigint;
+}
+
+export interface RangeFilter extends Pick<LogFilter, 'address' | 'topics'> {
+  /** How many blocks one query may ask for. Left out: 2,000, which most providers take. */
+  most?: bigint;
+}
+
+const MOST_BLOCKS = 2_000n;
+/** A refusal counts for five minutes. Then twice as many blocks are tried: a plan or a load may have changed. */
+const KEPT_MS = 300_000;
+/** A range of up to so many queries is read as a whole, also where the provider takes few blocks. */
+const FEW_QUERIES = 4n;
+
+interface Span {
+  /** More were refused. Null: none so far. */
+  blocks: bigint | null;
+  /** Milliseconds. */
+  refusedAt: number;
+}
+
+/** By provider: another one may take more. */
+const spans = new WeakMap<Rpc, Span>();
+
+function spanOf(rpc: Rpc): Span {
+  const span = spans.get(rpc) ?? { blocks: null, refusedAt: 0 };
+  spans.set(rpc, span);
+  return span;
+}
+
+export function countBlocks({ fromBlock, toBlock }: BlockRange): bigint {
+  return toBlock < fromBlock ? 0n : toBlock - fromBlock + 1n;
+}
+
+/** How many blocks the provider is asked for in one log query: `most`, or as many as it has not refused. */
+export function logSpanOf(rpc: Rpc, most = MOST_BLOCKS): bigint {
+  return least(spanOf(rpc).blocks ?? most, most);
+}
+
+export function fitsOneQuery(rpc: Rpc, range: BlockRange & { most?: bigint }): boolean {
+  return countBlocks(range) <= logSpanOf(rpc, range.most);
+}
+
+/** Whether the provider takes so few blocks that a range is better narrowed down before its logs are read. */
+export function isCostly(rpc: Rpc, range: BlockRange): boolean {
+  const blocks = logSpanOf(rpc);
+  return blocks < MOST_BLOCKS && countBlocks(range) > FEW_QUERIES * blocks;
+}
+
+/** Logs of one part of a range, all of them, and the blocks of that part. */
+export interface LogPart extends BlockRange {
+  logs: Log[];
+}
+
+/**
+ * The logs at one end of a range: of as many blocks as the provider takes in one query. A refusal halves the number, down to one block.
+ * Throws RpcFailure where the provider refuses single blocks too, and for all that is no refusal of so many blocks.
+ */
+export async function readLogsAt(
+  end: 'oldest' | 'newest',
+  rpc: Rpc,
+  filter: RangeFilter,
+  range: BlockRange,
+): Promise<LogPart> {
+  const span = spanOf(rpc);
+  const { address, topics, most } = filter;
+  const read = (part: BlockRange): Promise<Log[]> =>
+    readLogs(rpc, { address, topics, fromBlock: part.fromBlock, toBlock: part.toBlock });
+  let isAboutBlocks = false;
+  let blocks = least(countBlocks(range), logSpanOf(rpc, most));
+  for (;;) {
+    const part = cut(end, range, blocks);
+    try {
+      const logs = await read(part);
+      noteTaken(span, blocks);
+      return { ...part, logs };
+    } catch (error) {
+      if (blocks <= 1n || !isRefusal(error)) throw error;
+      if (isAboutBlocks) {
+        blocks = noteRefused(span, blocks);
+        continue;
+      }
+      isAboutBlocks = await takesSingleBlocks(part, read);
+      if (!isAboutBlocks) throw error;
+      // The same range is tried once more: an error that comes and goes says nothing about it.
+    }
+  }
+}
+
+function cut(end: 'oldest' | 'newest', { fromBlock, toBlock }: BlockRange, blocks: bigint): BlockRange {
+  return end === 'newest'
+    ? { fromBlock: toBlock - blocks + 1n, toBlock }
+    : { fromBlock, toBlock: fromBlock + blocks - 1n };
+}
+
+/**
+ * Whether the first and the last block are answered for by themselves. Otherwise the refusal says nothing about the number of blocks: the
+ * provider may not have one of them, after a reorganisation or because it lags, or may refuse the question.
+ */
+async function takesSingleBlocks(
+  { fromBlock, toBlock }: BlockRange,
+  read: (part: BlockRange) => Promise<Log[]>,
+): Promise<boolean> {
+  try {
+    await Promise.all([fromBlock, toBlock].map((block) => read({ fromBlock: block, toBlock: block })));
+    return true;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return false;
+  }
+}
+
+function noteTaken(span: Span, blocks: bigint): void {
+  if (span.blocks === blocks && performance.now() - span.refusedAt >= KEPT_MS) span.blocks = 2n * blocks;
+}
+
+function noteRefused(span: Span, blocks: bigint): bigint {
+  span.blocks = least(span.blocks ?? blocks, blocks / 2n);
+  span.refusedAt = performance.now();
+  return span.blocks;
+}
+
+/** Statuses of nodes that refuse a query as too large, in place of an answer. */
+const TOO_LARGE: readonly (number | null)[] = [400, 413, 414, 422];
+const METHOD_NOT_FOUND = -32_601;
+const RATE_LIMITED = /rate.?limit|too many requests|compute units|per second|throttl|capacity/i;
+
+/** Whether fewer blocks may be answered for. A rate limit is no such thing: more queries would make it worse. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof RpcFailure)) return false;
+  if (error.kind === 'http') return TOO_LARGE.includes(error.code);
+  if (error.kind !== 'error' || error.code === METHOD_NOT_FOUND || error.code === 429) return false;
+  return !RATE_LIMITED.test(error.message) || /\brange\b/i.test(error.message);
+}
+
+function least(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}

@@ -1,0 +1,31 @@
+import type { Hex } from '../hex.ts';
+import type { Log } from '../log.ts';
+import { countBlocks, logSpanOf, readLogsAt } from './log-span.ts';
+import { readBlock } from './reads.ts';
+import { type Rpc, RpcFailure } from './rpc.ts';
+import { AUTHORIZATION_USED_TOPIC, addressTopic } from './usdc.ts';
+
+/** Signs nothing: the answer is empty, however many blocks it is for. */
+const NO_WALLET: Hex = `0x${'0'.repeat(40)}`;
+
+/**
+ * Asks a provider once for the logs from the finalized block to the latest. Warns where it takes fewer blocks in one query: then each
+ * payment costs more queries, and the operator may want another plan. Decides nothing.
+ */
+export async function measureLogSpan(rpc: Rpc, { usdc, log }: { usdc: Hex; log: Log }): Promise<void> {
+  const { endpoint } = rpc;
+  try {
+    const [finalized, latest] = await Promise.all([readBlock(rpc, 'finalized'), readBlock(rpc, 'latest')]);
+    if (finalized === null || latest === null) return;
+    const needed = { fromBlock: finalized.number, toBlock: latest.number };
+    const topics = [AUTHORIZATION_USED_TOPIC, addressTopic(NO_WALLET)];
+    const before = logSpanOf(rpc);
+    await readLogsAt('newest', rpc, { address: usdc, topics }, needed);
+    if (logSpanOf(rpc) === before) return;
+    const [blocks_taken, blocks_needed] = [Number(logSpanOf(rpc)), Number(countBlocks(needed))];
+    log.warn('log_span_short', { endpoint, blocks_taken, blocks_needed });
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    log.warn('log_span_unknown', { endpoint, error });
+  }
+}

@@ -1,0 +1,245 @@
+import type { Hex } from '../hex.ts';
+import {
+  type BlockRange,
+  countBlocks,
+  fitsOneQuery,
+  type LogPart,
+  logSpanOf,
+  type RangeFilter,
+  readLogsAt,
+} from './log-span.ts';
+import { type Block, type Log, readBlock } from './reads.ts';
+import { type Rpc, RpcFailure } from './rpc.ts';
+
+export interface LogSearch extends BlockRange, RangeFilter {
+  /** Ends the search early. Left out: the logs of all blocks are wanted. */
+  isEnough?(logs: readonly Log[]): boolean;
+}
+
+/** A search that goes on with the next reading: so far it shows nothing. */
+export class SearchUnfinished extends RpcFailure {}
+
+/** Bounds one reading. The next one goes on from there. */
+const MOST_QUERIES = 120;
+const MOST_AT_ONCE = 16;
+/** The newest blocks are read in each reading: a node may have a block some time before its logs are found. */
+const NEWEST_BLOCKS = 32n;
+
+/**
+ * The logs of a range of blocks on one provider, in the order of the chain: all of them, or an error. A range that the provider does not
+ * take in one query is read from its newest block down. What was read is kept by the hash of its newest block, and not read again while
+ * that block stands; so a search that needs more queries than one reading has throws SearchUnfinished, and ends in a later one. Throws
+ * RpcFailure when the provider cannot say.
+ */
+export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
+  if (countBlocks(search) === 0n) return [];
+  if (fitsOneQuery(rpc, search)) {
+    const part = await readLogsAt('newest', rpc, search, search);
+    if (part.fromBlock === search.fromBlock || search.isEnough?.(part.logs)) return part.logs;
+  }
+  const settled = search.toBlock - NEWEST_BLOCKS;
+  const low = settled > search.fromBlock ? settled : search.fromBlock;
+  const [anchor, top] = await Promise.all([mustReadBlock(rpc, low), mustReadBlock(rpc, search.toBlock)]);
+  const logs = await searchOn(rpc, search, anchor);
+  if (search.isEnough?.(logs)) return logs;
+  const after = await Promise.all([readBlock(rpc, low), readBlock(rpc, search.toBlock)]);
+  if (after[0]?.hash === anchor.hash && after[1]?.hash === top.hash) return logs;
+  memoryOf(rpc).delete(nameOf(search));
+  throw new RpcFailure('malformed', `${rpc.endpoint} changed its chain while its logs were read`);
+}
+
+/** The blocks from `low` to `high`, of the chain on which `high` has that hash, and their logs. */
+interface Progress {
+  low: bigint;
+  high: bigint;
+  hash: Hex;
+  logs: Log[];
+  /** Milliseconds; null while blocks are missing. */
+  endedAt: number | null;
+}
+
+/** By search, the oldest first. */
+type Memory = Map<string, Progress>;
+
+const memories = new WeakMap<Rpc, Memory>();
+const MOST_SEARCHES = 500;
+const MOST_LOGS = 5_000;
+/** A search that has ended is made anew after ten minutes: a chain that went and came back in between would be hidden. */
+const KEPT_MS = 600_000;
+
+function memoryOf(rpc: Rpc): Memory {
+  const memory = memories.get(rpc) ?? new Map<string, Progress>();
+  memories.set(rpc, memory);
+  return memory;
+}
+
+const nameOf = ({ address, topics, fromBlock }: LogSearch): string =>
+  JSON.stringify([address, topics, fromBlock.toString()]);
+
+/** Goes on from what an earlier reading has left. A second search for the same begins anew meanwhile: only one may add to it. */
+async function searchOn(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
+  const memory = memoryOf(rpc);
+  const name = nameOf(search);
+  let progress = memory.get(name) ?? null;
+  memory.delete(name);
+  try {
+    progress = await resume(rpc, progress, anchor);
+    const logs = await advance(rpc, search, progress, anchor);
+    // It was to find something: the provider contradicts itself, and is asked for all of it once more.
+    if (search.isEnough?.(logs) === false) progress = null;
+    return logs;
+  } finally {
+    if (progress !== null) keep(memory, name, progress);
+  }
+}
+
+async function advance(rpc: Rpc, search: LogSearch, progress: Progress, anchor: Block): Promise<Log[]> {
+  const isEnough = (logs: readonly Log[]): boolean => search.isEnough?.(logs) ?? false;
+  const queries = { left: MOST_QUERIES };
+  const newer: Log[] = [];
+  const above = { fromBlock: progress.high + 1n, toBlock: search.toBlock };
+  await readDown(rpc, search, above, {
+    queries,
+    take: (part) => {
+      newer.unshift(...part.logs);
+      return isEnough(newer);
+    },
+  });
+  if (isEnough(newer)) return newer;
+  if (anchor.number > progress.high) {
+    // They count as read once all of them are.
+    progress.logs.push(...newer.filter(({ blockNumber }) => blockNumber <= anchor.number));
+    Object.assign(progress, { high: anchor.number, hash: anchor.hash });
+  }
+  const { high } = progress;
+  const all = (): Log[] =>
+    [...progress.logs, ...newer.filter(({ blockNumber }) => blockNumber > high)].filter(
+      ({ blockNumber }) => blockNumber >= search.fromBlock && blockNumber <= search.toBlock,
+    );
+  if (!isEnough(all())) {
+    const below = { fromBlock: search.fromBlock, toBlock: progress.low - 1n };
+    await readDown(rpc, search, below, {
+      queries,
+      take: (part) => {
+        progress.low = part.fromBlock;
+        progress.logs.unshift(...part.logs);
+        return isEnough(all());
+      },
+    });
+  }
+  if (progress.low <= search.fromBlock) progress.endedAt ??= performance.now();
+  return all();
+}
+
+function keep(memory: Memory, name: string, progress: Progress): void {
+  if (progress.logs.length > MOST_LOGS) return;
+  const [oldest] = memory.keys();
+  if (memory.size >= MOST_SEARCHES && oldest !== undefined) memory.delete(oldest);
+  memory.set(name, progress);
+}
+
+/** Takes up the work of an earlier reading, if its newest block stands; otherwise begins below the anchor. */
+async function resume(rpc: Rpc, kept: Progress | null, anchor: Block): Promise<Progress> {
+  const isUsable = kept !== null && !isOutdated(rpc, kept, anchor) && (await stands(rpc, kept, anchor));
+  if (isUsable) return kept;
+  return { low: anchor.number + 1n, high: anchor.number, hash: anchor.hash, logs: [], endedAt: null };
+}
+
+/** Too old, or so far below the anchor that one reading may not come down to it. */
+function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
+  const reach = (logSpanOf(rpc) * BigInt(MOST_QUERIES)) / 2n;
+  return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
+}
+
+async function stands(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {
+  const block = high === anchor.number ? anchor : await readBlock(rpc, high);
+  return block?.hash === hash;
+}
+
+/** Reads a range from its newest block down, until `take` has enough. */
+async function readDown(
+  rpc: Rpc,
+  search: LogSearch,
+  { fromBlock, toBlock }: BlockRange,
+  { queries, take }: { queries: { left: number }; take(part: LogPart): boolean },
+): Promise<void> {
+  let atOnce = 1;
+  let top = toBlock;
+  while (top >= fromBlock) {
+    if (queries.left < 1) throw unfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
+    const span = logSpanOf(rpc, search.most);
+    const parts = await readSideBySide(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
+    queries.left -= parts.length;
+    for (const part of parts) {
+      top = part.fromBlock - 1n;
+      if (take(part)) return;
+    }
+    // More than one at once only while the provider takes that many blocks: a change is learned by one query.
+    atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MOST_AT_ONCE);
+  }
+}
+
+/** Neighbouring parts, from the newest down, as far as all before them were answered whole. Throws what the first of them met. */
+async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
+  const span = logSpanOf(rpc, search.most);
+  const wanted: BlockRange[] = [];
+  for (let top = range.toBlock; top >= range.fromBlock && wanted.length < count; top -= span) {
+    const low = top - span + 1n;
+    wanted.push({ fromBlock: low > range.fromBlock ? low : range.fromBlock, toBlock: top });
+  }
+  const outcomes = await Promise.allSettled(wanted.map((part) => readLogsAt('newest', rpc, search, part)));
+  const parts: LogPart[] = [];
+  for (const [at, outcome] of outcomes.entries()) {
+    if (outcome.status === 'rejected') {
+      if (at === 0) throw outcome.reason;
+      return parts;
+    }
+    parts.push(outcome.value);
+    if (outcome.value.fromBlock !== wanted[at]?.fromBlock) return parts;
+  }
+  return parts;
+}
+
+function unfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
+  const words = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
+  return new SearchUnfinished('timeout', words);
+}
+
+/**
+ * The blocks of a range with a time of at least `from` and less than `before`, in seconds; no blocks where there are none. Costs some
+ * reads of blocks: for providers to which a query for each few blocks costs more.
+ */
+export async function blocksBetween(
+  rpc: Rpc,
+  range: BlockRange,
+  { from, before }: { from: bigint; before: bigint },
+): Promise<BlockRange> {
+  if (countBlocks(range) === 0n) return range;
+  const ends = [range.fromBlock, range.toBlock] as const;
+  const [low, high] = await Promise.all([mustReadBlock(rpc, ends[0]), mustReadBlock(rpc, ends[1])]);
+  const [first, after] = await Promise.all([firstBlockAt(rpc, from, low, high), firstBlockAt(rpc, before, low, high)]);
+  return { fromBlock: first, toBlock: after - 1n };
+}
+
+/** The first block of that time or later; the one after `high` where there is none. */
+async function firstBlockAt(rpc: Rpc, seconds: bigint, low: Block, high: Block): Promise<bigint> {
+  if (low.timestamp >= seconds) return low.number;
+  if (high.timestamp < seconds) return high.number + 1n;
+  let [below, at] = [low, high];
+  for (let isByTime = true; at.number - below.number > 1n; isByTime = !isByTime) {
+    // Blocks come at an even pace as a rule. Halving in every second step bounds the steps where they do not.
+    const blocks = at.number - below.number;
+    const share = isByTime ? ((seconds - below.timestamp) * blocks) / (at.timestamp - below.timestamp) : blocks / 2n;
+    const step = share < 1n ? 1n : share < blocks ? share : blocks - 1n;
+    const block = await mustReadBlock(rpc, below.number + step);
+    if (block.timestamp < seconds) below = block;
+    else at = block;
+  }
+  return at.number;
+}
+
+async function mustReadBlock(rpc: Rpc, number: bigint): Promise<Block> {
+  const block = await readBlock(rpc, number);
+  if (block === null) throw new RpcFailure('malformed', `${rpc.endpoint} does not have block ${number}`);
+  return block;
+}

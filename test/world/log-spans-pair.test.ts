@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest';
+import { createMetrics } from '../../src/market/create-metrics.ts';
+import { chainFacts } from '../../src/market/observe-chain.ts';
+import { type PaidGoods, tradeOnPair } from '../support/rpc-pair.ts';
+
+const FINALITY_BLOCKS = 60;
+const pair = await tradeOnPair({ chain: { finalityBlocks: FINALITY_BLOCKS } });
+const { world, buyer, primary, spare, pay, stand } = pair;
+const payments = () => world.running.payments;
+
+const readyz = async () => (await world.ask('GET', '/readyz')).body;
+const NOBODY_LEFT_OUT = { payments: 'open', providers: [{ left_out: null }, { left_out: null }] };
+
+/** Two seconds each, as on Base. */
+async function mine(blocks: number): Promise<void> {
+  await world.chain.rpc.call('anvil_mine', [`0x${blocks.toString(16)}`, '0x2']);
+  await pair.catchUp();
+  await payments().watch.check();
+}
+const finalize = (): Promise<void> => mine(FINALITY_BLOCKS + 2);
+
+async function expectDelivered(paid: PaidGoods): Promise<void> {
+  await payments().reconcileOnce();
+  expect(await stand(paid)).toBe('completed');
+  const answer = await world.buy(paid.id, { key: buyer.key });
+  expect([answer.status, answer.body['artifact']]).toEqual([200, paid.artifact]);
+}
+
+it.each([
+  ['first', primary],
+  ['second', spare],
+])('the %s takes few blocks: nobody is left out, and the goods are delivered', async (_, capped) => {
+  capped.capLogs(5);
+  const paid = await pay();
+  for (let n = 0; n < 8; n += 1) {
+    await mine(10);
+    await payments().reconcileOnce();
+  }
+  await finalize();
+  await expectDelivered(paid);
+  expect(await readyz()).toMatchObject(NOBODY_LEFT_OUT);
+  expect(payments().withheld.counts()).toEqual({ silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 });
+});
+
+it('the first shows no logs at all: it is said so, and after a minute the second leads', async () => {
+  const paid = await pay();
+  const metrics = createMetrics({ worker: '1', withProcess: false });
+  metrics.observeChain(() => chainFacts(payments(), pair.clock));
+  await finalize();
+  primary.capLogs(0);
+  await payments().reconcileOnce();
+  expect(await stand(paid)).toBe('payment_pending');
+  expect(await readyz()).toMatchObject({
+    status: 'ready',
+    payments: 'halted',
+    why: 'logs_unreadable',
+    payments_unreadable: 1,
+    providers: [{ left_out: null }, { left_out: null }],
+  });
+  expect((await metrics.text()).body).toContain('openaisle_payments_unreadable{worker="1"} 1');
+  for (let n = 0; n < 5; n += 1) {
+    await mine(10);
+    await payments().reconcileOnce();
+  }
+  expect(await stand(paid)).toBe('completed');
+  expect(await readyz()).toMatchObject({
+    payments: 'open',
+    payments_unreadable: 0,
+    providers: [{ left_out: 'mute' }, { left_out: null }],
+  });
+});
