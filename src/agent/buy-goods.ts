@@ -2,32 +2,20 @@ import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
-import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { buy } from '../sdk/payments/buy.ts';
-import { goodsOf, TermsRefused } from '../sdk/payments/payment-errors.ts';
-import type { Wallet } from '../sdk/payments/payment-proof.ts';
-import type { PaymentOptions } from '../sdk/payments/payment-run.ts';
+import { goodsOf, mustNotBeOwn, TermsRefused } from '../sdk/payments/payment-errors.ts';
+import { createMemoryProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { folderNameOf } from './places.ts';
-import { howToChange, judgeSpend, type Policy } from './policy.ts';
+import { judgeSpend } from './policy.ts';
+import { afterRefusal, afterRefusedCollecting, isOfSignature, mustNotBeRefused } from './refused-payment.ts';
 import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import type { KeptGoods, SpendPlan, SpendRecord } from './spend-record.ts';
-
-/** How a payment is made under a policy and into a book, whatever it pays for. */
-export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signal' | 'maxWaitSeconds' | 'payAnew'> {
-  client: Client;
-  wallet: Wallet;
-  policy: Policy;
-  book: SpendBook;
-  /** Asks a person, where the sum is above `askAboveUnits`. Without it such a sum is refused. */
-  confirm?: (asked: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
-  /** Allows one more payment where the market says that the first ended unpaid. It is judged, reserved and counted again. */
-  payAgain?: boolean;
-}
+import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
+import { type KeptGoods, nothingDue, paidUnits, type SpendPlan, type SpendRecord } from './spend-record.ts';
 
 export interface BuyGoodsOptions extends SpendOptions {
   listingId: number;
@@ -43,7 +31,7 @@ export interface BoughtGoods {
   title: string;
   seller: string;
   goods: KeptGoods;
-  /** What this call or an earlier one under the same record signed for; 0n for free goods. */
+  /** What this call or an earlier one under the same record paid; 0n where nothing was due. */
   paidUnits: bigint;
   /** True: nothing was asked of the market, the goods lay here. */
   alreadyHere: boolean;
@@ -55,9 +43,10 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
 }
 
 /**
- * Buys one listing under policy and book, and keeps the goods: judged, set aside, signed once, waited for, checked against the
- * commitment, written, and only then settled. Killed at any point, the same call goes on and pays nothing twice; goods that are here
- * already are given again. Throws `PolicyRefused`, what `buy` of the SDK throws, and `goods_mismatch`.
+ * Buys one listing under policy and book, and keeps the goods. Who has them already, or an older version that entitles to them, shows it by
+ * a signature over nothing and pays nothing. Else it is judged, set aside, signed once, waited for, checked against the commitment,
+ * written, and only then settled. Killed at any point, the same call goes on and pays nothing twice; goods that are here already are given
+ * again. Throws `PolicyRefused`, what `buy` of the SDK throws, and `goods_mismatch`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -69,41 +58,129 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
   // The SDK's own name for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
-  return await book.hold(key, async (held) => {
-    const { record } = held;
-    const kept = record?.delivery ?? null;
-    // What was had once is never paid for a second time, whatever the market says of it now and the caller allows.
-    const isHad = record !== null && kept !== null;
-    // Free goods, and those that an earlier purchase gives, are asked for again: they may have been edited.
-    const isFree = kept?.receipt === null && record?.amount_units === '0';
-    if (isHad && !isFree && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
-    const judgeAndReserve = () => prepare(options, held, key, maxUnits);
-    if (!isHad && (record === null || record.state === 'settled')) await judgeAndReserve();
-    return await payAndKeep(options, held, mayPayAgain(options, record) ? judgeAndReserve : undefined);
-  });
+  return await book.hold(key, (held) => buyHeld(options, held, { key, maxUnits }));
 }
 
-/** Another payment may take the place of one that was signed for and ended unpaid; nothing else is paid for twice. */
-export function mayPayAgain({ payAgain }: Pick<SpendOptions, 'payAgain'>, record: SpendRecord | null): boolean {
-  return payAgain === true && record?.state === 'signed';
+interface Order {
+  /** Of the payment in the book. */
+  key: string;
+  /** The most that the call allows. */
+  maxUnits: bigint;
+}
+
+async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order): Promise<BoughtGoods> {
+  const { record } = held;
+  const kept = record?.delivery ?? null;
+  // What was had once is never paid for a second time, whatever the market says of it now and the caller allows.
+  if (record !== null && kept !== null) {
+    // Free goods are asked for again: they may have been edited.
+    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
+    return await payAndKeep(options, held);
+  }
+  mustNotBeRefused(options, held, options);
+  const isNew = record === null || record.state === 'settled' || record.state === 'over';
+  const isAgain = mayPayAgain(options, record);
+  if (isNew || isAgain) {
+    const offer = await readOffer(options, order.key);
+    const owned = await takeOwned(options, held, offer);
+    if (owned !== null) return owned;
+    if (isNew) await prepare(options, held, order, offer);
+  }
+  const again = async () => prepare(options, held, order, await readOffer(options, order.key));
+  return await payAndKeep(options, held, isAgain ? again : undefined);
+}
+
+function isFree({ delivery, amount_units, unpaid }: SpendRecord): boolean {
+  return delivery?.receipt === null && amount_units === '0' && unpaid === undefined;
+}
+
+/** What is for sale, and how it would stand in the book. */
+interface Offer {
+  listing: ListingDetail;
+  plan: SpendPlan;
+}
+
+async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> {
+  const { client, wallet, listingId, signal } = options;
+  const { listing } = (await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal }))
+    .body;
+  goodsOf(listing);
+  const amountUnits = unitsOfUsdc(listing.price_usdc);
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
+  if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, wallet.address);
+  return { listing, plan: await planOf(options, key, listing, amountUnits) };
+}
+
+/**
+ * The goods without a payment, where this wallet or key has bought them, or an older version that entitles to them. Null: it has not. Asked
+ * before any limit is held against the price, since nothing may be due.
+ */
+async function takeOwned(
+  options: BuyGoodsOptions,
+  held: HeldSpend,
+  { listing, plan }: Offer,
+): Promise<BoughtGoods | null> {
+  const { client, wallet, policy, listingId } = options;
+  if (plan.amountUnits === 0n) return null;
+  const putNothingAside = async (): Promise<void> => {
+    if (held.record?.state !== 'signed') await held.reserve({ ...plan, amountUnits: 0n }, policy);
+  };
+  judgeSpend(policy, { market: plan.market, network: plan.network, amountUnits: 0n, goods: null });
+  try {
+    const delivery = await buy({
+      ...{ client, wallet: guardWallet(wallet, held), listingId, network: plan.network, collectOnly: true },
+      ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
+      ...quietly(options),
+    });
+    await putNothingAside();
+    return await orUnknown(held, () => keep(options, held, delivery, true));
+  } catch (error) {
+    if (error instanceof ArtifactMismatch) {
+      await putNothingAside();
+      throw await orUnknown(held, () => keepMismatch(options, held, error));
+    }
+    if (isPlainNo(error, listing)) return null;
+    if (error instanceof MarketError && isOfSignature(error))
+      throw await afterRefusedCollecting(options, options, error);
+    throw error;
+  }
+}
+
+/**
+ * The goods are not this wallet's. A market that cannot be shown a signature over nothing says so of goods that no older version could
+ * entitle to; of others it leaves open whether anything is due.
+ */
+function isPlainNo(error: unknown, { supersedes }: ListingDetail): boolean {
+  if (error instanceof MarketError && error.reason === 'nothing_to_collect') return true;
+  const cannotAsk =
+    (error instanceof MarketError && error.reason === 'payment_required') ||
+    (error instanceof TermsRefused && error.why === 'other_market');
+  return cannotAsk && supersedes === null;
+}
+
+/** A look before a purchase is no collecting that a person would want to hear of. */
+function quietly(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
+  const { onProgress, ...rest } = passedOn(options);
+  if (onProgress === undefined) return rest;
+  return { ...rest, onProgress: (progress) => (progress.phase === 'collecting' ? undefined : onProgress(progress)) };
 }
 
 /**
  * Before a signature, the first or one that takes its place: what is bought, whether that is allowed now, and its sum put aside. The
  * policy, the price and the person's mind may have changed since the first.
  */
-async function prepare(options: BuyGoodsOptions, held: HeldSpend, key: string, maxUnits: bigint): Promise<void> {
-  const { client, policy, listingId, signal } = options;
-  const { listing } = (await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal }))
-    .body;
-  goodsOf(listing);
-  const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
+async function prepare(
+  options: BuyGoodsOptions,
+  held: HeldSpend,
+  { maxUnits }: Order,
+  { listing, plan }: Offer,
+): Promise<void> {
+  const { client, policy } = options;
+  const { amountUnits } = plan;
   if (amountUnits > maxUnits) {
     const title = `The price is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
     throw new PolicyRefused('above_max_price', title, 'Allow more, or leave it. Nothing was signed.');
   }
-  const plan = await planOf(options, key, listing, amountUnits);
   if (amountUnits > 0n) {
     const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
     judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
@@ -144,38 +221,19 @@ async function planOf(
   };
 }
 
-/** Asks where the policy says so. Throws `PolicyRefused` when the person says no, or cannot be asked. */
-export async function mustBeConfirmed(
-  { policy, confirm }: Pick<SpendOptions, 'policy' | 'confirm'>,
-  asked: { amountUnits: bigint; title: string; seller: string | null },
-): Promise<void> {
-  if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;
-  const limit = `above ${sayUsdc(policy.askAboveUnits)} a person has to agree`;
-  if (confirm === undefined)
-    throw new PolicyRefused(
-      'needs_person',
-      `The policy says that ${limit}, and none can be asked here`,
-      howToChange(policy),
-    );
-  if (await confirm(asked)) return;
-  throw new PolicyRefused(
-    'not_confirmed',
-    `The person who was asked did not agree to ${sayUsdc(asked.amountUnits)}`,
-    'Leave it, or ask again.',
-  );
-}
-
+/** Goes on with what is signed, or signs what was set aside; and collects what was had before. `again` allows another signature. */
 async function payAndKeep(
   options: BuyGoodsOptions,
   held: HeldSpend,
-  again: (() => Promise<void>) | undefined,
+  again?: () => Promise<void>,
 ): Promise<BoughtGoods> {
   const { client, wallet, listingId, payAnew } = options;
   const { record } = held;
   if (record === null) throw new TypeError('nothing was set aside');
+  await held.noteSentAgain();
   const had = record.state === 'settled' ? record.delivery : null;
   const slip = had?.recovery_slip;
-  const isPaid = had !== null && had.receipt !== null;
+  const isFixed = had !== null && !isFree(record);
   let delivery: Delivery;
   try {
     delivery = await buy({
@@ -185,46 +243,39 @@ async function payAndKeep(
       maxPriceUsdc: mostFor(record),
       network: record.network,
       proofStore: held.proofStore,
+      // It has been asked already.
+      collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
       ...(typeof slip === 'string' ? { recoverySlip: slip } : {}),
-      // Paid for before: the wallet may show who asks, and that is all that it signs.
-      ...(isPaid ? { collectOnly: true } : {}),
+      // Had before: the wallet may show who asks, and that is all that it signs.
+      ...(isFixed ? { collectOnly: true } : {}),
       ...passedOn(options),
     });
   } catch (error) {
-    if (!(error instanceof ArtifactMismatch)) throw unknownOnceSigned(held, error);
-    throw isPaid ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
+    if (!(error instanceof ArtifactMismatch)) {
+      throw unknownOnceSigned(held, await afterRefusal(options, held, options, error));
+    }
+    throw isFixed ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
   }
-  // What was paid for once is known: a market that shows another commitment now does not change it.
-  if (isPaid && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
-  return await orUnknown(held, async () => {
-    const goods = await saveGoods(delivery, folderOf(options, record));
-    await held.settle({ delivery: goods });
-    return boughtOf(held.record ?? record, goods, false);
-  });
+  // What was had once is known: a market that shows another commitment now does not change it.
+  if (isFixed && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
+  const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
+  return await orUnknown(held, () => keep(options, held, delivery, isPriced));
 }
 
-/** After a signature neither a fault of this machine nor a market that asks once more means that nothing was done. */
-export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknown {
-  if (record === null || record.state === 'reserved' || error instanceof AgentError) return error;
-  if (error instanceof MarketError && error.reason === 'payment_required' && record.state === 'signed')
-    return new AgentError('unknown', {
-      doNotPayAgain: true,
-      reason: 'payment_undecided',
-      title: 'The market asks for a payment once more, though one is signed for this and may still be carried out',
-      nextStep: 'Do not pay again. Run the same command later: it shows the same signature, and signs nothing new.',
-    });
-  const { code, syscall, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  if (code === undefined || syscall === undefined) return error;
-  return new AgentError('unknown', {
-    doNotPayAgain: true,
-    reason: 'not_kept',
-    title: `It may be paid for, and could not be written on this machine (${syscall} failed with ${code})`,
-    nextStep:
-      'Do not pay again. Make room, or mend the folder, then run the same command: it goes on with the same payment.',
-    file: path,
-  });
+/** The goods are on the disk before the payment is settled. */
+async function keep(
+  options: BuyGoodsOptions,
+  held: HeldSpend,
+  delivery: Delivery,
+  isPriced: boolean,
+): Promise<BoughtGoods> {
+  const { record } = held;
+  if (record === null) throw new TypeError('there is no record to settle');
+  const goods = await saveGoods(delivery, folderOf(options, record));
+  await held.settle({ delivery: goods, ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}) });
+  return boughtOf(held.record ?? record, goods, false);
 }
 
 async function orUnknown<T>(held: HeldSpend, work: () => Promise<T>): Promise<T> {
@@ -239,7 +290,7 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
-    title: `The market has other goods for this now than those that were paid for in ${receipt?.tx_hash}; they were not kept`,
+    title: `The market has other goods for this now than those that came before${receipt === null ? '' : `, paid for in ${receipt.tx_hash}`}; they were not kept`,
     nextStep: 'Do not pay again. Keep the receipt, and flag the listing.',
     file: path,
   });
@@ -248,15 +299,6 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
 /** What was put aside. Where nothing is, the guard lets no payment pass, and this only must not stand in the way of collecting. */
 function mostFor({ state, amount_units }: SpendRecord): number {
   return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
-}
-
-/** What goes to the SDK as it is. */
-export function passedOn({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
-  return {
-    ...(onProgress === undefined ? {} : { onProgress }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(maxWaitSeconds === undefined ? {} : { maxWaitSeconds }),
-  };
 }
 
 // They are paid for, and evidence: kept under the commitment that was published, so that `verify` finds them changed.
@@ -268,7 +310,7 @@ async function keepMismatch(options: BuyGoodsOptions, held: HeldSpend, error: Ar
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
-    title: 'The goods that came are not what the listing promised; they are paid for',
+    title: `The goods that came are not what the listing promised${goods.receipt === null && record.state !== 'signed' ? '' : '; they are paid for'}`,
     nextStep: 'Do not pay again. Keep the file and the receipt, and flag the listing.',
     file: goods.path,
   });
@@ -279,6 +321,6 @@ function folderOf({ outDir, book, client }: BuyGoodsOptions, record: SpendRecord
 }
 
 function boughtOf(record: SpendRecord, goods: KeptGoods, alreadyHere: boolean): BoughtGoods {
-  const { title, seller, amount_units } = record;
-  return { path: goods.path, title, seller: seller ?? '', goods, paidUnits: BigInt(amount_units), alreadyHere };
+  const { title, seller } = record;
+  return { path: goods.path, title, seller: seller ?? '', goods, paidUnits: paidUnits(record), alreadyHere };
 }

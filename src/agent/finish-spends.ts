@@ -1,7 +1,8 @@
 import { usdcOfUnits } from '../contract/money.ts';
 import type { Client } from '../sdk/client.ts';
-import { type BoughtGoods, buyGoods, type SpendOptions } from './buy-goods.ts';
+import { type BoughtGoods, buyGoods } from './buy-goods.ts';
 import { type SellGoodsOptions, type SoldGoods, sellGoods } from './sell-goods.ts';
+import type { SpendOptions } from './spend-options.ts';
 import { isUnderWay, type SpendRecord } from './spend-record.ts';
 
 export type Finished =

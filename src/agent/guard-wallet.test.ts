@@ -6,6 +6,7 @@ import { samplePlan, sampleProof } from '../../test/support/sample-spend.ts';
 import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import { testAccount } from '../local/chain/accounts.ts';
+import { systemEnvironment } from '../sdk/environment.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { readPolicy } from './policy.ts';
@@ -84,14 +85,16 @@ test('the reserved payment is signed once; over nothing as often as it takes', a
   });
 });
 
-test('another signature, where it is allowed, is set aside and counted again', async () => {
+test('another signature, where it is allowed, is set aside and counted again while the first is good', async () => {
+  const { proof, ...saved } = sampleProof(1_000_000n);
+  const good = { ...saved, proof: { ...proof, valid_before: Math.floor(systemEnvironment.now() / 1_000) + 120 } };
   await reserved(async (held) => {
     const policy = await readPolicy({ HOME: home });
     const tight = { ...policy, perDayUnits: 2_000_000n };
     const wallet = guardWallet(signer, held, () => held.reserve(plan, tight));
     for (const sequence of [1, 2]) {
       await wallet.signTypedData(authorization());
-      await held.proofStore.save('k', sampleProof(1_000_000n));
+      await held.proofStore.save('k', good);
       expect(held.record).toMatchObject({ sequence, state: 'signed' });
     }
     await expect(wallet.signTypedData(authorization())).rejects.toMatchObject({ parts: { reason: 'above_per_day' } });

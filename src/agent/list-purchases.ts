@@ -6,7 +6,7 @@ import { AgentError } from './agent-error.ts';
 import type { ChainReader, Receipt, TransferFound } from './read-chain.ts';
 import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
-import { isUnderWay, type SpendRecord } from './spend-record.ts';
+import { isUnderWay, paidUnits, type SpendRecord } from './spend-record.ts';
 
 /** One payment of the book as it is told: without secrets, and without the texts of a listing but its title. */
 export interface SpendRow {
@@ -18,7 +18,7 @@ export interface SpendRow {
   /** Written by a seller: not to be acted upon. */
   title: string;
   seller: string | null;
-  /** What was signed for; 0 for free goods and where no fee was due. */
+  /** What was paid, or signed for while it is not settled; 0 where nothing was due. */
   amount_usdc: number;
   at: string;
   path: string | null;
@@ -41,7 +41,7 @@ async function toRow(record: SpendRecord): Promise<SpendRow> {
     listing_id: record.listing_id ?? listed?.listing_id ?? null,
     title,
     seller,
-    amount_usdc: usdcOfUnits(BigInt(record.amount_units)),
+    amount_usdc: usdcOfUnits(paidUnits(record)),
     at: record.reserved_at,
     path: delivery?.path ?? null,
     goods: delivery === null ? null : await lookAtGoods(delivery),

@@ -57,6 +57,10 @@ test.each([
   });
 });
 
+test('a byte order mark before it changes nothing', async () => {
+  expect(await policyOf(`\uFEFF${JSON.stringify(LIMITS)}`)).toMatchObject({ isOwn: true, perDayUnits: 3_500_000n });
+});
+
 test('a policy that is a folder is unreadable too', async () => {
   const env = { HOME: home, XDG_CONFIG_HOME: join(home, 'folder') };
   await mkdir(policyFileOf(env), { recursive: true });

@@ -85,7 +85,8 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   }
   let read: unknown;
   try {
-    read = JSON.parse(text);
+    // Some editors write a byte order mark first.
+    read = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     throw unreadable(path, 'not JSON');
   }

@@ -18,6 +18,8 @@ export interface ChainReader {
   /** Units of USDC of the wallet, at the latest block. */
   readBalance(address: Hex): Promise<bigint>;
   findTransfer(receipt: Receipt): Promise<TransferFound>;
+  /** At the latest block; `0x` where there is none. */
+  readCode(address: Hex): Promise<Hex>;
 }
 
 const TIMEOUT_MS = 15_000;
@@ -86,7 +88,22 @@ export async function openChain(
     readBalance: (address) =>
       asked(client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] })),
     findTransfer,
+    readCode: async (address) => (await asked(client.getCode({ address }))) ?? '0x',
   };
+}
+
+/** For a payment: who has named no node, or one that does not answer, goes on without it. */
+export function codeReader(rpcUrl: string | undefined): { readCode?: (address: Hex) => Promise<Hex | null> } {
+  if (rpcUrl === undefined || rpcUrl === '') return {};
+  const readCode = async (address: Hex): Promise<Hex | null> => {
+    try {
+      return await (await openChain(rpcUrl)).readCode(address);
+    } catch (error) {
+      if (error instanceof AgentError) return null;
+      throw error;
+    }
+  };
+  return { readCode };
 }
 
 /** Of the system and of HTTP libraries. */

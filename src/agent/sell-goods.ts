@@ -1,13 +1,14 @@
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
-import { bodyDigest, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
+import { bodyDigest, type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
-import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './buy-goods.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
+import { afterRefusal, mustNotBeRefused, mustNotRepeat } from './refused-payment.ts';
 import type { HeldSpend } from './spend-book.ts';
-import type { KeptListing, SpendPlan, SpendRecord } from './spend-record.ts';
+import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
+import { type KeptListing, nothingDue, paidUnits, type SpendPlan, type SpendRecord } from './spend-record.ts';
 
 export interface SellGoodsOptions extends SpendOptions {
   /** The body of `POST /api/listing`. The same body, sent again, is the same listing; the client needs the merchant's key. */
@@ -22,7 +23,7 @@ export interface SellGoodsOptions extends SpendOptions {
 
 export interface SoldGoods extends KeptListing {
   title: string;
-  /** What was signed for; 0n where no fee was due. */
+  /** What was paid; 0n where no fee was due. */
   paidUnits: bigint;
   /** True: this body was listed from here before, and nothing was asked of the market. */
   alreadyListed: boolean;
@@ -34,35 +35,50 @@ export interface SoldGoods extends KeptListing {
  * `listGoods` of the SDK throws.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  const { client, wallet, book, listing, payAnew, listAgain, recoverySlip } = options;
-  return await book.hold(feeKey(options), async (held) => {
-    const before = held.record;
-    if (before !== null && before.listed !== null && listAgain !== true) return soldOf(before, before.listed, true);
-    const isNew = before === null || before.state === 'settled';
-    if (isNew) await prepare(options, held);
-    const { record } = held;
-    if (record === null) throw new TypeError('nothing was set aside');
-    const again = mayPayAgain(options, before) ? () => prepare(options, held) : undefined;
-    const done = await listGoods({
-      client,
-      wallet: guardWallet(wallet, held, again),
-      listing,
-      maxFeeUsdc: usdcOfUnits(BigInt(record.amount_units)),
-      treasury: record.payee,
-      network: record.network,
-      proofStore: held.proofStore,
-      ...(again === undefined ? {} : { mayPayAgain: true }),
-      ...(payAnew === true ? { payAnew } : {}),
-      ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
-      ...passedOn(options),
-    }).catch((error: unknown) => {
-      throw unknownOnceSigned(held, error);
-    });
-    const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };
-    await held.settle({ listed });
-    return soldOf(held.record ?? record, listed, false);
+  return await options.book.hold(feeKey(options), (held) => sellHeld(options, held));
+}
+
+async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<SoldGoods> {
+  const before = held.record;
+  if (before !== null && before.listed !== null && options.listAgain !== true)
+    return soldOf(before, before.listed, true);
+  mustNotBeRefused(options, held, FEE);
+  mustNotRepeat(options, held, FEE);
+  const isNew = before === null || before.state === 'settled' || before.state === 'over';
+  if (isNew) await prepare(options, held);
+  else await held.noteSentAgain();
+  const done = await payFee(options, held, isNew).catch(async (error: unknown) => {
+    throw unknownOnceSigned(held, await afterRefusal(options, held, FEE, error));
+  });
+  const { record } = held;
+  if (record === null) throw new TypeError('there is no record to settle');
+  const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };
+  const isWithout = listed.tx_hash === null && record.state === 'signed';
+  await held.settle({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
+  return soldOf(held.record ?? record, listed, false);
+}
+
+async function payFee(options: SellGoodsOptions, held: HeldSpend, isNew: boolean): Promise<ListedGoods> {
+  const { client, wallet, listing, payAnew, recoverySlip } = options;
+  const { record } = held;
+  if (record === null) throw new TypeError('nothing was set aside');
+  const again = mayPayAgain(options, isNew ? null : record) ? () => prepare(options, held) : undefined;
+  return await listGoods({
+    client,
+    wallet: guardWallet(wallet, held, again),
+    listing,
+    maxFeeUsdc: usdcOfUnits(BigInt(record.amount_units)),
+    treasury: record.payee,
+    network: record.network,
+    proofStore: held.proofStore,
+    ...(again === undefined ? {} : { mayPayAgain: true }),
+    ...(payAnew === true ? { payAnew } : {}),
+    ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
+    ...passedOn(options),
   });
 }
+
+const FEE = { listingId: null };
 
 /** The SDK's own name for this fee. */
 function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'>): string {
@@ -99,6 +115,6 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
   await held.reserve(plan, policy);
 }
 
-function soldOf({ title, amount_units }: SpendRecord, listed: KeptListing, alreadyListed: boolean): SoldGoods {
-  return { ...listed, title, paidUnits: BigInt(amount_units), alreadyListed };
+function soldOf(record: SpendRecord, listed: KeptListing, alreadyListed: boolean): SoldGoods {
+  return { ...listed, title: record.title, paidUnits: paidUnits(record), alreadyListed };
 }

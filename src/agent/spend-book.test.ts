@@ -7,6 +7,7 @@ import { samplePlan, sampleProof } from '../../test/support/sample-spend.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 import { readPolicy } from './policy.ts';
 import { openSpendBook, type SpendBook } from './spend-book.ts';
+import { countSpend, type SpendRecord } from './spend-record.ts';
 
 const ADDRESS = `0x${'ab'.repeat(20)}` as const;
 const DAY_MS = 86_400_000;
@@ -111,6 +112,17 @@ describe('the day’s limit', () => {
     });
   });
 
+  test('what the market calls unpaid is free for others, once a day’s sum of it and no more', async () => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    for (const key of ['first', 'second']) {
+      expect(await spend(book, policy, key, 6n)).toBe(true);
+      await book.hold(key, (held) => held.noteUnpaid({ why: 'refused', until: 9, is_final: false, sent_again: false }));
+      expect(await book.spentToday()).toBe(0n);
+    }
+    expect(await spend(book, policy, 'too much', 9n)).toBe(false);
+    expect(await spend(book, policy, 'third', 8n)).toBe(true);
+  });
+
   test('what was not signed is forgotten, also when its work fails', async () => {
     const { book, policy } = await bookAt(newHome(), 10n);
     const failing = book.hold('k', async (held) => {
@@ -120,6 +132,36 @@ describe('the day’s limit', () => {
     await expect(failing).rejects.toThrow('no answer');
     expect(await book.list()).toEqual([]);
     expect(await spend(book, policy, 'other', 10n)).toBe(true);
+  });
+});
+
+describe('what counts', () => {
+  const UNTIL = NOON_MS / 1_000;
+  const QUARTER_MS = 900_000;
+  const said = { why: 'refused', until: UNTIL, is_final: false, sent_again: false } as const;
+  const saved = { ...sampleProof(4n), proof: { ...sampleProof(4n).proof, valid_before: UNTIL } };
+  const own = { ...saved, proof: { ...saved.proof, payer: samplePlan().payee } };
+  /** Whether it counts while what was signed may be carried out, by any clock near ours; and after that. */
+  const states: [string, Partial<SpendRecord>, boolean, boolean][] = [
+    ['put aside', { state: 'reserved', saved: null }, true, true],
+    ['signed', { state: 'signed' }, true, true],
+    ['signed, and said to be unpaid', { state: 'signed', unpaid: said }, true, false],
+    ['the same, sent once more since', { state: 'signed', unpaid: { ...said, sent_again: true } }, true, true],
+    ['over', { state: 'over' }, true, false],
+    ['paid', { state: 'settled', saved: null }, true, true],
+    ['come without a payment', { state: 'settled', saved: null, unpaid: { ...said, why: 'nothing_due' } }, true, false],
+    ['signed for one’s own wallet', { state: 'signed', saved: own }, false, false],
+  ];
+  test.each(states)('%s', (_, changed, before, after) => {
+    const { amountUnits: __, ...plan } = samplePlan();
+    const record: SpendRecord = {
+      ...plan,
+      ...{ version: 1, sequence: 1, amount_units: '4', reserved_at: '', state: 'signed', saved, delivery: null },
+      ...{ listed: null, ...changed },
+    };
+    const counted = (nowMs: number) => countSpend(record, nowMs).counted;
+    expect(counted(NOON_MS + QUARTER_MS)).toBe(before ? 4n : 0n);
+    expect(counted(NOON_MS + QUARTER_MS + 1)).toBe(after ? 4n : 0n);
   });
 });
 

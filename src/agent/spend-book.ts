@@ -8,6 +8,8 @@ import { dataFolder, type Env } from './places.ts';
 import { howToChange, type Policy } from './policy.ts';
 import { type FileLock, lockFile } from './private-file.ts';
 import {
+  asOf,
+  countSpend,
   dayOf,
   digestOf,
   isUnsigned,
@@ -18,6 +20,7 @@ import {
   recordFiles,
   type SpendPlan,
   type SpendRecord,
+  type Unpaid,
 } from './spend-record.ts';
 
 /** The book of one wallet: every payment it made or is making from this machine, one file each. */
@@ -27,7 +30,7 @@ export interface SpendBook {
   readonly folder: string;
   /** All records, newest first. */
   list(): Promise<SpendRecord[]>;
-  /** Units that count for today (UTC), what is only reserved included. */
+  /** Units that were paid or may still be paid today (UTC), what is only reserved included. */
   spentToday(): Promise<bigint>;
   /**
    * Makes the caller the only one that works on what the key names, here and in other processes, and forgets a reservation that was never
@@ -42,6 +45,8 @@ export interface SpendBook {
 export interface HeldSpend {
   /** The newest; null: nothing was paid or reserved under this key. */
   readonly record: SpendRecord | null;
+  /** The one that was signed for before the newest. */
+  readonly previous: SpendRecord | null;
   /** True once a signature under the present reservation may exist. */
   readonly signed: boolean;
   /** Puts the sum aside, durably. Throws `PolicyRefused` when the day's total would pass the limit. */
@@ -50,7 +55,12 @@ export interface HeldSpend {
   takeSignature(): Promise<boolean>;
   /** For the SDK. `clear` does nothing: the proof goes when the goods are on the disk, by `settle`. */
   readonly proofStore: ProofStore;
-  settle(outcome: { delivery: KeptGoods } | { listed: KeptListing }): Promise<void>;
+  /** `unpaid`: where they came without a payment. */
+  settle(outcome: ({ delivery: KeptGoods } | { listed: KeptListing }) & { unpaid?: Unpaid }): Promise<void>;
+  /** Keeps the market's word that what was signed is not paid. */
+  noteUnpaid(unpaid: Unpaid): Promise<void>;
+  /** To be called before the same signature is sent once more: a word of before does not hold after that. */
+  noteSentAgain(): Promise<void>;
 }
 
 export interface BookOptions {
@@ -73,9 +83,10 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
     folder,
     list: async () => {
       const records = await readAll(files, await files.names());
-      return records.toSorted((a, b) => (a.reserved_at < b.reserved_at ? 1 : -1));
+      const nowMs = environment.now();
+      return records.map((record) => asOf(record, nowMs)).toSorted((a, b) => (a.reserved_at < b.reserved_at ? 1 : -1));
     },
-    spentToday: () => countDay(context, null),
+    spentToday: async () => (await countDay(context, null)).counted,
     hold: async (key, work) => {
       await files.open();
       const lock = await lockRecord(context, key);
@@ -146,14 +157,20 @@ async function readAll(files: RecordFiles, names: readonly RecordName[]): Promis
   return records;
 }
 
+interface Day {
+  counted: bigint;
+  /** Signed and never paid, by no other word than the market's. */
+  saidUnpaid: bigint;
+}
+
 /**
- * What counts for today and later. Whatever was signed counts, also where the market says that it ended unpaid: only the chain would
- * know. With a key: the book's lock is held, and reservations of processes that died before they signed are taken away.
+ * Counts today and later. With a key: the book's lock is held, and reservations of processes that died before they signed are taken
+ * away.
  */
-async function countDay({ files, now }: Context, key: string | null): Promise<bigint> {
+async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
   const own = key === null ? null : digestOf(key);
-  let total = 0n;
+  const day: Day = { counted: 0n, saidUnpaid: 0n };
   for (const name of (await files.names()).filter(({ day }) => day >= today)) {
     let record = await files.read(name);
     if (record !== null && isUnsigned(record) && own !== null && name.digest !== own) {
@@ -170,9 +187,12 @@ async function countDay({ files, now }: Context, key: string | null): Promise<bi
         }
       }
     }
-    if (record !== null) total += BigInt(record.amount_units);
+    if (record === null) continue;
+    const { counted, saidUnpaid } = countSpend(record, now());
+    day.counted += counted;
+    day.saidUnpaid += saidUnpaid;
   }
-  return total;
+  return day;
 }
 
 interface Held extends HeldSpend {
@@ -181,73 +201,114 @@ interface Held extends HeldSpend {
 
 async function holdSpend(context: Context, key: string): Promise<Held> {
   const { files, now } = context;
-  const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
-  const known = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
-  for (const record of known) if (isUnsigned(record)) await files.remove(record);
-  /** The newest that was signed for, or needed no signature. */
-  let latest = known.find((record) => !isUnsigned(record)) ?? null;
-  // A process was killed between the record of a second payment and the end of the first.
-  for (const record of known)
-    if (latest !== null && record.state === 'signed' && record.sequence < latest.sequence)
-      await files.replace({ ...record, state: 'over' });
+  const known = await readHeld(context, key);
+  /** The newest that was signed for, or needed no signature; and the one before it. */
+  let [latest = null, previous = null] = known;
   let record = latest;
   let taken = true;
+  const write = async (next: SpendRecord): Promise<void> => {
+    record = next;
+    await files.replace(next);
+  };
+  const own = (): SpendRecord => {
+    if (record === null) throw new TypeError('nothing was reserved');
+    return record;
+  };
 
-  const held: Held = {
+  return {
     get record() {
       return record;
+    },
+    get previous() {
+      return previous;
     },
     get signed() {
       return taken;
     },
     reserve: async (plan, policy) => {
-      const book = await context.lockBook();
-      try {
-        if (record !== null && isUnsigned(record)) await files.remove(record);
-        mustFit(policy, await countDay(context, key), plan.amountUnits);
-        const made = recordOf(plan, (latest?.sequence ?? 0) + 1, now());
-        await files.create(made);
-        record = made;
-        taken = false;
-      } finally {
-        await book.release();
-      }
+      const instead = record !== null && isUnsigned(record) ? record : null;
+      record = await reserveRecord(context, policy, recordOf(plan, (latest?.sequence ?? 0) + 1, now()), instead);
+      taken = false;
     },
     takeSignature: async () => {
-      const own = record;
-      if (own === null || !isUnsigned(own) || taken) return false;
-      if (dayOf(Date.parse(own.reserved_at)) !== dayOf(now())) return false;
+      if (record === null || !isUnsigned(record) || taken) return false;
+      if (dayOf(Date.parse(record.reserved_at)) !== dayOf(now())) return false;
       taken = true;
       // Where locks do not reach, as between two containers, another process may have taken it for one of a dead process.
-      return await files.isThere(own);
+      return await files.isThere(record);
     },
     proofStore: {
       load: async () => record?.saved ?? null,
       save: async (_, saved) => {
-        if (record === null) throw new TypeError('a payment was signed that nothing was reserved for');
         const before = latest;
-        record = { ...record, state: 'signed', saved };
-        await files.replace(record);
-        latest = record;
-        if (before?.state === 'signed' && before.sequence < record.sequence)
-          await files.replace({ ...before, state: 'over' });
+        const signed: SpendRecord = { ...own(), state: 'signed', saved };
+        await write(signed);
+        latest = signed;
+        if (before === null || before.sequence >= signed.sequence) return;
+        previous = before;
+        if (before.state === 'signed') await files.replace({ ...before, state: 'over' });
       },
       clear: async () => {},
     },
     settle: async (outcome) => {
-      if (record === null) throw new TypeError('there is no record to settle');
-      const amount = record.state === 'reserved' ? '0' : record.amount_units;
-      record = { ...record, ...outcome, state: 'settled', amount_units: amount, saved: null, listing: null };
-      await files.replace(record);
+      const { unpaid: _, ...rest } = own();
+      const amount = rest.state === 'reserved' ? '0' : rest.amount_units;
+      await write({ ...rest, ...outcome, state: 'settled', amount_units: amount, saved: null, listing: null });
+    },
+    noteUnpaid: async (unpaid) => write({ ...own(), unpaid }),
+    noteSentAgain: async () => {
+      const { unpaid, ...rest } = own();
+      if (unpaid !== undefined && rest.state === 'signed')
+        await write({ ...rest, unpaid: { ...unpaid, sent_again: true } });
     },
     forgetUnsigned: async () => {
       if (record !== null && isUnsigned(record)) await files.remove(record);
     },
   };
-  return held;
 }
 
-function mustFit(policy: Policy, counted: bigint, amountUnits: bigint): void {
+/** Puts the sum of a record aside while no other is counted, in the place of one that was not signed for. */
+async function reserveRecord(
+  context: Context,
+  policy: Policy,
+  made: SpendRecord,
+  instead: SpendRecord | null,
+): Promise<SpendRecord> {
+  const { files, lockBook } = context;
+  const book = await lockBook();
+  try {
+    if (instead !== null) await files.remove(instead);
+    mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));
+    await files.create(made);
+    return made;
+  } finally {
+    await book.release();
+  }
+}
+
+/** Of one key, the newest first; what was never signed for is forgotten. */
+async function readHeld({ files, now }: Context, key: string): Promise<SpendRecord[]> {
+  const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
+  const found = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
+  const known: SpendRecord[] = [];
+  for (const record of found) {
+    if (isUnsigned(record)) {
+      await files.remove(record);
+      continue;
+    }
+    // A process may have been killed between the record of a second payment and the end of the first.
+    const isReplaced = record.state === 'signed' && known.length > 0;
+    const current: SpendRecord = isReplaced ? { ...record, state: 'over' } : asOf(record, now());
+    if (current.state !== record.state) await files.replace(current);
+    known.push(current);
+  }
+  return known;
+}
+
+/** A market that lies about what ended unpaid gains one more day's sum by it, and no more. */
+function mustFit(policy: Policy, { counted: known, saidUnpaid }: Day, amountUnits: bigint): void {
+  const beyond = saidUnpaid > policy.perDayUnits ? saidUnpaid - policy.perDayUnits : 0n;
+  const counted = known + beyond;
   if (amountUnits === 0n || counted + amountUnits <= policy.perDayUnits) return;
   const left = policy.perDayUnits > counted ? policy.perDayUnits - counted : 0n;
   throw new PolicyRefused(

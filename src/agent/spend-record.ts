@@ -5,12 +5,14 @@ import { z } from 'zod';
 import { receiptOut } from '../contract/payments.ts';
 import { NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { savedPayment } from '../sdk/payments/proof-store.ts';
+import { MOST_APART_SECONDS } from '../sdk/payments/signing-clock.ts';
 import { AgentError } from './agent-error.ts';
 import { makeFolderOf, readPrivate, removePrivate, writePrivate } from './private-file.ts';
 
 /**
  * `reserved`: it counts, and nothing is signed. `signed`: an authorization exists, and may be carried out until it is known otherwise.
- * `settled`: the goods are on the disk, or the listing is live. `over`: it ended unpaid, and a later payment took its place.
+ * `settled`: the goods are on the disk, or the listing is live. `over`: it ended unpaid, and a later payment took its place or the same one
+ * would only be refused again.
  */
 export const SPEND_STATES = ['reserved', 'signed', 'settled', 'over'] as const;
 
@@ -36,6 +38,19 @@ const keptListing = z.strictObject({
   tx_hash: z.string().nullable(),
 });
 export type KeptListing = z.output<typeof keptListing>;
+
+/** The market's word that a signature paid for nothing and will not. */
+const unpaid = z.strictObject({
+  /** `nothing_due`: the goods came without a payment. `signature`: it is not taken from this wallet. */
+  why: z.enum(['nothing_due', 'own_goods', 'signature', 'clock', 'refused']),
+  /** Seconds since 1970 at which the signature runs out; 0 where there is none. */
+  until: z.int().nonnegative(),
+  /** The same payment, signed again, would be refused again. */
+  is_final: z.boolean(),
+  /** It was sent once more since then, and may be paid after all. */
+  sent_again: z.boolean(),
+});
+export type Unpaid = z.output<typeof unpaid>;
 
 /** One payment of this wallet, or one thing that was had without. It holds secrets while `saved` is there: see `savedPayment`. */
 export const spendRecord = z.strictObject({
@@ -63,6 +78,8 @@ export const spendRecord = z.strictObject({
   saved: savedPayment.nullable(),
   delivery: keptGoods.nullable(),
   listed: keptListing.nullable(),
+  /** Missing: the market has said nothing of that kind. */
+  unpaid: unpaid.optional(),
 });
 export type SpendRecord = z.output<typeof spendRecord>;
 
@@ -80,6 +97,51 @@ export function isUnderWay({ state }: Pick<SpendRecord, 'state'>): boolean {
 /** True while it has never been signed for: it can be forgotten. */
 export function isUnsigned({ state, saved }: SpendRecord): boolean {
   return state === 'reserved' && saved === null;
+}
+
+/** Whether a signature that is good until then, in seconds, has run out by any clock that may be near ours. */
+function hasRunOut(until: number, nowMs: number): boolean {
+  return nowMs > (until + MOST_APART_SECONDS) * 1_000;
+}
+
+/** Nobody can carry out any more what was signed, and the market says that nobody has. */
+function hasEndedUnpaid({ state, saved, unpaid: end }: SpendRecord, nowMs: number): boolean {
+  if (end !== undefined && !end.sent_again) return hasRunOut(end.until, nowMs);
+  // A later payment is only signed once the market has said so of the earlier one.
+  return state === 'over' && hasRunOut(saved?.proof.valid_before ?? 0, nowMs);
+}
+
+/** A transfer to the wallet that pays takes nothing from it. */
+function paysItself({ payee, saved }: SpendRecord): boolean {
+  return saved !== null && saved.proof.payer.toLowerCase() === payee.toLowerCase();
+}
+
+/**
+ * How a record counts for its day: what was paid or may still be paid; and what only the market's word says was signed and never paid.
+ */
+export function countSpend(record: SpendRecord, nowMs: number): { counted: bigint; saidUnpaid: bigint } {
+  const units = BigInt(record.amount_units);
+  if (paysItself(record)) return { counted: 0n, saidUnpaid: 0n };
+  return hasEndedUnpaid(record, nowMs) ? { counted: 0n, saidUnpaid: units } : { counted: units, saidUnpaid: 0n };
+}
+
+/** What was paid, as far as it is known: 0 for goods and listings that came without a transfer. */
+export function paidUnits({ amount_units, delivery, listed }: SpendRecord): bigint {
+  const isWithout = delivery?.receipt === null || listed?.tx_hash === null;
+  return isWithout ? 0n : BigInt(amount_units);
+}
+
+/** For what came without a transfer: a signature that exists all the same counts until it has run out. */
+export function nothingDue({ saved, unpaid: before }: SpendRecord): Unpaid {
+  const until = saved?.proof.valid_before ?? before?.until ?? 0;
+  return { why: 'nothing_due', until, is_final: true, sent_again: false };
+}
+
+/** The record as it stands at that time: a payment that would only be refused again is over once its signature has run out. */
+export function asOf(record: SpendRecord, nowMs: number): SpendRecord {
+  const { state, saved, unpaid: end } = record;
+  if (state !== 'signed' || saved === null || !hasRunOut(saved.proof.valid_before, nowMs)) return record;
+  return end?.is_final === true || paysItself(record) ? { ...record, state: 'over' } : record;
 }
 
 /** With the body of a listing, whose artifact may be a quarter of a megabyte and more once JSON has escaped it. */

@@ -109,7 +109,7 @@ function causesOf(error: Error): { code: string; syscall: string | null }[] {
 /** What the SDK's payers throw. */
 function fromPayment(error: unknown, nextStep: string | undefined): CliError | null {
   if (error instanceof TermsRefused)
-    return new CliError('refused', { reason: error.why, title: error.message, nextStep: error.nextStep });
+    return new CliError('refused', { reason: error.why, title: error.message, nextStep: nextStep ?? error.nextStep });
   if (error instanceof PaymentUndecided)
     return new CliError('unknown', {
       doNotPayAgain: true,

@@ -1,10 +1,13 @@
-import type { SpendOptions } from '../agent/buy-goods.ts';
 import { openWallet, readWalletAddress, type WalletSource } from '../agent/open-wallet.ts';
 import { readPolicy } from '../agent/policy.ts';
+import { codeReader } from '../agent/read-chain.ts';
+import { OF_OWN_GOODS } from '../agent/refused-payment.ts';
 import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
+import type { SpendOptions } from '../agent/spend-options.ts';
 import { sayUsdc } from '../contract/money.ts';
+import { systemEnvironment } from '../sdk/environment.ts';
 import { MarketError } from '../sdk/errors.ts';
-import { PaymentMayBeLost } from '../sdk/payments/payment-errors.ts';
+import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
 import type { Cli } from './cli.ts';
@@ -21,11 +24,12 @@ export async function openPurse(cli: Cli): Promise<Purse> {
   return {
     wallet,
     policy,
-    book: openSpendBook({ env, address: wallet.address }),
+    book: bookOf(cli, wallet.address),
     onProgress: progressNotes(cli),
     signal: cli.interruption(),
     payAgain: options['pay-again'] === true,
     payAnew: options['pay-anew'] === true,
+    ...codeReader(options.rpc ?? env['OPENAISLE_RPC']),
     ...(terminal.canAsk ? { confirm: confirmOn(cli) } : {}),
   };
 }
@@ -49,7 +53,11 @@ export function inMarks(text: string): string {
 
 /** The book alone, for looking: a wallet whose file tells its address stays closed. */
 export async function openBook(cli: Cli): Promise<SpendBook> {
-  return openSpendBook({ env: cli.env, address: await walletAddress(cli) });
+  return bookOf(cli, await walletAddress(cli));
+}
+
+export function bookOf({ env, now }: Pick<Cli, 'env' | 'now'>, address: `0x${string}`): SpendBook {
+  return openSpendBook({ env, address, environment: { now, deadline: systemEnvironment.deadline } });
 }
 
 /** The address that pays, without a passphrase where that is possible. */
@@ -73,16 +81,23 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
       nextStep: `See what transaction ${found} paid for. If not this: ${again} with --pay-anew`,
     });
   }
+  if (isOfOwnGoods(error)) return toCliError(error, { nextStep: OF_OWN_GOODS });
   if (!(error instanceof MarketError)) return toCliError(error);
   // Of a command that pays: money has moved, or may move.
   if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
   const nextSteps: Readonly<Record<string, string>> = {
     insufficient_funds: `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
     authorization_lapsed: `Nothing was paid. To pay after all, run ${again} with --pay-again`,
-    // What was signed and never opened a payment ends like this, too, when its ten minutes are over.
-    payment_invalid: `The market does not take this signature. If it ran out, nothing was paid: run ${again} with --pay-again`,
+    // What was signed and never opened a payment ends like this, too, when its ten minutes are over. Where another signature would not
+    // help the book knows it, and says so.
+    payment_invalid: `Nothing was paid. What was signed ran out, or is not taken: once it has run out, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });
+}
+
+function isOfOwnGoods(error: unknown): boolean {
+  if (error instanceof TermsRefused) return error.why === 'own_goods';
+  return error instanceof MarketError && error.reason === 'own_goods';
 }
 
 /** Notes for a person who waits: one whenever there is something new to say. */

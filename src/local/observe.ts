@@ -10,6 +10,8 @@ export interface Exchange {
   text: string;
   body: Record<string, unknown>;
   answered: Headers;
+  /** It asked for goods without paying for them. */
+  isCollecting: boolean;
 }
 
 export interface Observer {
@@ -38,7 +40,9 @@ export function observe(tell: Tell, site: 'market' | 'city' = 'market'): Observe
         const response = await systemEnvironment.fetch(url, init);
         const text = await response.clone().text();
         const { status } = response;
-        const exchange = { method, path, headers, status, text, body: readBody(text), answered: response.headers };
+        const isCollecting = sent.includes('collect: true');
+        const answered = response.headers;
+        const exchange = { method, path, headers, status, text, body: readBody(text), answered, isCollecting };
         exchanges.push(exchange);
         if (!again || status !== before.status)
           tell({ kind: 'request', method, path: told, sent, status, word: wordOf(exchange) });

@@ -8,7 +8,7 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import type { SpendOptions } from '../agent/buy-goods.ts';
+import type { SpendOptions } from '../agent/spend-options.ts';
 import { sayUsdc } from '../contract/money.ts';
 import type { ToolContext } from './tool-context.ts';
 

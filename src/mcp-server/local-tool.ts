@@ -6,7 +6,7 @@ import type {
   ToolAnnotations,
 } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
-import type { SpendOptions } from '../agent/buy-goods.ts';
+import type { SpendOptions } from '../agent/spend-options.ts';
 import type { Environment } from '../sdk/environment.ts';
 import type { OnProgress } from '../sdk/payments/payment-run.ts';
 import { type AskedCodec, askPerson, confirmOf, NeedsPerson } from './ask-person.ts';

@@ -12,6 +12,7 @@ import {
 import { type Member, paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
 import { unfenced } from '../../test/support/mcp-ask.ts';
 import { seedListing } from '../../test/support/seed.ts';
+import { seedVersion } from '../../test/world/version-stage.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, treasury } = WORLD_ACCOUNTS;
@@ -95,6 +96,35 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
     });
     expect(host.heard.join('')).not.toContain(wallet.key.slice(2));
     await host.close();
+  });
+
+  test('give a newer version of what was bought without paying, whatever the limits are, and no goods of one’s own', async () => {
+    const wallet = testAccount(`newer ${era}`);
+    await usdcAdmin(world.chain).mint(wallet.address, 50_000_000n);
+    const older = await list(1_000_000n, `older ${era}`);
+    const owner = await ownerOf(wallet, { per_day_usdc: 1 });
+    const host = await start({ owner, era });
+    expect((await host.call('buy', { listing_id: older, max_price_usdc: 1 })).data).toMatchObject({ paid_usdc: 1 });
+    const artifact = `newer ${era}`;
+    const given = { supersedes: BigInt(older), priceUnits: 6_000_000n, artifact, createdAt: new Date() };
+    const newer = Number(await seedVersion(world.db.database, given));
+    await world.running.eventsSettled();
+    const had = await host.call('buy', { listing_id: newer, max_price_usdc: 1 });
+    expect(had.data).toMatchObject({ status: 'bought', paid_usdc: 0, tx_hash: null, first_lines: artifact });
+    expect(had.text).toContain('nothing was due');
+    expect((await host.call('status')).data).toMatchObject({ wallet: { spent_today_usdc: 1, open_payments: [] } });
+    await host.close();
+
+    const shop = await start({ owner: await ownerOf(sellerOne), era });
+    const own = await shop.call('buy', { listing_id: older, max_price_usdc: 1 });
+    expect(own.data).toMatchObject({
+      status: 'refused',
+      reason: 'own_goods',
+      next_step: expect.stringContaining('own'),
+    });
+    expect((await shop.call('status')).data).toMatchObject({ wallet: { spent_today_usdc: 0, open_payments: [] } });
+    await shop.close();
+    expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([1_000_000n]);
   });
 
   test('answer waiting when the patience is over, and the same call goes on with the same payment', async () => {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Hex } from 'viem';
-import type { SpendOptions } from '../agent/buy-goods.ts';
 import type { Policy } from '../agent/policy.ts';
 import type { SellGoodsOptions } from '../agent/sell-goods.ts';
 import type { SpendBook } from '../agent/spend-book.ts';
+import type { SpendOptions } from '../agent/spend-options.ts';
 import { fenceText } from '../contract/text.ts';
 import { META } from '../contract/tools.ts';
 import type { Client } from '../sdk/client.ts';
@@ -38,7 +38,7 @@ export interface Trouble {
 }
 
 /** What pays, under which limits, and where that is kept. */
-export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book'>;
+export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode'>;
 
 /** What the tools work with. The command hands it in: it knows the machine, its files and its variables. */
 export interface ToolContext {

@@ -3,6 +3,7 @@ import { type Endpoints, endpoints } from '../contract/index.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
 import { UnreadableAnswer } from './errors.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
+import { createSiteClock, type SiteClock } from './site-clock.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Room for the largest page of 50 listings and for an artifact whose every character is escaped. */
@@ -29,6 +30,7 @@ type Method<E extends EndpointShape> =
 export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { readonly [N in keyof E]: Method<E[N]> } & {
   readonly baseUrl: string;
   readonly environment: Environment;
+  readonly clock: SiteClock;
 };
 
 /** Of the market. */
@@ -50,14 +52,15 @@ export function createClientOf<E extends Readonly<Record<string, EndpointShape>>
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     maxResponseBytes: options.maxResponseBytes ?? DEFAULT_RESPONSE_BYTES,
   };
+  const clock = createSiteClock(environment);
   const methods = Object.fromEntries(
     Object.entries(table).map(([name, endpoint]) => [
       name,
-      (given: LooseGiven = {}) => callEndpoint(endpoint, given, config, environment),
+      (given: LooseGiven = {}) => callEndpoint(endpoint, given, { ...config, clock }, environment),
     ]),
   );
   // The types above are derived from the same table that the methods are made from.
-  return { ...methods, baseUrl: config.baseUrl, environment } as unknown as ClientOf<E>;
+  return { ...methods, baseUrl: config.baseUrl, environment, clock } as unknown as ClientOf<E>;
 }
 
 interface CallConfig {
@@ -65,6 +68,7 @@ interface CallConfig {
   key: string | undefined;
   timeoutMs: number;
   maxResponseBytes: number;
+  clock: SiteClock;
 }
 
 async function callEndpoint(
@@ -82,6 +86,8 @@ async function callEndpoint(
   } catch (cause) {
     throw new UnreadableAnswer('no_answer', `no answer came from ${config.baseUrl}`, { cause });
   }
+  // A cache may give an old answer to a GET, with the time of that answer.
+  if (endpoint.method !== 'GET') config.clock.note(response.headers.get('date'));
   return readAnswer(endpoint, response, config.maxResponseBytes);
 }
 

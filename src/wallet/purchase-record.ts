@@ -34,6 +34,8 @@ export const purchaseRecord = z.object({
   token: z.string().nullable(),
   /** By which a market that has lost the purchase takes it back. Missing in what earlier versions kept. */
   recovery_slip: z.string().nullable().default(null),
+  /** The goods came with an older version that was bought: no money moved. Missing in what earlier versions kept. */
+  nothing_due: z.boolean().default(false),
 });
 export type PurchaseRecord = z.output<typeof purchaseRecord>;
 
@@ -42,6 +44,7 @@ export function beginRecord(payer: string | null, nowMs: number): PurchaseRecord
     version: 1,
     ...{ payer, phase: 'asking', at: { begun: nowMs }, transfer: null },
     ...{ final_about: null, silent_since: null, token: null, recovery_slip: null },
+    nothing_due: false,
   };
 }
 

@@ -139,7 +139,7 @@ describe('the goods again', () => {
     await page.click('button >> text=Try again');
     await page.click('#collect');
     await page.click('#wallet-0');
-    await page.locator('#stage-title', { hasText: 'Sign to show that you paid' }).waitFor();
+    await page.locator('#stage-title', { hasText: 'Sign to show whose wallet it is' }).waitFor();
     expect(await person.said()).toContain('No money moves.');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-collect');

@@ -100,7 +100,11 @@ test('who buys by x402 and calls again has the goods after the market has lost a
   const again = await buy({ ...finished, client: newClient(), recoverySlip });
   expect(again).toMatchObject({ artifact: bought.artifact, collected_by: 'signature' });
   // One payment for each thing; who has neither key nor token signs over nothing to collect.
-  expect([bare.signed, keyed.signed, done.signed]).toEqual([[PRICE], [PRICE, PRICE], [PRICE, 0n]]);
+  expect([bare.signed, keyed.signed, done.signed]).toEqual([
+    [0n, PRICE],
+    [0n, PRICE, 0n, PRICE],
+    [0n, PRICE, 0n],
+  ]);
   for (const { account } of [bare, done]) expect(await paid(account)).toEqual([PRICE]);
   expect(await paid(keyed.account)).toEqual([PRICE, PRICE]);
   // What is collected again by its slip is never paid for: a wallet that has bought nothing signs over nothing.

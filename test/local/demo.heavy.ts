@@ -125,7 +125,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
       const statuses = purchases
         .map((line) => (line.kind === 'request' ? line.status : 0))
         .filter((status) => status !== 503);
-      expect(statuses).toEqual([402, 202, 200, 402, 202, 200, 409]);
+      expect(statuses).toEqual([402, 404, 402, 202, 200, 402, 404, 402, 202, 200, 409]);
       await nothingIsLeft(ports);
     },
     STORY_MS,

@@ -2,6 +2,7 @@ import type { SpendPlan } from '../../src/agent/spend-record.ts';
 import type { SavedPayment } from '../../src/sdk/payments/proof-store.ts';
 
 const PAYEE = `0x${'cd'.repeat(20)}` as const;
+const PAYER = `0x${'ab'.repeat(20)}` as const;
 
 /** A purchase that is to be put aside. */
 export function samplePlan(changed: Partial<SpendPlan> = {}): SpendPlan {
@@ -31,6 +32,6 @@ export function sampleProof(units: bigint): SavedPayment {
     network: 'base',
     artifact_commitment: null,
     delivery_token: null,
-    proof: { header: { name: 'X-PAYMENT', value: 'x' }, payer: PAYEE, nonce: '0x1', valid_before: 9 },
+    proof: { header: { name: 'X-PAYMENT', value: 'x' }, payer: PAYER, nonce: '0x1', valid_before: 9 },
   };
 }

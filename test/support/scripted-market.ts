@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { decodePaymentSignatureHeader } from '@x402/core/http';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import type { Environment } from '../../src/sdk/environment.ts';
-import type { Wallet } from '../../src/sdk/payments/payment-proof.ts';
+import type { Authorization, Wallet } from '../../src/sdk/payments/payment-proof.ts';
 
 export interface SeenRequest {
   method: string;
@@ -12,7 +12,7 @@ export interface SeenRequest {
   body: unknown;
 }
 
-/** `cut` ends the connection without an answer. A string body goes out as it is. */
+/** `cut` ends the connection without an answer. A string body goes out as it is. The header `date` is sent only where it stands in `headers`. */
 export type Reply = 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
 
 export interface ScriptedMarket extends AsyncDisposable {
@@ -40,6 +40,8 @@ export async function startScriptedMarket(
       }
       const raw = typeof reply.body === 'string';
       const type = raw ? 'text/html' : reply.status < 400 ? 'application/json' : 'application/problem+json';
+      // Clients of these tests have clocks of their own.
+      response.sendDate = false;
       response.writeHead(reply.status, {
         'content-type': type,
         'x-request-id': `req-${seen.length}`,
@@ -75,18 +77,31 @@ export function createTestTime(startMs = 1_800_000_000_000): Pick<Environment, '
   };
 }
 
+export interface TestWallet extends Wallet {
+  signed: number;
+  /** Of these, what could move money, as it was signed. */
+  payments: Authorization[];
+}
+
 /** A wallet that counts what it signs. */
-export function createTestWallet(): Wallet & { signed: number } {
+export function createTestWallet(): TestWallet {
   const account = privateKeyToAccount(generatePrivateKey());
-  const wallet = {
+  const wallet: TestWallet = {
     address: account.address,
     signed: 0,
-    signTypedData: (typed: Parameters<Wallet['signTypedData']>[0]) => {
+    payments: [],
+    signTypedData: (typed) => {
       wallet.signed += 1;
+      if (typed.message.value > 0n) wallet.payments.push(typed.message);
       return account.signTypedData(typed);
     },
   };
   return wallet;
+}
+
+/** Asks for the goods without paying for them. */
+export function collects({ body }: SeenRequest): boolean {
+  return (body as { collect?: boolean } | undefined)?.collect === true;
 }
 
 /** The nonce in a request's proof; null when it carries none. */
@@ -99,6 +114,6 @@ export function nonceIn(request: SeenRequest): string | null {
 
 /** The different nonces that a market was sent and could settle. */
 export function noncesToSettle(seen: readonly SeenRequest[]): Set<string> {
-  const settling = seen.filter((request) => !(request.body as { collect?: boolean } | undefined)?.collect);
+  const settling = seen.filter((request) => !collects(request));
   return new Set(settling.map(nonceIn).filter((nonce) => nonce !== null));
 }

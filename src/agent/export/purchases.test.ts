@@ -10,6 +10,7 @@ import type { SpendRecord } from '../spend-record.ts';
 import { exportPurchases, importPurchases } from './purchases.ts';
 
 const ADDRESS = `0x${'cd'.repeat(20)}` as const;
+const PAYEE = `0x${'ef'.repeat(20)}` as const;
 const MARKET = 'https://market.example';
 const now = Date.now;
 
@@ -31,7 +32,7 @@ async function exportOf(change: (record: SpendRecord) => object = () => ({})): P
   const { env, book } = bookHere();
   const key = `${MARKET} buy 7 ${ADDRESS}`;
   await book.hold(key, async (held) => {
-    await held.reserve(samplePlan({ key, market: MARKET, payee: ADDRESS }), await readPolicy(env));
+    await held.reserve(samplePlan({ key, market: MARKET, payee: PAYEE }), await readPolicy(env));
     await held.takeSignature();
     const saved = sampleProof(1_000_000n);
     await held.proofStore.save(key, { ...saved, proof: { ...saved.proof, payer: ADDRESS } });

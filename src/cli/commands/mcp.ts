@@ -3,14 +3,14 @@ import { isAbsolute, relative, resolve } from 'node:path';
 import { defaultWalletFile, openWallet } from '../../agent/open-wallet.ts';
 import { configFolder, dataFolder } from '../../agent/places.ts';
 import { readPolicy } from '../../agent/policy.ts';
-import { openSpendBook } from '../../agent/spend-book.ts';
+import { codeReader } from '../../agent/read-chain.ts';
 import type { ToolContext, Trouble } from '../../mcp-server/tool-context.ts';
 import type { Client } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import { neededMarket, openAccount, refusalOf } from '../open-account.ts';
-import { notPaid, progressLine, walletAddress } from '../open-purse.ts';
+import { bookOf, notPaid, progressLine, walletAddress } from '../open-purse.ts';
 import { hideSecrets } from '../printable.ts';
 import { readGoods } from '../read-goods.ts';
 
@@ -70,22 +70,23 @@ export function toolContextOf(cli: Cli): ToolContext {
   const { options, env, note } = cli;
   const market = neededMarket(cli);
   const policyNow = () => readPolicy(env, options.policy);
+  const rpcUrl = options.rpc ?? env['OPENAISLE_RPC'];
   const wallet = once(() => openWallet({ file: options.wallet, env }));
   return {
     client: connectTo(cli, market)(),
     openPurse: async () => {
       const opened = await wallet();
-      return { wallet: opened, policy: await policyNow(), book: openSpendBook({ env, address: opened.address }) };
+      return { wallet: opened, policy: await policyNow(), book: bookOf(cli, opened.address), ...codeReader(rpcUrl) };
     },
     readPolicy: policyNow,
-    openBook: (address) => openSpendBook({ env, address }),
+    openBook: (address) => bookOf(cli, address),
     walletAddress: () => walletAddress(cli),
     asMerchant: (work) => asMerchantOf(cli, market, work),
     merchantHandle: async () => (await accountAt(cli, market)).content?.handle ?? '',
     goodsFolder: options.dir,
     sellFrom: options['sell-from'] ?? null,
     readGoods,
-    rpcUrl: options.rpc ?? env['OPENAISLE_RPC'],
+    rpcUrl,
     troubleOf: (error) => troubleOf(cli, error),
     sayProgress: progressLine,
     clean: hideSecrets,

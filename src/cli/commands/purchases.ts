@@ -30,7 +30,8 @@ function sayRow({ at, listing_id, amount_usdc, state, goods, title, seller, path
   const what = goods === null ? state : `${state}, ${goods}`;
   const of = seller === null ? '' : ` of ${seller}`;
   const where = path === null ? '' : `  ${path}`;
-  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount_usdc} USDC  ${what}  “${oneLine(title, 60)}”${of}${where}`;
+  const amount = amount_usdc === 0 ? 'nothing due' : `${amount_usdc} USDC`;
+  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  “${oneLine(title, 60)}”${of}${where}`;
 }
 
 export const purchases: Command = {

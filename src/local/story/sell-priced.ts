@@ -126,10 +126,18 @@ const LAST = {
 
 /** What every payment by x402 looks like from outside: asked for, made, waited for, answered. */
 export function holdPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
-  const asked = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
+  const sent = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
+  const looks = sent.filter(({ isCollecting }) => isCollecting);
+  const asked = sent.filter(({ isCollecting }) => !isCollecting);
   const [first] = asked;
   const between = asked.slice(1, -1);
   const amount = `${usdcOfUnits(paid.units)} USDC to ${paid.payeeName}`;
+  if (looks.length > 0)
+    hold(
+      scene,
+      looks.at(-1)?.body['reason'] === 'nothing_to_collect',
+      '404: before anything was signed over money, a signature over nothing asked whether the goods are its own already',
+    );
   hold(
     scene,
     first?.status === 402 && asksExactly(first, paid),

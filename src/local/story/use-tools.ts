@@ -78,7 +78,10 @@ export function holdPaidByTool(
   { exchanges, timesTold }: ToolUser,
   paid: { tool: string; payee: string; payeeName: string; units: bigint; priceUsdc: Goods['priceUsdc'] },
 ): ToolExchange[] {
-  const asked = exchanges.filter(({ call }) => call.name === paid.tool && call.arguments['dry_run'] !== true);
+  // Whether the goods are its own already is asked before, by a signature over nothing.
+  const isLook = ({ call }: ToolExchange): boolean =>
+    call.arguments['dry_run'] === true || call.arguments['collect'] === true;
+  const asked = exchanges.filter((exchange) => exchange.call.name === paid.tool && !isLook(exchange));
   const [first, ...later] = asked;
   const { x402Version, accepts } = first?.answer.body ?? {};
   const [offer] = (Array.isArray(accepts) ? accepts : []) as Record<string, unknown>[];

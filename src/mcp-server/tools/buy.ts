@@ -39,7 +39,9 @@ export const buy = localTool({
     );
     const { path, title, seller, goods, paidUnits, alreadyHere } = bought;
     log(`${alreadyHere ? 'given again' : 'bought'}: listing ${listing_id}, ${sayUsdc(paidUnits)}`);
-    const how = alreadyHere ? 'was bought before, and nothing was paid now' : `was bought for ${sayUsdc(paidUnits)}`;
+    const paid =
+      paidUnits === 0n ? 'is had: nothing was due, and nothing was paid' : `was bought for ${sayUsdc(paidUnits)}`;
+    const how = alreadyHere ? 'was bought before, and nothing was paid now' : paid;
     return {
       said: [
         `Listing ${listing_id} ${how}. The goods are what the listing promised: ${goods.bytes} bytes in the file that path names.`,

@@ -95,9 +95,13 @@ export function commonHeaders(requestId: string): Record<string, string> {
   return { 'x-request-id': requestId, ...COMMON_HEADERS };
 }
 
-/** Also the token: an answer of bytes alone has no other place for it, and the script that sent the request is its buyer. */
+/**
+ * Also the token: an answer of bytes alone has no other place for it, and the script that sent the request is its buyer. And the date: who
+ * signs does it by the market's clock.
+ */
 const EXPOSED = [
   'x-request-id',
+  'date',
   'retry-after',
   'etag',
   'payment-required',

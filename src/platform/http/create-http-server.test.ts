@@ -6,6 +6,7 @@ import {
   sampleKey,
   startSample,
 } from '../../../test/support/sample-server.ts';
+import { systemClock } from '../clock.ts';
 import { Refusal } from '../refusal.ts';
 import type { Operations } from './server-options.ts';
 
@@ -140,6 +141,15 @@ describe('errors', () => {
     expect(answer.json()).toMatchObject({ reason: 'unavailable', retry_after_seconds: 2 });
   });
 
+  it('say the time by the clock of the server, also in a refusal', async () => {
+    const clock = { ...systemClock, now: () => Date.parse('2026-03-01T08:09:10.999Z') };
+    const { server } = startSample({ clock });
+    for (const method of ['GET', 'POST'] as const) {
+      const answer = await server.inject({ method, url: method === 'GET' ? '/api/thing/3' : '/api/buy/unpaid' });
+      expect(answer.headers['date']).toBe('Sun, 01 Mar 2026 08:09:10 GMT');
+    }
+  });
+
   it('carry the fields and headers of the route', async () => {
     const { server } = startSample();
     const answer = await server.inject({ method: 'POST', url: '/api/buy/unpaid' });
@@ -148,6 +158,7 @@ describe('errors', () => {
     expect(answer.headers['access-control-expose-headers']).toContain('payment-required');
     // An answer of bytes has no other place for it.
     expect(answer.headers['access-control-expose-headers']).toContain('x-delivery-token');
+    expect(answer.headers['access-control-expose-headers']).toMatch(/(?:^|, )date(?:,|$)/);
     expect(answer.json()).toMatchObject({
       x402Version: 1,
       accepts: [],

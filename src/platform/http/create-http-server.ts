@@ -9,6 +9,7 @@ import fastify, {
   type LightMyRequestResponse,
 } from 'fastify';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
+import type { Clock } from '../clock.ts';
 import type { Random } from '../random.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecretGuard, type SecretGuard } from '../secrets.ts';
@@ -92,6 +93,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     },
     onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
   });
+  dateAnswers(app, clock);
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
@@ -124,6 +126,14 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
       return closing;
     },
   };
+}
+
+/** By the clock that judges what clients sign, and not by the library's own. */
+function dateAnswers(app: FastifyInstance, clock: Clock): void {
+  app.addHook('onSend', (_, reply, payload, done) => {
+    reply.raw.setHeader('Date', new Date(clock.now()).toUTCString());
+    done(null, payload);
+  });
 }
 
 /** Idempotent: the exchange of a request, with what is said on every answer. */

@@ -52,7 +52,8 @@ async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}, l
     phases.push(step.phase);
   };
   const client = createClient({ baseUrl: scripted.baseUrl, environment: time });
-  const base = { client, wallet, listingId: 7, maxPriceUsdc: 3, onProgress };
+  // Whether the goods are this wallet's already is asked in tests of its own.
+  const base = { client, wallet, listingId: 7, maxPriceUsdc: 3, onProgress, collectFirst: 'never' } as const;
   const purchases = () => scripted.seen.filter((request) => request.method === 'POST');
   const act = (more: Partial<BuyOptions> = {}) => buy({ ...base, ...options, ...more });
   return { act, time, wallet, phases, progress, purchases, baseUrl: scripted.baseUrl, base };

@@ -2,7 +2,7 @@ import type { Delivery } from '../../contract/listings.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
 import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
-import { goodsOf, TermsRefused } from './payment-errors.ts';
+import { goodsOf, mustNotBeOwn, TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
 import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
 
@@ -12,14 +12,21 @@ export interface BuyOptions extends PaymentOptions {
   maxPriceUsdc: number;
   /** Default: that of `DEFAULT_NETWORK`. */
   network?: Network['name'];
+  /**
+   * When the market is asked, by one more signature over nothing, whether the goods are this wallet's without a payment: because it bought
+   * them, or an older version that entitles to them. `always` is the default. `newer_versions` asks only for goods that have an older
+   * version, for wallets whose owner confirms each signature. `never` is for who has asked already.
+   */
+  collectFirst?: 'always' | 'newer_versions' | 'never';
 }
 
 /**
  * Buys one listing by x402 and resolves to the goods, checked against the commitment that the listing published. Takes as long as
- * finality takes (`finalitySeconds` of the network). Signs one payment and sends that same proof until it is decided; throws `TermsRefused`
- * before signing what was not agreed to, `MarketError` when the market refuses, `PaymentMayBeLost` when an earlier payment was perhaps lost there,
- * `PaymentUndecided` when waiting ends first. Keep `recovery_slip` of what it resolves to with the receipt: with it as `recoverySlip` the
- * goods are collected again, also from a market that has lost the purchase.
+ * finality takes (`finalitySeconds` of the network). What is this wallet's already is collected, and no payment is signed. Else it signs
+ * one payment and sends that same proof until it is decided; throws `TermsRefused` before signing what was not agreed to, `MarketError`
+ * when the market refuses, `PaymentMayBeLost` when an earlier payment was perhaps lost there, `PaymentUndecided` when waiting ends first.
+ * Keep `recovery_slip` of what it resolves to with the receipt: with it as `recoverySlip` the goods are collected again, also from a market
+ * that has lost the purchase.
  */
 export async function buy(options: BuyOptions): Promise<Delivery> {
   const { client, wallet, listingId, maxPriceUsdc, signal } = options;
@@ -30,6 +37,7 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
     purpose: 'purchase',
     storeKey: `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`,
     listingId,
+    collectsFirst: (terms) => collectsFirst(options, terms),
     readTerms: () => readTerms(options, maxUnits),
     send: async ({ collect, collectSalt, ...headers }) => {
       const salted = collectSalt === undefined ? {} : { collect_salt: collectSalt };
@@ -43,18 +51,24 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
   return delivery;
 }
 
+function collectsFirst({ collectFirst = 'always' }: BuyOptions, { expected, isNewerVersion }: Terms): boolean {
+  if (expected.amountUnits === 0n || collectFirst === 'never') return false;
+  return collectFirst === 'always' || isNewerVersion === true;
+}
+
 async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> {
   const { listing } = await readListing(options);
   const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, options.wallet.address);
   const expected = {
     payee: listing.seller_wallet as `0x${string}`,
     amountUnits,
     network: options.network ?? DEFAULT_NETWORK.name,
   };
-  return { expected, artifactCommitment: commitment };
+  return { expected, artifactCommitment: commitment, isNewerVersion: listing.supersedes !== null };
 }
 
 async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {

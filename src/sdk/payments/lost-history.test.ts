@@ -43,7 +43,15 @@ async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}) {
   const [time, wallet, proofStore] = [createTestTime(), createTestWallet(), createMemoryProofStore()];
   const reasons: unknown[] = [];
   const client = createClient({ baseUrl: market.baseUrl, environment: time });
-  const base: BuyOptions = { client, wallet, listingId: 7, maxPriceUsdc: 3, proofStore, ...options };
+  const base: BuyOptions = {
+    client,
+    wallet,
+    listingId: 7,
+    maxPriceUsdc: 3,
+    proofStore,
+    collectFirst: 'never',
+    ...options,
+  };
   return {
     ...{ time, wallet, reasons },
     act: (more: Partial<BuyOptions> = {}) =>

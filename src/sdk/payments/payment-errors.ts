@@ -15,12 +15,20 @@ export type WhyRefused =
   | 'wrong_intent'
   | 'other_market'
   | 'too_little_time'
+  | 'clock_wrong'
+  | 'own_goods'
   | 'not_goods';
 
 /** Of goods; a thing of a city has none, and is bought by no single call. */
 export function goodsOf({ artifact_commitment: commitment }: { artifact_commitment: string | null }): string {
   if (commitment !== null) return commitment;
   throw new TermsRefused('not_goods', 'the listing is a thing of the city: use buyThing');
+}
+
+/** Nobody buys from the wallet that pays: the money would stay where it is, and the market refuses it. */
+export function mustNotBeOwn(payee: string, payer: string): void {
+  if (payee.toLowerCase() !== payer.toLowerCase()) return;
+  throw new TermsRefused('own_goods', 'the wallet that would pay sells these goods');
 }
 
 const OTHER_TERMS = 'Do not pay this market until its operator has explained what it asks for.';
@@ -38,6 +46,8 @@ const NEXT_STEPS: Readonly<Record<WhyRefused, string>> = {
   wrong_intent: 'Open a new intent.',
   other_market: 'Use the client of the market that this belongs to.',
   too_little_time: 'Open a new intent, and pay at once.',
+  clock_wrong: 'Set the clock of this machine, then call again. If it is right, tell the operator of the site.',
+  own_goods: 'getOwnListing gives your own goods back. To try a purchase, use a wallet of another person.',
   not_goods: 'Buy it in its city, or by buyThing.',
 };
 

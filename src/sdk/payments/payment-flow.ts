@@ -16,6 +16,7 @@ import {
 } from './payment-run.ts';
 import { loadPayment, memoryOf, type SavedPayment } from './proof-store.ts';
 import { signCollecting } from './sign-to-collect.ts';
+import { signingTime } from './signing-clock.ts';
 
 type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
 
@@ -76,6 +77,8 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
       return;
     case 'sign_to_collect':
       return signToCollect(run, error);
+    case 'buy':
+      return stopCollecting(run);
     case 'ask_again':
       return forgetLapsed(run);
     case 'stop':
@@ -83,6 +86,11 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
       if (error instanceof MarketError) throw saidOf(error);
       throw undecided(run, 'The market cannot be understood', error);
   }
+}
+
+/** The goods are not this wallet's yet: from here on it is an ordinary purchase. */
+function stopCollecting(run: Run): void {
+  Object.assign(run, { collecting: false, collectingFirst: false, collectProof: null, failures: 0 });
 }
 
 // The lapsed proof stays in the store until another takes its place, so that a crash here does not forget it.
@@ -119,6 +127,8 @@ function flowStateOf(run: Run): FlowState {
     secondsLeft: secondsLeft(run, proof),
     knownToExist: run.knownToExist,
     collecting: run.collecting,
+    mayBuyInstead: run.collectingFirst && run.terms.isNewerVersion !== true,
+    collectingFirst: run.collectingFirst,
     signedToCollect: run.collectProof !== null,
     canCollect: run.listingId !== null,
     mayPayAgain: run.options.mayPayAgain === true && run.options.recoverySlip === undefined && !run.askedAgain,
@@ -133,17 +143,20 @@ async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
   const saved = await loadPayment(store, storeKey);
   const showsSlip = options.recoverySlip !== undefined;
   const isCollect = showsSlip || options.collectOnly === true;
+  const terms = saved === null ? await flow.readTerms() : termsOf(saved);
+  const isFirst = saved === null && flow.listingId !== null && !isCollect && flow.collectsFirst?.(terms) === true;
   return {
     ...flow,
     store,
     saved,
-    terms: saved === null ? await flow.readTerms() : termsOf(saved),
+    terms,
     token: saved?.delivery_token ?? null,
     slip: options.recoverySlip ?? saved?.recovery_slip ?? null,
     showsSlip,
     submitted: false,
     wasPending: false,
-    collecting: isCollect && saved === null && flow.listingId !== null,
+    collecting: isFirst || (isCollect && saved === null && flow.listingId !== null),
+    collectingFirst: isFirst,
     collectProof: null,
     knownToExist: showsSlip,
     askedAgain: false,
@@ -186,9 +199,16 @@ async function signToCollect(run: Run, asked: unknown): Promise<void> {
   const { client, wallet, x402Version } = run.options;
   if (run.listingId === null) throw new TypeError('there is nothing to collect for a fee');
   const { expected } = run.terms;
-  run.collectProof = await signCollecting({ client, wallet, listingId: run.listingId, expected, asked, x402Version });
+  try {
+    run.collectProof = await signCollecting({ client, wallet, listingId: run.listingId, expected, asked, x402Version });
+  } catch (error) {
+    // A market that is reached under another name can be paid, and shows nothing that could safely be signed to collect.
+    if (!(error instanceof TermsRefused) || error.why !== 'other_market' || !flowStateOf(run).mayBuyInstead)
+      throw error;
+    return stopCollecting(run);
+  }
   run.failures = 0;
-  reportProgress(run, 'collecting');
+  if (!run.collectingFirst) reportProgress(run, 'collecting');
 }
 
 async function signRequiredPayment(run: Run, asked: unknown): Promise<PaymentProof> {
@@ -200,7 +220,8 @@ async function signRequiredPayment(run: Run, asked: unknown): Promise<PaymentPro
     throw new TermsRefused('wrong_amount', 'this costs nothing, and a payment was asked for', { nextStep });
   }
   const required = readPaymentRequired({ header: asked.header('payment-required'), body: asked.body() }, x402Version);
-  return signProof(wallet, required, run.terms.expected, client.environment);
+  const nowMs = signingTime(client);
+  return signProof(wallet, required, run.terms.expected, { ...client.environment, now: () => nowMs });
 }
 
 const BODY_LENGTH = 43;
@@ -229,8 +250,11 @@ function crc32(text: string): bigint {
   return BigInt((rest ^ 0xffffffff) >>> 0);
 }
 
-/** `ask_again`: forget the lapsed proof and ask what is to be signed. `stop`: throw what came. */
-type NextStep = 'wait' | 'sign' | 'collect' | 'sign_to_collect' | 'ask_again' | 'stop';
+/**
+ * `buy`: there is nothing to collect, so it is bought. `ask_again`: forget the lapsed proof and ask what is to be signed. `stop`: throw
+ * what came.
+ */
+type NextStep = 'wait' | 'sign' | 'collect' | 'sign_to_collect' | 'buy' | 'ask_again' | 'stop';
 
 /** How the purchase stands when a refusal arrives. */
 interface FlowState {
@@ -241,6 +265,10 @@ interface FlowState {
   /** An answer said that a payment of this buyer is under way. */
   knownToExist: boolean;
   collecting: boolean;
+  /** It is asked whether the goods are this wallet's before anything is paid. */
+  collectingFirst: boolean;
+  /** The same, of goods of which no older version could be this wallet's. */
+  mayBuyInstead: boolean;
   /** The wallet has signed for the present collection. */
   signedToCollect: boolean;
   canCollect: boolean;
@@ -265,12 +293,23 @@ function saysPaymentIsOpen(error: unknown): boolean {
 function nextStep(error: unknown, state: FlowState): NextStep {
   if (error instanceof UnreadableAnswer) return patience(state, error.why !== 'no_answer');
   if (!(error instanceof MarketError)) return 'stop';
+  if (state.collectingFirst && isNotOurs(error, state)) return 'buy';
   if (error.reason === 'payment_required') return whenAsked(state);
   if (error.reason === 'sign_to_collect') return state.canCollect && !state.collecting ? 'collect' : 'stop';
   if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
   const passing = error.status >= 500 || error.status === 429;
   const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
   return passing && retryable ? patience(state, false) : 'stop';
+}
+
+/**
+ * The plain no to who asks for goods without paying. A market that does not take the signature over nothing has not said whose they are:
+ * then only goods are bought that nobody could have but by a payment.
+ */
+function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left, mayBuyInstead }: FlowState): boolean {
+  if (reason === 'nothing_to_collect') return true;
+  const isRefused = signedToCollect && (reason === 'payment_invalid' || reason === 'payment_required');
+  return isRefused && left > TOO_SHORT_SECONDS && mayBuyInstead;
 }
 
 function patience(state: FlowState, unreadable: boolean): NextStep {

@@ -48,6 +48,8 @@ export interface Terms {
   expected: ExpectedPayment;
   /** Null for fees. */
   artifactCommitment: string | null;
+  /** Who bought an older version may have these goods without paying. Missing: no. */
+  isNewerVersion?: boolean;
 }
 
 export interface Ask {
@@ -66,6 +68,8 @@ export interface PaymentFlow<Done> {
   storeKey: string;
   /** Whose goods a wallet that has paid can collect by a signature that moves nothing; null for fees. */
   listingId: number | null;
+  /** Whether it is asked first, by a signature over nothing, if the goods are this wallet's without a payment. Default: no. */
+  collectsFirst?(terms: Terms): boolean;
   readTerms(): Promise<Terms>;
   send(ask: Ask): Promise<{ done: Done } | { pending: Pending }>;
 }
@@ -83,6 +87,8 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   /** An answer told of a transfer; a later one that does not come takes nothing of that back. */
   wasPending: boolean;
   collecting: boolean;
+  /** It collects only to see whether there is anything to pay for. Ends with the market's no. */
+  collectingFirst: boolean;
   collectProof: CollectProof | null;
   knownToExist: boolean;
   askedAgain: boolean;
@@ -90,11 +96,14 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   startedMs: number;
 }
 
-/** Seconds in which the proof can still be used. */
-export function secondsLeft(run: Run, proof: PaymentProof | null): number {
-  return proof === null
-    ? 0
-    : Math.max(0, proof.valid_before - Math.floor(run.options.client.environment.now() / 1_000));
+/**
+ * Seconds in which the proof can still be used. One that can pay has run out only when it has by our clock and by the market's; one over
+ * nothing is judged by the market alone.
+ */
+export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | CollectProof | null): number {
+  if (proof === null) return 0;
+  const nowMs = 'salt' in proof ? client.clock.now() : client.clock.earlier();
+  return Math.max(0, proof.valid_before - Math.floor(nowMs / 1_000));
 }
 
 /**

@@ -7,6 +7,7 @@ import { MarketError } from '../errors.ts';
 import { TermsRefused } from './payment-errors.ts';
 import { encodeProof, type PaymentProof, signAuthorization, type Wallet } from './payment-proof.ts';
 import type { ExpectedPayment, X402Version } from './payment-required.ts';
+import { signingTime } from './signing-clock.ts';
 
 /** A signature over nothing that could be paid, and the salt that goes along with it. */
 export interface CollectProof extends PaymentProof {
@@ -41,7 +42,8 @@ export async function signCollecting(collecting: Collecting): Promise<CollectPro
   });
   const x402Version = collecting.x402Version ?? (asked.header('payment-required') === null ? 1 : 2);
   const terms = { x402Version, windowSeconds: WINDOW_SECONDS, nonce };
-  const signed = await signAuthorization(wallet, expected, terms, client.environment);
+  const nowMs = signingTime(client);
+  const signed = await signAuthorization(wallet, expected, terms, { ...client.environment, now: () => nowMs });
   const shared = {
     scheme: 'exact',
     network: x402Version === 1 ? network.name : network.caip2,

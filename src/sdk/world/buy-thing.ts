@@ -8,8 +8,9 @@ import { checkFacts } from '../payments/direct/check-intent.ts';
 import { TransferNotSent } from '../payments/direct/transfer-errors.ts';
 import type { SoughtTransfer } from '../payments/direct/transfer-options.ts';
 import { mayPass } from '../payments/direct/transfer-run.ts';
-import { TermsRefused } from '../payments/payment-errors.ts';
+import { mustNotBeOwn, TermsRefused } from '../payments/payment-errors.ts';
 import { DEFAULT_WAIT_SECONDS, pauseSeconds } from '../payments/payment-run.ts';
+import { signingTime } from '../payments/signing-clock.ts';
 import { checkReservation, checkReservationTime, type Reservation, type ThingTerms } from './check-reservation.ts';
 import {
   type BuyThingOptions,
@@ -58,8 +59,10 @@ async function goOn(options: BuyThingOptions, store: ThingStore, key: string): P
   return named;
 }
 
+const NOT_SENT = 'nothing was sent';
+
 async function payFor(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing> {
-  const { city, wallet, signal, market } = options;
+  const { city, wallet, signal } = options;
   const terms = await readTerms(options);
   const { body } = await city.reserveOffer({
     params: { id: terms.offerId },
@@ -67,11 +70,11 @@ async function payFor(options: BuyThingOptions, store: ThingStore, key: string):
     signal,
   });
   const { reservation } = body;
-  checkReservation(reservation, terms, market.environment.now());
+  checkReservation(reservation, terms, signingTime(city, NOT_SENT));
   options.onProgress?.({ phase: 'reserved' });
   const payer_signature = await wallet.signMessage({ message: reservation.challenge });
   // The signer may have taken a long time.
-  checkReservationTime(reservation, market.environment.now());
+  checkReservationTime(reservation, signingTime(city, NOT_SENT));
   signal?.throwIfAborted();
   const draft = draftOf(reservation, terms, payer_signature);
   if (!(await store.create(key, draft))) throw new ThingUndecided('Another call pays for this thing', draft);
@@ -97,6 +100,7 @@ async function readTerms(options: BuyThingOptions): Promise<ThingTerms> {
     throw new TermsRefused('unreadable_terms', 'the listing is of another city', { nextStep });
   }
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  mustNotBeOwn(listing.seller_wallet, wallet.address);
   const opened = await market.checkoutWorld({
     params: { listing_id: listingId },
     body: { city_handle: cityHandle },

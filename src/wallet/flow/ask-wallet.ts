@@ -31,6 +31,7 @@ export interface Asking {
   confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
   /** The wallet is open now. */
   onAsked(purpose: Purpose): void;
+  /** Time at the market, by which the message is made. */
   now(): number;
 }
 
@@ -87,9 +88,9 @@ async function whileFresh(confirmed: Promise<void>, { provider, address }: Conne
 
 /** The wallet as the SDK sees it: every signature passes by the person first. */
 export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): Wallet {
-  const { offer, keep, screen, now } = scene;
+  const { offer, keep, screen, client, now } = scene;
   return createAskingWallet({
-    ...{ offer, payer, now },
+    ...{ offer, payer, now: client.clock.now },
     connect: async () => {
       if (scene.connected?.address === payer) return scene.connected;
       return await askToConnect(scene, {
@@ -103,7 +104,8 @@ export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): 
       new Promise((resolve, reject) => {
         const no = (): void => reject(new WalletTrouble('stopped'));
         const record = scene.hasEnded ? beginRecord(payer, now()) : keep.record();
-        screen.show({ kind: 'confirm', message, purpose, isRenewed, record, yes: resolve, no }, true);
+        const aheadMs = client.clock.now() - now();
+        screen.show({ kind: 'confirm', message, purpose, isRenewed, aheadMs, record, yes: resolve, no }, true);
       }),
     onAsked: (purpose) => {
       const text =

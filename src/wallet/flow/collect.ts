@@ -77,12 +77,12 @@ async function attempt(scene: Scene, payer: Address, isRenewed: boolean): Promis
 
 /** While the payment is not final the same signature is shown again, for as long as it is good. */
 async function sendUntilOut(scene: Scene, { header, salt, valid_before: until }: CollectProof): Promise<Delivery> {
-  const { client, now, screen } = scene;
+  const { client, screen } = scene;
   for (;;) {
     const answer = await askFor(scene, { body: { ...COLLECT, collect_salt: salt }, payment: header });
     if (answer.status === 200) return answer.body;
     const { retry_after_seconds: seconds } = answer.body;
-    if (now() / 1_000 + seconds > until - LEAST_LEFT_SECONDS) {
+    if (client.clock.now() / 1_000 + seconds > until - LEAST_LEFT_SECONDS) {
       throw new TypeError('the payment for them is under way and not final yet; come back and collect them later');
     }
     const text =

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type Reason } from '../../contract/errors.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
-import { PaymentMayBeLost } from '../../sdk/payments/payment-errors.ts';
+import { PaymentMayBeLost, TermsRefused } from '../../sdk/payments/payment-errors.ts';
 import { WalletTrouble } from '../wallet-provider.ts';
 import { explain, type PurchaseStatus, sayMoney } from './explain.ts';
 import { endsAttempt, maySignAnew } from './show-outcome.ts';
@@ -71,6 +71,15 @@ it('a refusal is told in the market’s own words, with its reason', () => {
   const trouble = explain(refusal('payee_cannot_receive', false), NOTHING);
   expect(trouble).toMatchObject({ title: ERRORS.payee_cannot_receive.title, what: 'What happened.' });
   expect(trouble).toMatchObject({ todo: ERRORS.payee_cannot_receive.next_step, reason: 'payee_cannot_receive' });
+});
+
+it('what was refused before a signature says why, and not that the market asked for something else', () => {
+  const own = explain(new TermsRefused('own_goods', 'd'), NOTHING);
+  expect(own).toMatchObject({ title: 'These are your own goods', reason: 'own_goods' });
+  const clock = explain(new TermsRefused('clock_wrong', 'The clock here says a, and that of b c'), NOTHING);
+  expect(clock).toMatchObject({ what: 'The clock here says a, and that of b c; nothing was signed.' });
+  expect(clock.todo).toContain('Set the clock');
+  for (const { title } of [own, clock]) expect(title).not.toContain('Not what this page shows');
 });
 
 it('a silent market is no reason to pay again', () => {

@@ -28,6 +28,10 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
   if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(status), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
   if (error instanceof PaymentMayBeLost) return { ...lostTrouble(error), money, reason: 'payment_may_be_lost' };
+  if (error instanceof TermsRefused && error.why === 'own_goods') return { ...OWN_GOODS, money, reason: 'own_goods' };
+  if (error instanceof TermsRefused && error.why === 'clock_wrong') {
+    return { ...WRONG_CLOCK, what: `${plain(error)}.`, money, reason: null };
+  }
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
     return {
@@ -122,6 +126,17 @@ const FOR_PEOPLE: Readonly<Record<string, string>> = {
   nothing_to_collect: 'Choose the wallet that paid, or buy the goods.',
   needs_review: 'The seller decides whether you get the goods or the money back. Look again later.',
 };
+
+const OWN_GOODS: Words = {
+  title: 'These are your own goods',
+  what: 'They are sold by the wallet that you chose.',
+  todo: 'Choose a wallet of another person.',
+};
+
+const WRONG_CLOCK = {
+  title: 'Two clocks do not agree',
+  todo: 'Set the clock of this device, then try again. If it is right, tell the operator of the market.',
+} as const;
 
 function plain(error: unknown): string {
   return plainWords(error instanceof Error ? error.message : 'no words for it');

@@ -43,6 +43,8 @@ async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; 
     return await buy({
       ...{ client, listingId: offer.id, maxPriceUsdc: offer.price_usdc, network: offer.network },
       ...{ proofStore: keep.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
+      // Each signature is a question to a person; for goods without an older version there is the button of who has bought them.
+      collectFirst: 'newer_versions',
       wallet: askingWallet(scene, payer, how.isRenewed),
       onProgress: (progress) => note(scene, progress),
     });

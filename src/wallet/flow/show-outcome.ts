@@ -12,10 +12,11 @@ import type { Allowed, Scene } from './scene.ts';
 
 /** What went wrong, and only those ways on that cannot pay twice. */
 export async function showRefusal(scene: Scene, error: unknown, payer: Address): Promise<void> {
-  const { keep, now, screen } = scene;
+  const { keep, now, screen, client } = scene;
   const saved = await keep.saved().catch(() => undefined);
   if (saved === undefined) return showUnreadable(scene, error);
-  const untilMs = saved === null ? null : saved.proof.valid_before * 1_000;
+  // By this clock, and late enough for the market's.
+  const untilMs = saved === null ? null : saved.proof.valid_before * 1_000 + now() - client.clock.earlier();
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
     scene.hasEnded = endsAttempt(error);
   }
@@ -99,6 +100,7 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
     token: delivery.delivery_token ?? before.token,
     recovery_slip: delivery.recovery_slip ?? before.recovery_slip,
     transfer: before.transfer ?? transferOf(delivery),
+    nothing_due: offer.units > 0n && delivery.receipt === null && before.at.signed === undefined,
   };
   const matches = computed === offer.artifact_commitment || (offer.units === 0n && delivery.listing_id === offer.id);
   // Goods that are not the promised ones are no end of the purchase: its proof stays.

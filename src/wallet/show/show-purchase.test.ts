@@ -39,6 +39,7 @@ it('paid is who has a transfer that is seen, or the goods for a wallet’s money
   expect(isPaid(SETTLED)).toBe(true);
   expect(isPaid({ ...BEGUN, phase: 'bought' })).toBe(true);
   expect(isPaid({ ...BEGUN, phase: 'bought', payer: null })).toBe(false);
+  expect(isPaid({ ...BEGUN, phase: 'bought', nothing_due: true })).toBe(false);
 });
 
 it('times read like times', () => {

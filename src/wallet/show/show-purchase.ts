@@ -85,7 +85,8 @@ export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement 
 
 /** True while a transfer is seen or the goods were paid for; before that a signature is out and may still become one. */
 export function isPaid(record: PurchaseRecord | null): boolean {
-  return record !== null && (record.transfer !== null || (record.phase === 'bought' && record.payer !== null));
+  if (record === null || record.nothing_due) return false;
+  return record.transfer !== null || (record.phase === 'bought' && record.payer !== null);
 }
 
 const PAID = 'You have paid. Do not pay again.';
@@ -100,11 +101,12 @@ export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
 type Confirm = Extract<View, { kind: 'confirm' }>;
 
 /** What will be signed, in words and whole. */
-export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, offer: Offer, nowMs: number): Child[] {
+export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[] {
+  const { message, purpose, isRenewed, aheadMs, yes, no } = view;
   const pays = purpose === 'pay';
   // Said of a message that could move nothing, and of no other: it is read from what is signed.
   const isWithoutValue = message.message.value === '0';
-  const rows = sayMessage(message, offer, nowMs)
+  const rows = sayMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
     .flatMap(([name, value]) => [
       element('dt', {}, name),
@@ -126,7 +128,7 @@ export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, o
       : element(
           'p',
           {},
-          'This shows whose wallet it is; whether it has paid for these goods is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing in any hands, and it serves for these goods at this market alone. No money moves.',
+          'This shows whose wallet it is; whether these goods are its own already is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing in any hands, and it serves for these goods at this market alone. No money moves.',
         ),
     element('dl', { class: 'facts' }, ...rows),
     element(

@@ -42,6 +42,8 @@ export type View =
       message: TypedMessage;
       purpose: Purpose;
       isRenewed: boolean;
+      /** How far the market's clock is ahead of this one. */
+      aheadMs: number;
       record: PurchaseRecord | null;
       yes(): void;
       no(): void;
@@ -79,7 +81,7 @@ export function titleOf(view: View): string {
     case 'closed':
       return 'Not for sale any more';
     case 'confirm':
-      return view.purpose === 'pay' ? 'This is what you sign' : 'Sign to show that you paid';
+      return view.purpose === 'pay' ? 'This is what you sign' : 'Sign to show whose wallet it is';
     case 'progress':
       return progressTitle(view.record.transfer !== null, view.record.at.final !== undefined);
     case 'elsewhere':

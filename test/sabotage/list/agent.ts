@@ -5,6 +5,8 @@ const BOOK = 'src/agent/spend-book.ts';
 const FILES = 'src/agent/spend-record.ts';
 const POLICY = 'src/agent/policy.ts';
 const BUY = 'src/agent/buy-goods.ts';
+const OPTIONS = 'src/agent/spend-options.ts';
+const REFUSED = 'src/agent/refused-payment.ts';
 const SELL = 'src/agent/sell-goods.ts';
 const ASK = 'src/mcp-server/ask-person.ts';
 const FLOW = 'src/sdk/payments/payment-flow.ts';
@@ -16,6 +18,9 @@ const LIMITS = ['src/agent/policy.test.ts'];
 const BUYS = ['src/agent/buy-goods.test.ts'];
 const ASKS = ['src/mcp-server/ask-person.test.ts'];
 const CLIENT = ['src/sdk/payments/buy.test.ts'];
+const COLLECTS = ['src/sdk/payments/collect-first.test.ts'];
+const CLOCKS = ['src/sdk/payments/signing-clock.test.ts'];
+const REFUSES = ['src/agent/refused-payment.test.ts'];
 const SPENDS = world('agent-spends');
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -46,30 +51,56 @@ const wallet: readonly Sabotage[] = [
 ];
 
 const book: readonly Sabotage[] = [
-  bug('day-is-not-counted', BOOK, 'mustFit(policy, await countDay(context, key), plan.amountUnits);', '', KEEPS),
+  bug(
+    'day-is-not-counted',
+    BOOK,
+    'mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));',
+    '',
+    KEEPS,
+  ),
   bug(
     'day-counts-what-is-signed-alone',
     BOOK,
-    'if (record !== null) total +=',
-    'if (record !== null && !isUnsigned(record)) total +=',
+    'if (record === null) continue;',
+    'if (record === null || isUnsigned(record)) continue;',
     KEEPS,
   ),
   bug(
     'day-is-counted-side-by-side',
     BOOK,
-    '      const book = await context.lockBook();',
-    '      const book = { release: async () => {} };',
+    'const { files, lockBook } = context;\n  const book = await lockBook();',
+    'const { files } = context;\n  const book = { release: async () => {} };',
     SPENDS,
   ),
   bug(
     'signed-on-another-day',
     BOOK,
-    'if (dayOf(Date.parse(own.reserved_at)) !== dayOf(now())) return false;',
+    'if (dayOf(Date.parse(record.reserved_at)) !== dayOf(now())) return false;',
     '',
     KEEPS,
   ),
-  bug('signed-though-the-record-is-gone', BOOK, 'return await files.isThere(own);', 'return true;', KEEPS),
-  bug('first-payments-stay-open', BOOK, 'record.sequence < latest.sequence)', 'record.sequence < 0)', KEEPS),
+  bug('signed-though-the-record-is-gone', BOOK, 'return await files.isThere(record);', 'return true;', KEEPS),
+  bug(
+    'first-payments-stay-open',
+    BOOK,
+    "const isReplaced = record.state === 'signed' && known.length > 0;",
+    'const isReplaced = false;',
+    KEEPS,
+  ),
+  bug(
+    'a-market-frees-any-sum',
+    BOOK,
+    'saidUnpaid > policy.perDayUnits ? saidUnpaid - policy.perDayUnits : 0n',
+    '0n',
+    KEEPS,
+  ),
+  bug(
+    'what-may-still-be-paid-counts-no-longer',
+    FILES,
+    'return nowMs > (until + MOST_APART_SECONDS) * 1_000;',
+    'return true;',
+    KEEPS,
+  ),
   bug('unsigned-sums-stay', BOOK, 'await held.forgetUnsigned();', '', KEEPS),
   bug(
     'proof-goes-before-the-goods-are-kept',
@@ -120,10 +151,16 @@ const limits: readonly Sabotage[] = [
     'if (amountUnits > maxUnits * 10n) {',
     SPENDS,
   ),
-  bug('a-no-is-a-yes', BUY, 'if (await confirm(asked)) return;', 'await confirm(asked);\n  if (asked) return;', SPENDS),
+  bug(
+    'a-no-is-a-yes',
+    OPTIONS,
+    'if (await confirm(asked)) return;',
+    'await confirm(asked);\n  if (asked) return;',
+    SPENDS,
+  ),
   bug(
     'a-sum-to-ask-about-is-not-asked-about',
-    BUY,
+    OPTIONS,
     'if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;',
     'if (confirm === undefined) return;',
     SPENDS,
@@ -147,7 +184,7 @@ const limits: readonly Sabotage[] = [
 const buying: readonly Sabotage[] = [
   bug(
     'a-second-signature-unasked',
-    BUY,
+    OPTIONS,
     "return payAgain === true && record?.state === 'signed';",
     "return record?.state === 'signed';",
     BUYS,
@@ -155,33 +192,33 @@ const buying: readonly Sabotage[] = [
   bug(
     'another-payment-is-not-judged',
     BUY,
-    'const judgeAndReserve = () => prepare(options, held, key, maxUnits);',
-    'const judgeAndReserve = () => prepare({ ...options, policy: { ...options.policy, sellers: {} } }, held, key, maxUnits);',
+    'const again = async () => prepare(options, held,',
+    'const again = async () => prepare({ ...options, policy: { ...options.policy, sellers: {} } }, held,',
     BUYS,
   ),
   bug(
     'paid-goods-are-exchanged',
     BUY,
-    'if (isPaid && commitmentOf(delivery) !== had.commitment)',
+    'if (isFixed && commitmentOf(delivery) !== had.commitment)',
     'if (had === undefined)',
     BUYS,
   ),
-  bug('what-was-paid-is-paid-for-again', FLOW, 'collecting: isCollect &&', 'collecting: showsSlip &&', BUYS),
+  bug('what-was-paid-is-paid-for-again', FLOW, '(isCollect && saved === null', '(showsSlip && saved === null', BUYS),
   bug(
     'what-was-had-is-put-aside-again',
     BUY,
-    "if (!isHad && (record === null || record.state === 'settled'))",
-    "if (record === null || record.state === 'settled')",
+    'if (record !== null && kept !== null) {',
+    "if (record !== null && kept !== null && record.state !== 'settled') {",
     BUYS,
   ),
   bug(
     'wrong-goods-are-not-kept',
     BUY,
-    'if (!(error instanceof ArtifactMismatch)) throw unknownOnceSigned(held, error);',
-    'if (error !== undefined) throw unknownOnceSigned(held, error);',
+    'if (!(error instanceof ArtifactMismatch)) {',
+    'if (error !== undefined) {',
     BUYS,
   ),
-  bug('asked-again-is-refused', BUY, "error.reason === 'payment_required' &&", "error.reason === '' &&", BUYS),
+  bug('asked-again-is-refused', OPTIONS, "error.reason === 'payment_required' &&", "error.reason === '' &&", BUYS),
   bug('changed-goods-are-taken-for-whole', 'src/agent/save-goods.ts', '=== commitment;', '!== null;', SPENDS),
   bug(
     'proof-is-not-saved-before-it-is-sent',
@@ -211,6 +248,50 @@ const buying: readonly Sabotage[] = [
     'if (delivery.listing_id === options.listingId) return;',
     CLIENT,
   ),
+  bug(
+    'goods-of-the-wallet-are-paid-for',
+    SDK_BUY,
+    "return collectFirst === 'always' || isNewerVersion === true;",
+    'return false;',
+    COLLECTS,
+  ),
+  bug(
+    'any-refusal-is-a-no',
+    FLOW,
+    "if (reason === 'nothing_to_collect') return true;",
+    'if (signedToCollect) return true;',
+    COLLECTS,
+  ),
+  bug(
+    'own-goods-are-bought',
+    'src/sdk/payments/payment-errors.ts',
+    'if (payee.toLowerCase() !== payer.toLowerCase()) return;',
+    "if (payee !== '') return;",
+    COLLECTS,
+  ),
+  bug(
+    'any-clock-dates-what-is-signed',
+    'src/sdk/payments/signing-clock.ts',
+    'if (Math.abs(site - own) <= MOST_APART_SECONDS * 1_000) return site;',
+    'if (site > 0) return site;',
+    CLOCKS,
+  ),
+  bug(
+    'one-clock-ends-a-payment',
+    'src/sdk/payments/payment-run.ts',
+    'client.clock.earlier()',
+    'client.clock.now()',
+    CLOCKS,
+  ),
+  bug('agents-pay-for-what-is-theirs', BUY, 'if (owned !== null) return owned;', '', REFUSES),
+  bug(
+    'declined-reviews-are-free',
+    REFUSED,
+    "return payment.payment_status === 'unpaid';",
+    "return payment.payment_status !== 'unsubmitted';",
+    REFUSES,
+  ),
+  bug('refused-signatures-are-made-again', REFUSED, 'if (unpaid?.is_final !== true) return;', 'return;', REFUSES),
   bug(
     'offer-of-another-payee',
     'src/sdk/payments/payment-required.ts',

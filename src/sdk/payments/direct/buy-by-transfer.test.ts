@@ -173,7 +173,7 @@ describe('refusals', () => {
     expect(wallet.signed[0]).toBe(wallet.signed[1]);
   });
 
-  test.each(['payment_undecided', 'other_payer_open', 'own_goods', 'listing_unavailable', 'free_listing'] as const)(
+  test.each(['payment_undecided', 'other_payer_open', 'own_goods', 'listing_unavailable'] as const)(
     '%s instead of an intent: nothing is sent',
     async (reason) => {
       const { act, wallet, asked } = await buyerBefore({ intents: [refusalAnswer(reason)] });
@@ -191,8 +191,18 @@ describe('refusals', () => {
   });
 });
 
-test('what was bought before is collected with the key, and nothing is sent', async () => {
-  const bought = { intents: [refusalAnswer('purchase_exists')], collected: delivered };
+test('nothing is sent for goods that are sold by the wallet that would pay', async () => {
+  const wallet = createTransferWallet();
+  const { act, asked } = await buyerBefore({ wallet, listing: { seller_wallet: wallet.address } });
+  await expect(act()).rejects.toMatchObject({ name: 'TermsRefused', why: 'own_goods' });
+  expect([wallet.sent, asked('/api/purchase-intent/')]).toEqual([[], []]);
+});
+
+test.each([
+  ['was bought before', 'purchase_exists'],
+  ['comes with an older version', 'free_listing'],
+] as const)('what %s is collected with the key, and nothing is sent', async (_, reason) => {
+  const bought = { intents: [refusalAnswer(reason)], collected: delivered };
   const { act, wallet, asked } = await buyerBefore(bought);
   expect((await act()).artifact).toBe(ARTIFACT);
   expect(asked('/api/buy/7')[0]?.body).toEqual({ collect: true });

@@ -3,7 +3,7 @@ import { unitsOfUsdc } from '../../../contract/money.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
-import { goodsOf, TermsRefused } from '../payment-errors.ts';
+import { goodsOf, mustNotBeOwn, TermsRefused } from '../payment-errors.ts';
 import { payAnewOf } from '../payment-run.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
@@ -52,8 +52,9 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
     reportTransfer(run, 'delivered');
     return done;
   } catch (error) {
-    // Said when an intent is opened, so before anything was sent.
-    if (error instanceof MarketError && error.reason === 'purchase_exists') return await collect(options, error);
+    // Said when an intent is opened, so before anything was sent: they are bought, or come with an older version that is.
+    const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
+    if (isOwned) return await collect(options, error);
     throw error;
   }
 }
@@ -71,6 +72,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
     const nextStep = 'Take them with buy, which signs nothing for them.';
     throw new TermsRefused('wrong_amount', 'these goods cost nothing: take them with buy', { nextStep });
   }
+  mustNotBeOwn(listing.seller_wallet, wallet.address);
   return {
     ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
     domain: facts.domain,

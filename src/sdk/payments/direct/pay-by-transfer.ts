@@ -3,6 +3,7 @@ import { NETWORKS } from '../../../contract/vocabulary.ts';
 import { MarketError, UnreadableAnswer } from '../../errors.ts';
 import { saidOf } from '../payment-errors.ts';
 import { pauseSeconds } from '../payment-run.ts';
+import { signingTime } from '../signing-clock.ts';
 import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
 import { TransferMayBeSent, TransferNotSent, TransferUndecided } from './transfer-errors.ts';
 import {
@@ -88,6 +89,7 @@ async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<H
 
 /** Refusals in a row to open an intent that may pass. */
 const PATIENCE_UNPAID = 4;
+const NOT_SENT = 'nothing was sent';
 /** Between two looks at an intent that another call is paying for. */
 const BUSY_SECONDS = 2;
 
@@ -100,7 +102,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
   for (;;) {
     const { intent, isNew } = await openPatiently(run);
     checkIntent(intent, terms);
-    checkTimeLeft(intent, client.environment.now());
+    checkTimeLeft(intent, signingTime(client, NOT_SENT));
     reportTransfer(run, 'opened', { intentId: intent.id });
     if (await isSaved(run, run.storeKey)) return null;
     if (!(await isSaved(run, intentKey(run, intent.id)))) {
@@ -109,7 +111,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       const payer_signature = await wallet.signMessage({ message: intent.challenge });
       reportTransfer(run, 'signed', { intentId: intent.id });
       // The signer may have taken a long time.
-      checkTimeLeft(intent, client.environment.now());
+      checkTimeLeft(intent, signingTime(client, NOT_SENT));
       signal?.throwIfAborted();
       const signed = { ...draft, payer_signature, tx_hash: known };
       const reserved = await reserveTransfer(run, signed);

@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type BuyGoodsOptions, buyGoods } from '../../src/agent/buy-goods.ts';
+import { readPolicy } from '../../src/agent/policy.ts';
+import { openSpendBook } from '../../src/agent/spend-book.ts';
+import type { Delivery } from '../../src/contract/listings.ts';
+import type { PaymentOut } from '../../src/contract/payments.ts';
+import { createClient } from '../../src/sdk/client.ts';
+import { systemEnvironment } from '../../src/sdk/environment.ts';
+import {
+  listingAnswer,
+  officialAnswer,
+  paymentRecord,
+  paymentRequiredAnswer,
+  refusalAnswer,
+  SELLER,
+} from './market-answers.ts';
+import {
+  collects,
+  createTestTime,
+  createTestWallet,
+  nonceIn,
+  noncesToSettle,
+  type Reply,
+  type SeenRequest,
+  startScriptedMarket,
+} from './scripted-market.ts';
+
+/** The 402 for a listing of 2.5 USDC. */
+export const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
+
+export const RECEIPT: NonNullable<Delivery['receipt']> = {
+  ...{ payment_id: 9, tx_hash: `0x${'7a'.repeat(32)}`, block_number: 5, block_hash: `0x${'7b'.repeat(32)}` },
+  ...{ block_time: '2026-01-02T03:04:05.678Z', payer: SELLER, payee: SELLER, asset: SELLER, amount_usdc: 2.5 },
+  ...{ amount_units: '2500000', network: 'base' },
+};
+
+export interface Told {
+  /** Of listing 7, as it is read. */
+  listing?: () => object;
+  /** To who asks whether the goods are its own already: without a signature, and with one. */
+  looks?: readonly [Reply, Reply];
+  /** Of a payment that is asked for by its nonce. */
+  payment?: Partial<PaymentOut>;
+}
+
+const NOT_YOURS = [asked, refusalAnswer('nothing_to_collect')] as const;
+
+/**
+ * A buyer with an empty book before a market that shows listing 7 and answers purchases in the order of the script, the last for ever. Until
+ * the goods have come, who asks whether they are its own already is answered apart from it.
+ */
+export async function buyerBefore(script: (Reply | ((request: SeenRequest) => Reply))[], told: Told = {}) {
+  const { listing = () => ({}), looks = NOT_YOURS, payment } = told;
+  let bought = 0;
+  let isHad = false;
+  const scripted = await startScriptedMarket((request) => {
+    if (collects(request) && !isHad) return looks[nonceIn(request) === null ? 0 : 1];
+    if (request.method === 'POST') {
+      bought += 1;
+      const next = script[Math.min(bought, script.length) - 1] ?? 'cut';
+      const reply = typeof next === 'function' ? next(request) : next;
+      isHad ||= reply !== 'cut' && reply.status === 200;
+      return reply;
+    }
+    if (request.path.startsWith('/api/payment'))
+      return payment === undefined
+        ? refusalAnswer('payment_not_found')
+        : { status: 200, body: { payment: { ...paymentRecord(), ...payment } } };
+    return request.path.startsWith('/api/listing') ? listingAnswer(7, listing()) : officialAnswer();
+  });
+  onTestFinished(() => scripted[Symbol.asyncDispose]());
+  const home = await mkdtemp(join(tmpdir(), 'openaisle-buy-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  const env = { HOME: home };
+  const time = createTestTime();
+  const wallet = createTestWallet();
+  const environment = { now: time.now, deadline: systemEnvironment.deadline };
+  const book = openSpendBook({ env, address: wallet.address, environment });
+  const policy = await readPolicy(env);
+  const client = createClient({ baseUrl: scripted.baseUrl, environment: time });
+  const act = (more: Partial<BuyGoodsOptions> = {}) =>
+    buyGoods({ client, wallet, policy, book, listingId: 7, maxPriceUsdc: 3, ...more });
+  const paid = () => noncesToSettle(scripted.seen.filter(({ method }) => method === 'POST')).size;
+  const shared = { client, wallet, policy, book };
+  return { act, wallet, book, paid, time, home, shared, baseUrl: scripted.baseUrl, seen: scripted.seen };
+}
