@@ -49,7 +49,9 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
   };
 
   const release = async (session: Session, key: string): Promise<void> => {
-    if (!session.lost.signal.aborted) await ask(session, 'pg_advisory_unlock', key).catch(() => {});
+    // An open session that nobody asks any more would stay on the server, with its locks.
+    if (session.lost.signal.aborted) await session.client.end().catch(() => {});
+    else await ask(session, 'pg_advisory_unlock', key).catch(() => {});
   };
 
   return {

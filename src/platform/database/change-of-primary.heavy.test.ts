@@ -56,6 +56,22 @@ const whyNot = (act: Promise<unknown>): Promise<string | null> =>
     (error: unknown) => (isUnavailable(error) ? whyUnavailable(error) : String(error)),
   );
 
+async function sessionsOn(server: PostgresServer): Promise<number> {
+  const sessions = "select count(*)::int as n from pg_stat_activity where application_name = 'openaisle'";
+  return (await server.ask<{ n: number }>(sessions))[0]?.n ?? 0;
+}
+
+/** Holds the key until `free` is called. */
+async function holdLock(database: Database, key: string) {
+  const entered = Promise.withResolvers<AbortSignal>();
+  const end = Promise.withResolvers<string>();
+  const done = database.withAdvisoryLock(key, (signal) => {
+    entered.resolve(signal);
+    return end.promise;
+  });
+  return { lost: await entered.promise, done, free: () => end.resolve('freed') };
+}
+
 /** The one becomes the other's standby, as at a planned change. */
 async function changePlaces(): Promise<void> {
   await first.stop();
@@ -110,6 +126,26 @@ test('of several hosts the primary is found, whichever it is by now, and whichev
   await Promise.all([4, 5, 6, 7, 8].map((n) => write(database, n)));
   expect(await second.ask("select pid from pg_stat_activity where application_name = 'openaisle'")).not.toEqual([]);
   expect(await first.ask("select pid from pg_stat_activity where application_name = 'openaisle'")).toEqual([]);
+});
+
+test('with a standby first in the list a process has one session for all its locks, however often it asks', async () => {
+  const wires = [await addressOf(second), await addressOf(first)];
+  const hosts = wires.map(({ url }) => new URL(url).host).join(',');
+  const { username, password } = new URL(first.url);
+  const database = await open(`postgresql://${username}:${password}@${hosts}/openaisle`);
+  const most: number[] = [];
+  const held = await holdLock(database, 'lead');
+  for (let round = 1; round <= 40; round += 1) {
+    expect(await database.withAdvisoryLock(`round ${round}`, () => write(database, round))).toEqual({ value: 1 });
+    most.push(await sessionsOn(first));
+  }
+  expect(held.lost.aborted).toBe(false);
+  held.free();
+  expect(await held.done).toEqual({ value: 'freed' });
+  // One of the pool, as only one caller wrote at a time, and one that holds locks.
+  expect(most).toEqual(most.map(() => 2));
+  await expect.poll(() => sessionsOn(second), patiently).toBe(0);
+  expect(await first.ask("select pid from pg_locks where locktype = 'advisory'")).toEqual([]);
 });
 
 test('a primary that is closed to writes is left with all connections and locks, for the one that the address leads to', async () => {

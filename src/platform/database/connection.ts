@@ -123,7 +123,10 @@ export async function prepareConnection(client: ClientBase): Promise<void> {
   for (const [name, value] of KEEPALIVES) await client.query(`set ${name} = ${value}`);
 }
 
-/** One connection outside the pool. Its loss is reported to `onLost`, once; without a listener the driver would end the process. */
+/**
+ * One connection outside the pool. Its loss is reported to `onLost`, once, and never that of an attempt that another host followed; without
+ * a listener the driver would end the process.
+ */
 export async function connectClient(options: ConnectionOptions, onLost: () => void = () => {}): Promise<Client> {
   const [first = '', ...others] = hostsOf(options.url);
   let connecting = connectTo({ ...options, url: first }, onLost);
@@ -137,11 +140,20 @@ export async function connectClient(options: ConnectionOptions, onLost: () => vo
 
 async function connectTo(options: ConnectionOptions, onLost: () => void): Promise<Client> {
   const client = new Client(clientConfig(options));
-  client.on('error', onLost);
-  client.on('end', onLost);
+  let isLost = false;
+  let report = (): void => {};
+  const lose = (): void => {
+    if (isLost) return;
+    isLost = true;
+    report();
+  };
+  client.on('error', lose);
+  client.on('end', lose);
   try {
     await client.connect();
     await prepareConnection(client);
+    if (isLost) throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), false);
+    report = onLost;
     return client;
   } catch (error) {
     await client.end().catch(() => {});
