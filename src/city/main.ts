@@ -152,7 +152,7 @@ function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
     );
     for (const name of applied) log.info('migrated', { migration: name });
     const poolSize = await sizePool(config, server.url);
-    const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', ...poolSize });
+    const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', log, ...poolSize });
     begun.defer(() => database.close());
     const pepper = await loadOwnPepper(config);
     const options = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };

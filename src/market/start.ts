@@ -92,6 +92,7 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
     const database = await openDatabase({
       url: options.databaseUrl,
       applicationName: 'openaisle-market',
+      log: options.log,
       ...(poolSize === null ? {} : { poolSize }),
     });
     begun.defer(() => database.close());

@@ -120,6 +120,8 @@ export async function prepareConnection(client: ClientBase): Promise<void> {
   if (rows[0]?.standby === true)
     throw new DatabaseUnavailable(Object.assign(new Error(STANDBY), { code: READ_ONLY_SQL_TRANSACTION }), false);
   await client.query("set time zone 'UTC'");
+  // Without its warnings a commit whose wait for a standby was canceled would look like any other.
+  await client.query('set client_min_messages = warning');
   for (const [name, value] of KEEPALIVES) await client.query(`set ${name} = ${value}`);
 }
 

@@ -94,6 +94,19 @@ function sqlstateOf(error: unknown): string | undefined {
   return said instanceof Error ? codeOf(said) : undefined;
 }
 
+/**
+ * Whether the server says that a commit stopped waiting for its standby, since somebody canceled it: it is done on the primary, and would be
+ * lost with it. Its text is in the server's language, so this goes by the one source file of PostgreSQL that such warnings come from.
+ */
+export function isWaitCanceled(notice: { file?: string | undefined }): boolean {
+  return notice.file?.endsWith('syncrep.c') === true;
+}
+
+/** The error of a commit that the server calls done, after such a warning. */
+export function unreplicatedCommit(): DatabaseUnavailable {
+  return new DatabaseUnavailable(new Error('the wait of a commit for its synchronous standby was canceled'), true);
+}
+
 /** Whether what was asked for may or may not have happened. Always unavailable too. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown;

@@ -58,7 +58,8 @@ export interface Database extends Queryable {
   /**
    * Commits when `act` returns, rolls back when it throws. Nothing is retried.
    * Inside `act` the database itself must not be used, as that would run outside the transaction: it throws.
-   * An error for which `isOutcomeUnknown` holds means the commit was asked for and never answered: it may have happened.
+   * An error for which `isOutcomeUnknown` holds means the commit was asked for and never answered, or did not wait for the standby that it
+   * had to wait for: it may have happened, and may be lost with the primary.
    */
   transaction<T>(act: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**

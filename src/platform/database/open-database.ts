@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ClientBase, Pool, type PoolClient } from 'pg';
 import sql from 'sql-template-tag';
+import type { Log } from '../log.ts';
 import { type AdvisoryLocks, createAdvisoryLocks } from './advisory-locks.ts';
 import { chooseServer, clientConfig, connectClient, prepareConnection, type ServerChoice } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
-import { DatabaseUnavailable, isReadOnly, isUnavailable, withAvailability } from './database-error.ts';
+import { DatabaseUnavailable, isReadOnly, isUnavailable, isWaitCanceled, withAvailability } from './database-error.ts';
 import { createQueryable, isReusable, runQuery } from './run-statements.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
@@ -19,6 +20,8 @@ export interface OpenDatabaseOptions {
   /** How long to wait for a connection, new or out of the pool. Default 5,000. */
   connectTimeoutMs?: number;
   applicationName?: string;
+  /** Hears of what a caller's error alone would not tell an operator. */
+  log?: Log;
   /** For a throw-away database only: accept a server that may lose acknowledged writes. */
   allowUnsafe?: boolean;
 }
@@ -42,7 +45,12 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   });
   // The pool drops an idle connection that breaks; the next caller gets a new one, or the error.
   pool.on('error', () => {});
-  pool.on('connect', servers.arrived);
+  pool.on('connect', (client) => {
+    servers.arrived(client);
+    client.on('notice', (notice) => {
+      if (isWaitCanceled(notice)) options.log?.error('commit_not_replicated', { detail: notice.message });
+    });
+  });
   const locks = createAdvisoryLocks((onLost) => connectClient(connection, onLost));
   const database = createDatabase(pool, { servers, identity }, locks);
   try {

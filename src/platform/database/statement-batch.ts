@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { ClientBase, Connection, FieldDef } from 'pg';
 import { ANSWER_GRACE_MS, columnTypes } from './connection.ts';
+import { isWaitCanceled, unreplicatedCommit } from './database-error.ts';
 
 /** A value as the server reads it: text, or bytes as they are. A part of the driver that its types leave out. */
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
@@ -29,12 +30,18 @@ interface Shape {
   empty: Record<string, unknown>;
 }
 
+/** What the server says beside its answers. */
+interface Notice {
+  /** Of its source code. */
+  file?: string;
+}
+
 /** What one connection has prepared, and how the rows of it look: that never changes, or the server refuses to run it. */
 interface Prepared {
   names: Set<string>;
   shapes: Map<string, Shape>;
-  /** The batch under way, which is told when a statement was parsed: the driver does not pass that on. */
-  running: { parsed(): void } | null;
+  /** The batch under way, which is told when a statement was parsed, and of warnings: the driver does not pass them on. */
+  running: { parsed(): void; warned(notice: Notice): void } | null;
 }
 
 /**
@@ -50,6 +57,7 @@ function preparedOn(connection: Connection): Prepared {
   if (found !== undefined) return found;
   const prepared: Prepared = { names: new Set(), shapes: new Map(), running: null };
   connection.on('parseComplete', () => prepared.running?.parsed());
+  connection.on('notice', (notice: Notice) => prepared.running?.warned(notice));
   known.set(connection, prepared);
   return prepared;
 }
@@ -72,7 +80,8 @@ interface Outcome {
 
 /**
  * Sends all of these to the server at once and hands out their answers in turn. After the first that fails none is run, and all that
- * follow fail with the same error. One turn of the event loop, one write and one answer, however many there are.
+ * follow fail with the same error. One turn of the event loop, one write and one answer, however many there are. If a commit among them did
+ * not wait for its standby, all fail: none of them may be taken for done.
  */
 export function runBatch(client: ClientBase, statements: readonly Statement[], limitMs = 0): Promise<Answer>[] {
   const outcomes: Outcome[] = [];
@@ -109,6 +118,7 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   let prepared: Prepared | null = null;
   let names: readonly (string | undefined)[] = [];
   let unreadable: { error: unknown } | null = null;
+  let isUnreplicated = false;
 
   const shapeOf = (): Shape | null => prepared?.shapes.get(names[answers.length] ?? '') ?? null;
   const complete = (): void => {
@@ -122,9 +132,11 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
     if (prepared !== null) prepared.running = null;
     // Everything ran, and then the server said no: outside of a transaction that is the commit, which takes all of it back.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
+    const unreplicated = isUnreplicated ? unreplicatedCommit() : null;
     outcomes.forEach(({ resolve, reject }, at) => {
       const answer = answers[at];
-      if (unreadable !== null) reject(unreadable.error);
+      if (unreplicated !== null) reject(unreplicated);
+      else if (unreadable !== null) reject(unreadable.error);
       else if (answer === undefined) reject(error ?? new Error('the server ended a batch without all of its answers'));
       else resolve(answer);
     });
@@ -140,6 +152,9 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
         parsed: () => {
           const name = names[answers.length];
           if (name !== undefined) prepared?.names.add(name);
+        },
+        warned: (notice) => {
+          isUnreplicated ||= isWaitCanceled(notice);
         },
       };
       shape = shapeOf();

@@ -115,7 +115,11 @@ function mayHaveCommitted(error: unknown): boolean {
 
 /** Of what went to the server together with the commit. */
 function asCommit(error: unknown): never {
-  throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
+  throw mayHaveCommitted(error) ? unknownOutcome(error) : error;
+}
+
+function unknownOutcome(error: unknown): DatabaseUnavailable {
+  return error instanceof DatabaseUnavailable && error.outcomeUnknown ? error : new DatabaseUnavailable(error, true);
 }
 
 /** Of what went together all is lost with the connection, the commit too, whichever statement tells of it first. */
@@ -124,7 +128,7 @@ async function lostCommit(turns: Turns): Promise<DatabaseUnavailable | null> {
   if (ending === null) return null;
   return ending.answer.then(
     () => null,
-    (error: unknown) => (mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : null),
+    (error: unknown) => (mayHaveCommitted(error) ? unknownOutcome(error) : null),
   );
 }
 
