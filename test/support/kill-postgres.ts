@@ -43,7 +43,7 @@ export function createKillSwitch(): KillSwitch {
 }
 
 /** One message of PostgreSQL's protocol. */
-interface Message {
+export interface Message {
   /** A letter; empty for the first that a client sends, which has none. */
   type: string;
   /** As it was on the wire. */
@@ -53,7 +53,7 @@ interface Message {
 }
 
 /** Cuts a stream into messages, however it comes in. */
-function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Message[] {
+export function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Message[] {
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = from === 'client';
   return (chunk) => {

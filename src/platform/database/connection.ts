@@ -87,9 +87,7 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
   return {
     connectionString: options.url,
     application_name: options.applicationName ?? 'openaisle',
-    statement_timeout: statementTimeoutMs === 0 ? false : statementTimeoutMs,
     query_timeout: statementTimeoutMs === 0 ? undefined : statementTimeoutMs + ANSWER_GRACE_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -108,21 +106,29 @@ const KEEPALIVES = [
   ['tcp_user_timeout', 30_000],
 ] as const;
 
+/** Set by statement: a pooler refuses them at the start of a connection, or drops them. */
+function sessionSettings(statementTimeoutMs: number): string {
+  const settings: readonly (readonly [string, string | number])[] = [
+    // So that dates in SQL mean the same wherever the server stands.
+    ['timezone', "'UTC'"],
+    // Without its warnings a commit whose wait for a standby was canceled would look like any other.
+    ['client_min_messages', 'warning'],
+    ['statement_timeout', statementTimeoutMs],
+    ['idle_in_transaction_session_timeout', IDLE_IN_TRANSACTION_MS],
+    ...KEEPALIVES,
+  ];
+  return settings.map(([name, value]) => `set ${name} = ${value}`).join('; ');
+}
+
 const STANDBY =
   'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
 
-/**
- * Prepares every new connection. UTC, so that dates in SQL mean the same wherever the server stands. A standby is refused: it lags, hands
- * out locks of its own and takes no writes.
- */
-export async function prepareConnection(client: ClientBase): Promise<void> {
+/** Prepares every new connection. A standby is refused: it lags, hands out locks of its own and takes no writes. */
+export async function prepareConnection(client: ClientBase, statementTimeoutMs: number): Promise<void> {
   const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby');
   if (rows[0]?.standby === true)
     throw new DatabaseUnavailable(Object.assign(new Error(STANDBY), { code: READ_ONLY_SQL_TRANSACTION }), false);
-  await client.query("set time zone 'UTC'");
-  // Without its warnings a commit whose wait for a standby was canceled would look like any other.
-  await client.query('set client_min_messages = warning');
-  for (const [name, value] of KEEPALIVES) await client.query(`set ${name} = ${value}`);
+  await client.query(sessionSettings(statementTimeoutMs));
 }
 
 /**
@@ -153,7 +159,7 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
   client.on('end', lose);
   try {
     await client.connect();
-    await prepareConnection(client);
+    await prepareConnection(client, options.statementTimeoutMs);
     if (isLost) throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), false);
     report = onLost;
     return client;

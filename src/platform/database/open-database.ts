@@ -39,7 +39,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
     max: options.poolSize ?? 16,
     idleTimeoutMillis: 30_000,
     onConnect: async (client) => {
-      await prepareConnection(client);
+      await prepareConnection(client, connection.statementTimeoutMs);
       await identity.check(client);
     },
   });

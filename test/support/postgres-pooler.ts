@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { createCutter, type Message } from './kill-postgres.ts';
+
+export interface PoolerOptions {
+  /** For how long a client has a session of the server. */
+  mode: 'transaction' | 'session';
+  /** How many sessions there are. */
+  size: number;
+  /** Which free one is lent: the one that came back last, or first. */
+  lends?: 'last' | 'first';
+}
+
+export interface PostgresPooler {
+  /** The same database, by way of the pooler, which asks for no password. */
+  url: string;
+  close(): Promise<void>;
+}
+
+/** A session of the server, lent to a client or free. */
+interface Session {
+  socket: Socket;
+  client: PoolerClient | null;
+}
+
+interface PoolerClient {
+  socket: Socket;
+  session: Session | null;
+  /** What waits for a session. */
+  pending: Message[];
+  /** How many answers of the server are to come. */
+  unanswered: number;
+}
+
+/** What PgBouncer takes at the start of a connection: it refuses all others. */
+const STARTUP_PARAMETERS = new Set([
+  ...['user', 'database', 'application_name', 'client_encoding'],
+  ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
+]);
+
+/** Stands between a client and PostgreSQL as PgBouncer does, and resets nothing between two clients. */
+export async function startPostgresPooler(target: string, options: PoolerOptions): Promise<PostgresPooler> {
+  const free: Session[] = [];
+  const waiting: PoolerClient[] = [];
+  const sockets = new Set<Socket>();
+
+  const lend = (session: Session, client: PoolerClient): void => {
+    session.client = client;
+    client.session = session;
+    pump(client);
+  };
+  const giveBack = (session: Session): void => {
+    if (session.client !== null) session.client.session = null;
+    session.client = null;
+    const next = waiting.shift();
+    if (next === undefined) free.push(session);
+    else lend(session, next);
+  };
+  const pump = (client: PoolerClient): void => {
+    if (client.session === null) {
+      const session = options.lends === 'first' ? free.shift() : free.pop();
+      if (session !== undefined) lend(session, client);
+      else if (!waiting.includes(client)) waiting.push(client);
+      return;
+    }
+    for (const { type, raw } of client.pending.splice(0)) {
+      if (type === 'Q' || type === 'S') client.unanswered += 1;
+      client.session.socket.write(raw);
+    }
+  };
+  const hear = (session: Session, { type, raw, body }: Message): void => {
+    const { client } = session;
+    if (client === null) return;
+    client.socket.write(raw);
+    if (type !== 'Z') return;
+    client.unanswered -= 1;
+    const isIdle = client.unanswered === 0 && body.toString('latin1') === 'I';
+    if (isIdle && options.mode === 'transaction') giveBack(session);
+  };
+  const openSession = async (): Promise<void> => {
+    const socket = await connectSession(target);
+    sockets.add(socket);
+    const session: Session = { socket, client: null };
+    const cut = createCutter('server');
+    socket.on('data', (chunk: Buffer) => {
+      for (const message of cut(chunk)) hear(session, message);
+    });
+    giveBack(session);
+  };
+  const leave = (client: PoolerClient): void => {
+    if (waiting.includes(client)) waiting.splice(waiting.indexOf(client), 1);
+    const { session } = client;
+    if (session === null || !server.listening) return;
+    // In the place of a reset.
+    session.client = null;
+    session.socket.destroy();
+    void openSession();
+  };
+
+  const server = createServer({ noDelay: true }, (socket) => {
+    const client: PoolerClient = { socket, session: null, pending: [], unanswered: 0 };
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => leave(client));
+    const cut = createCutter('client');
+    socket.on('data', (chunk: Buffer) => {
+      for (const message of cut(chunk)) {
+        if (message.type === '') welcome(socket, message);
+        else if (message.type !== 'X') client.pending.push(message);
+      }
+      if (client.pending.length > 0) pump(client);
+    });
+  });
+  for (let opened = 0; opened < options.size; opened += 1) await openSession();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = new URL('postgresql://nobody@127.0.0.1');
+  address.port = String((server.address() as AddressInfo).port);
+  address.pathname = `/${new Client({ connectionString: target }).database}`;
+  return {
+    url: address.href,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** The socket of a session that is logged in, without the driver behind it. */
+async function connectSession(target: string): Promise<Socket> {
+  const client = new Client({ connectionString: target }) as Client & { connection: { stream: Socket } };
+  await client.connect();
+  const { stream } = client.connection;
+  client.on('error', () => {});
+  stream.removeAllListeners('data');
+  return stream;
+}
+
+function welcome(socket: Socket, { body }: Message): void {
+  // After the version of the protocol names and values follow each other.
+  const names = body
+    .toString('utf8', 4)
+    .split('\0')
+    .filter((_, at) => at % 2 === 0);
+  const unknown = names.find((name) => name !== '' && !STARTUP_PARAMETERS.has(name));
+  if (unknown === undefined) {
+    socket.write(Buffer.concat([frame('R', Buffer.alloc(4)), frame('Z', Buffer.from('I'))]));
+    return;
+  }
+  const text = `SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: ${unknown}\0\0`;
+  socket.end(frame('E', Buffer.from(text)));
+}
+
+function frame(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type, 'latin1');
+  head.writeUInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
