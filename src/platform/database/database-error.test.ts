@@ -68,6 +68,8 @@ test('a server that is there and cannot do its work is away, and has done nothin
     ['58030', 'io_error'],
     ['58P01', 'io_error'],
     ['25006', 'read_only'],
+    ['26000', 'session_shared'],
+    ['42P05', 'session_shared'],
     ['08006', null],
   ]);
   for (const [code, why] of whys) {

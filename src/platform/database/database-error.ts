@@ -28,9 +28,10 @@ const SYSTEM_CODES = new Set([
 
 /**
  * Connection lost (08), out of disk, memory or connections (53), shutdown and starting up (57, without a canceled statement), files that
- * cannot be read or written (58), ended by an idle timeout, and a server that takes no writes: it has become a standby, or was closed to them.
+ * cannot be read or written (58), ended by an idle timeout, a server that takes no writes, as it has become a standby or was closed to them,
+ * and a session that others have prepared statements in, or taken them away from.
  */
-const AWAY = /^(?:08...|53...|57(?!014)...|58...|25P03|25006)$/;
+const AWAY = /^(?:08...|53...|57(?!014)...|58...|25P03|25006|26000|42P05)$/;
 
 /** Where the server says so itself; by class where the code is none of these. */
 const WHYS: readonly (readonly [string, string])[] = [
@@ -40,6 +41,8 @@ const WHYS: readonly (readonly [string, string])[] = [
   ['53', 'out_of_resources'],
   ['58', 'io_error'],
   ['25006', 'read_only'],
+  ['26000', 'session_shared'],
+  ['42P05', 'session_shared'],
 ];
 
 /** The driver gives these no code. */

@@ -15,6 +15,7 @@ import {
   tableOf,
 } from './migrations/applied-migrations.ts';
 import { type Migration, readMigrations, readSteps, type Step } from './migrations/migration-files.ts';
+import { refuseTransactionPooler } from './refuse-pooler.ts';
 
 /** How long a process that finds another one at work waits before it looks again. */
 const LOOK_AGAIN_MS = 100;
@@ -33,12 +34,15 @@ export async function migrate(
 ): Promise<string[]> {
   const migrations = await readMigrations(folder);
   // A migration may take as long as it needs.
-  const client = await connectClient({ url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 });
+  const connection = { url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 };
+  const client = await connectClient(connection);
   const rows: ReadRows = async (query) => (await client.query(query)).rows;
   try {
     const waiting = await findPending(rows, migrations);
     if (waiting.length === 0 && rights.length === 0) return [];
     await checkMayMigrate(rows, waiting);
+    // It would keep the lock.
+    await refuseTransactionPooler(connection);
     await lockMigrations(client);
     const applied = await readApplied(rows);
     if (applied === null) await client.query(CREATE_MIGRATIONS);

@@ -7,6 +7,7 @@ import { type AdvisoryLocks, createAdvisoryLocks } from './advisory-locks.ts';
 import { chooseServer, clientConfig, connectClient, prepareConnection, type ServerChoice } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
 import { DatabaseUnavailable, isReadOnly, isUnavailable, isWaitCanceled, withAvailability } from './database-error.ts';
+import { refuseTransactionPooler } from './refuse-pooler.ts';
 import { createQueryable, isReusable, runQuery } from './run-statements.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
@@ -22,7 +23,7 @@ export interface OpenDatabaseOptions {
   applicationName?: string;
   /** Hears of what a caller's error alone would not tell an operator. */
   log?: Log;
-  /** For a throw-away database only: accept a server that may lose acknowledged writes. */
+  /** For a throw-away database only: accept a server that may lose acknowledged writes, and do not look for a pooler. */
   allowUnsafe?: boolean;
 }
 
@@ -54,6 +55,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   const locks = createAdvisoryLocks((onLost) => connectClient(connection, onLost));
   const database = createDatabase(pool, { servers, identity }, locks);
   try {
+    if (options.allowUnsafe !== true) await refuseTransactionPooler(connection);
     await checkServer(database, options.allowUnsafe ?? false);
     return database;
   } catch (error) {

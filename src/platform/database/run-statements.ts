@@ -70,12 +70,12 @@ async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
 
 /**
  * Most SQL errors leave the connection whole, also of a server whose disk is full; a server that takes no writes is left. A prepared
- * statement that no longer fits the tables, or is gone, would fail for ever on it. After anything that is not the server's answer it is
- * unknown what is still on the wire.
+ * statement that no longer fits the tables, is gone, or was prepared by somebody else would fail for ever on it. After anything that is
+ * not the server's answer it is unknown what is still on the wire.
  */
 function leavesConnectionWhole(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || isReadOnly(error)) return false;
-  return (isRefused(error) || !isUnavailable(error)) && error.code !== '0A000' && error.code !== '26000';
+  return (isRefused(error) || !isUnavailable(error)) && !['0A000', '26000', '42P05'].includes(error.code ?? '');
 }
 
 /** Whether it is unknown what is still on the wire. */

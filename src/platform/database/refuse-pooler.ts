@@ -1,0 +1,44 @@
+import type { Client } from 'pg';
+import { type ConnectionOptions, connectClient } from './connection.ts';
+
+const POOLER =
+  'a pooler lends sessions of PostgreSQL for one transaction at a time, and locks and prepared statements are lost between two of them: ' +
+  'give this program sessions of its own (pool_mode = session), or name PostgreSQL itself';
+
+/** No two sessions of a server have the same, whenever they were. */
+const SESSION =
+  "select pid || ' since ' || backend_start as session from pg_stat_get_activity(pg_backend_pid()) where pid is not null";
+
+/**
+ * Throws if connections do not have a session of the server each. Two are opened: the first asks twice which session it has, and once more
+ * while the second is inside a transaction. A pooler has to lend the second a session that the first had, or the first another one.
+ */
+export async function refuseTransactionPooler(connection: ConnectionOptions): Promise<void> {
+  const first = await connectClient(connection);
+  try {
+    const second = await connectClient(connection);
+    try {
+      if (!(await haveOwnSessions(first, second))) throw new Error(POOLER);
+    } finally {
+      await second.end();
+    }
+  } finally {
+    await first.end();
+  }
+}
+
+async function haveOwnSessions(first: Client, second: Client): Promise<boolean> {
+  const own = await sessionOf(first);
+  if ((await sessionOf(first)) !== own) return false;
+  await second.query('begin');
+  // Where it has the first one's session, that one would wait for it.
+  if ((await sessionOf(second)) === own) return false;
+  const isStillOwn = (await sessionOf(first)) === own;
+  await second.query('commit');
+  return isStillOwn;
+}
+
+async function sessionOf(client: Client): Promise<string> {
+  const { rows } = await client.query<{ session: string }>(SESSION);
+  return rows[0]?.session ?? '';
+}
