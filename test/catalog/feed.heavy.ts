@@ -231,7 +231,7 @@ it('the same change taken in twice is taken in once', async () => {
   });
   model.textUpTo = Number.POSITIVE_INFINITY;
   const followers = { database, followers: [], requestedIds: [] };
-  const { snapshot } = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });
+  const since = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });
   for (const kind of ['withdraw', 'pin', 'free sale', 'remove', 'pin', 'paid sale'] as const) {
     await perform(stage, [...ids], { kind, which: ids.length - 1 });
     await perform(stage, [...ids], {
@@ -245,7 +245,7 @@ it('the same change taken in twice is taken in once', async () => {
   const market = marketOf(database, model, { clock });
   const said: unknown[] = [];
   for (let time = 0; time < 2; time += 1) {
-    expect(await applyFeed(model, snapshot, followers)).not.toBeNull();
+    expect(await applyFeed(model, since, followers)).not.toBeNull();
     const addresses = addressesOf(ids).filter((address) => !address.includes('q=') && !address.includes('window'));
     const answers = [];
     for (const address of addresses) {

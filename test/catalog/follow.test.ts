@@ -93,11 +93,11 @@ it('a database that was put back to before what is known is no base for a step',
     pageBytes: 0,
     giveWay: yieldToEventLoop,
   });
-  const { snapshot } = await loadModel(model, { ...source, tell: () => {}, stopped: () => false });
+  const since = await loadModel(model, { ...source, tell: () => {}, stopped: () => false });
   await editListing(database, idAt(2), { title: 'Of another history' });
   const ahead = 1_000_000_000_000n;
-  expect(await applyFeed(model, `${ahead}:${ahead}:`, source)).toBeNull();
-  expect(await applyFeed(model, snapshot, source)).not.toBeNull();
+  expect(await applyFeed(model, { ...since, snapshot: `${ahead}:${ahead}:` }, source)).toBeNull();
+  expect(await applyFeed(model, since, source)).not.toBeNull();
 });
 
 it('the mark of a server from which the database came as a dump does not make each step read everything', async () => {

@@ -3,6 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { applyFeed } from '../../src/market/catalog/feed/apply-feed.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
+import type { Moment } from '../../src/market/catalog/feed/store.ts';
 import { unpackListing } from '../../src/market/catalog/model/listing-rows.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
 import { readListings, readListingsBetween } from '../../src/market/catalog/store.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
 
 const idAt = (at: number): bigint => ids[at] ?? 0n;
 
-async function read(): Promise<{ model: Model; snapshot: string }> {
+async function read(): Promise<{ model: Model; moment: Moment }> {
   const model = createModel({
     fragmentBytes: ROOMY_BYTES,
     deflatedBytes: ROOMY_BYTES,
@@ -45,7 +46,7 @@ async function read(): Promise<{ model: Model; snapshot: string }> {
   });
   return {
     model,
-    ...(await loadModel(model, { database: db.database, followers: [], tell: () => {}, stopped: () => false })),
+    moment: await loadModel(model, { database: db.database, followers: [], tell: () => {}, stopped: () => false }),
   };
 }
 
@@ -96,9 +97,9 @@ it('an index whose words a thread has found says what one without a thread says'
 
 it('what changes while a thread finds words is in the index as it became', async () => {
   const { database } = db;
-  const { model, snapshot } = await read();
+  const { model, moment } = await read();
   const market = marketOf(database, model);
-  let since = snapshot;
+  let since = moment;
   let pauses = 0;
   await indexText(model, {
     ...indexing(),

@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { applyFeed } from '../../src/market/catalog/feed/apply-feed.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
+import type { Moment } from '../../src/market/catalog/feed/store.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
 import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -28,10 +29,10 @@ const SEARCHES = ['map', 'lamp', 'atlas', 'brass', 'goods -lamp&sort=new', '"goo
   (q) => `/api/shelves?limit=50&q=${q}`,
 );
 
-async function read(fragmentBytes = ROOMY_BYTES): Promise<{ model: Model; snapshot: string }> {
+async function read(fragmentBytes = ROOMY_BYTES): Promise<{ model: Model; moment: Moment }> {
   const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay: yieldToEventLoop });
   const loading = { database: db.database, followers: [], tell: () => {}, stopped: () => false };
-  return { model, ...(await loadModel(model, loading)) };
+  return { model, moment: await loadModel(model, loading) };
 }
 
 const never = (): boolean => false;
@@ -88,10 +89,10 @@ for (const [name, budget] of [
   ['out of memory for the most part', 100_000],
 ] as const) {
   it(`what changes while the index is built is in it, with fragments ${name}`, async () => {
-    const { model, snapshot } = await read(budget);
+    const { model, moment } = await read(budget);
     expect(model.fragments.has(Number(ids[0]))).toBe(budget === ROOMY_BYTES);
     const market = marketOf(db.database, model);
-    let since = snapshot;
+    let since = moment;
     let pauses = 0;
     await indexText(model, {
       ...indexing(),
@@ -111,7 +112,7 @@ for (const [name, budget] of [
 }
 
 it('what changes between the question to the database and its answer is in the index as it became', async () => {
-  const { model, snapshot } = await read(100_000);
+  const { model, moment } = await read(100_000);
   const market = marketOf(db.database, model);
   let asked = 0;
   // The row is read, then changed and followed, and only then handed on: what was read is of the past.
@@ -123,7 +124,7 @@ it('what changes between the question to the database and its answer is in the i
       if (asked === 1) {
         await editListing(db.database, ids[10] ?? 0n, { title: 'Quickly changed' });
         await withdrawListing(db.database, ids[12] ?? 0n);
-        await applyFeed(model, snapshot, { database: db.database, followers: [], requestedIds: [] });
+        await applyFeed(model, moment, { database: db.database, followers: [], requestedIds: [] });
       }
       return rows as never;
     },

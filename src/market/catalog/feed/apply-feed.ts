@@ -5,6 +5,8 @@ import { applyPins } from '../model/pins.ts';
 import { type ListingRow, readListings } from '../store.ts';
 import {
   type MerchantRow,
+  type Moment,
+  momentOf,
   type PinPeriod,
   peekAtChanges,
   readChanges,
@@ -39,10 +41,10 @@ export async function readFollowers(queryable: Queryable, followers: readonly Fo
 }
 
 /**
- * Brings the model from that snapshot to a new one, and returns the new one. Null: what has changed since is not known any more, and
- * only a full load helps. If it throws, the model may hold a part of what is new; the next step from the same snapshot does all of it again.
+ * Brings the model from that moment to a new one, and returns the new one. Null: what has changed since is not known any more, and
+ * only a full load helps. If it throws, the model may hold a part of what is new; the next step from the same moment does all of it again.
  */
-export async function applyFeed(model: Model, since: string, source: Source): Promise<string | null> {
+export async function applyFeed(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds } = source;
   const known = { revision: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
   const [applies, changes] = await database.transaction(
@@ -53,17 +55,17 @@ export async function applyFeed(model: Model, since: string, source: Source): Pr
   );
   if (changes.listings === null) return applyFeedInPortions(model, since, source);
   apply(model, { listings: changes.listings, applies, lastRevision: changes.lastRevision });
-  return changes.snapshot;
+  return momentOf(changes);
 }
 
 /** Of any size. In portions, between which requests are answered; all of one snapshot, so that edits come in the order of their acts. */
-async function applyFeedInPortions(model: Model, since: string, source: Source): Promise<string | null> {
+async function applyFeedInPortions(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds: wanted, stopped } = source;
   return database.transaction(
     async (tx) => {
       const changes = await readChanges(tx, since);
       if (changes === null) return null;
-      const { snapshot, lastRevision, merchantIds } = changes;
+      const { lastRevision, merchantIds } = changes;
       const listingIds = [...new Set([...changes.listingIds, ...wanted.map(BigInt)])];
       // A listing's merchant is known before it.
       const readPortion = async () => {
@@ -85,7 +87,7 @@ async function applyFeedInPortions(model: Model, since: string, source: Source):
         applies: await readFollowers(tx, followers),
         lastRevision: lastRevision,
       });
-      return snapshot;
+      return momentOf(changes);
     },
     // How many have changed differs by a factor of thousands.
     { isolation: 'repeatable read', readOnly: true, planned: 'each time' },

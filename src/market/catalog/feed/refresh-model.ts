@@ -5,6 +5,7 @@ import { createModel, type Model, nextUnfilled } from '../model/model.ts';
 import { applyFeed, type Follower } from './apply-feed.ts';
 import { indexText } from './index-text.ts';
 import { loadModel } from './load-model.ts';
+import { type Moment, momentOf } from './store.ts';
 
 export interface FeedOptions {
   database: Database;
@@ -19,8 +20,8 @@ export interface FeedOptions {
 
 export interface FeedState {
   model: Model;
-  /** The snapshot that the model is of; null while it is of none. */
-  snapshot: string | null;
+  /** What the model is of; null while it is of none. */
+  moment: Moment | null;
   /** Settles as the text index of this model does. */
   searchable: Promise<void>;
   /** Resolves when nothing is read or indexed in the background any more. */
@@ -56,7 +57,7 @@ export function createFeed(options: FeedOptions): Feed {
     outdated: false,
     state: {
       model: emptyModel(options),
-      snapshot: null,
+      moment: null,
       searchable: Promise.resolve(),
       completed: Promise.resolve(),
       freshAt: options.clock.now(),
@@ -78,16 +79,16 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
 /** Takes in everything that was committed until now; the first time, and after a fault, by reading all there is. One at a time. */
 export async function refreshModel(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
-  if (state.snapshot === null || state.model.torn || feed.outdated) return loadAll(feed);
+  if (state.moment === null || state.model.torn || feed.outdated) return loadAll(feed);
   const askedAt = clock.now();
   const requestedIds = [...feed.requestedIds].slice(0, REQUESTED_AT_ONCE);
-  const snapshot = await applyFeed(state.model, state.snapshot, { ...feed, requestedIds });
-  if (snapshot === null) {
+  const moment = await applyFeed(state.model, state.moment, { ...feed, requestedIds });
+  if (moment === null) {
     log.warn('catalog_feed_reset');
     return loadAll(feed);
   }
   for (const id of requestedIds) feed.requestedIds.delete(id);
-  state.snapshot = snapshot;
+  state.moment = moment;
   state.freshAt = askedAt;
 }
 
@@ -100,7 +101,7 @@ async function loadAll(feed: Feed): Promise<void> {
   const tell = (upTo: number): void => {
     if (upTo % TELL_EVERY === 0) log.info('catalog_loading', { count: upTo });
   };
-  const { snapshot, filled } = await loadModel(model, { ...feed, tell, stopped: givenUp });
+  const opened = await loadModel(model, { ...feed, tell, stopped: givenUp });
   const loadedAt = clock.now();
   // Answers that are kept are of one model and one version.
   model.version = state.model.version + 1;
@@ -108,10 +109,10 @@ async function loadAll(feed: Feed): Promise<void> {
   state.model = model;
   const rest = { ...feed, model, begun, givenUp };
   const searchable = index(rest);
-  const done = Promise.all([fill(rest, filled), searchable]);
+  const done = Promise.all([fill(rest, opened.filled), searchable]);
   Object.assign(state, {
     model,
-    snapshot,
+    moment: momentOf(opened),
     searchable,
     completed: done.then(
       () => {},

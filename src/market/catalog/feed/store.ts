@@ -20,15 +20,30 @@ export interface PinPeriod {
   ended: bigint | null;
 }
 
-/** A snapshot of PostgreSQL as text: which transactions it sees. */
+/** What a model is of. */
 export interface Moment {
+  /** A snapshot of PostgreSQL as text: which transactions it sees. */
   snapshot: string;
+  /** Of the server, and which database of it. On another timeline the server may lack what the model holds. */
+  timeline: string;
+  /** When the server was started, as text. After a start, ids of transactions that left no trace on its disk are given once more. */
+  startedAt: string;
   lastRevision: bigint;
 }
 
+/** Without what else came with it. */
+export function momentOf({ snapshot, timeline, startedAt, lastRevision }: Moment): Moment {
+  return { snapshot, timeline, startedAt, lastRevision };
+}
+
+const startedAt = sql`pg_postmaster_start_time()::text`;
+const timeline = sql`
+    (select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ' ' || oid from pg_database where datname = current_database())`;
+const moment = sql`pg_current_snapshot()::text as snapshot, ${timeline} as timeline, ${startedAt} as "startedAt"`;
+
 export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
   return tx.one(sql`
-    select pg_current_snapshot()::text as snapshot, last_act as "lastRevision",
+    select ${moment}, last_act as "lastRevision",
       (select coalesce(max(id), 0) from listings) as "newestId",
       (select coalesce(max(id), 0) from merchants) as "newestMerchantId"
     from catalog_state`);
@@ -36,25 +51,29 @@ export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bi
 
 /**
  * What this snapshot sees and the earlier one did not: rows of transactions that began after the earlier one, and of those that ran then
- * and are committed now. Others are not looked at, however old a transaction is that still runs somewhere on the server.
+ * and are committed now. Others are not looked at, however old a transaction is that still runs somewhere on the server. Once the server
+ * was started again all that is kept counts as new: a transaction may have an id that the earlier snapshot took for done.
  */
-const changesSince = (since: string): Sql => sql`
+const changesSince = (since: Moment): Sql => sql`
     changed as materialized (
       select listing_id, merchant_id from catalog_changes
-      where xid >= pg_snapshot_xmax(${since}::pg_snapshot) and xid < pg_snapshot_xmax(pg_current_snapshot())
+      where xid >= case when ${startedAt} = ${since.startedAt} then pg_snapshot_xmax(${since.snapshot}::pg_snapshot) else '0'::xid8 end
+        and xid < pg_snapshot_xmax(pg_current_snapshot())
       union
       select listing_id, merchant_id from catalog_changes
       where xid = any (array(
-        select ran from pg_snapshot_xip(${since}::pg_snapshot) ran where pg_visible_in_snapshot(ran, pg_current_snapshot())))
+        select ran from pg_snapshot_xip(${since.snapshot}::pg_snapshot) ran where pg_visible_in_snapshot(ran, pg_current_snapshot())))
     )`;
 
 /**
- * Whether rows may be missing: deleted, or of a database that was put back to before the earlier snapshot. A mark from ahead of all
- * transactions came with a dump from another server, and says nothing of this one.
+ * Whether rows may be missing, or the model may hold what the database does not: they were deleted, the database was put back to before the
+ * earlier snapshot, or a standby has taken the place of the server, which may have lost the last of its transactions. A mark from ahead of
+ * all transactions came with a dump from another server, and says nothing of this one.
  */
-const isLost = (since: string): Sql => sql`(
-    pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax(${since}::pg_snapshot)
-    or s.kept_from > pg_snapshot_xmin(${since}::pg_snapshot) and s.kept_from <= pg_snapshot_xmax(pg_current_snapshot()))`;
+const isLost = (since: Moment): Sql => sql`(
+    ${timeline} <> ${since.timeline}
+    or pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax(${since.snapshot}::pg_snapshot)
+    or s.kept_from > pg_snapshot_xmin(${since.snapshot}::pg_snapshot) and s.kept_from <= pg_snapshot_xmax(pg_current_snapshot()))`;
 
 export interface Changes extends Moment {
   /** Edited ones in the order of their acts. */
@@ -63,10 +82,10 @@ export interface Changes extends Moment {
 }
 
 /** Null: some of them are not known any more. */
-export async function readChanges(tx: Queryable, since: string): Promise<Changes | null> {
+export async function readChanges(tx: Queryable, since: Moment): Promise<Changes | null> {
   return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
-    select pg_current_snapshot()::text as snapshot, s.last_act as "lastRevision",
+    select ${moment}, s.last_act as "lastRevision",
       array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as "listingIds",
       array(select merchant_id from changed where merchant_id is not null order by merchant_id) as "merchantIds"
     from catalog_state s where not ${isLost(since)}`);
@@ -80,13 +99,13 @@ export interface Peek extends Moment {
 /** What is new as a rule, in one statement, whose snapshot is one too: not many listings, and neither merchants nor pins. */
 export async function peekAtChanges(
   queryable: Queryable,
-  since: string,
+  since: Moment,
   known: { revision: bigint; most: number; requestedIds: readonly bigint[] },
 ): Promise<Peek> {
   const { revision, most, requestedIds } = known;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
-      select pg_current_snapshot()::text as snapshot, s.last_act as "lastRevision",
+      select ${moment}, s.last_act as "lastRevision",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${revision} or not exists (select from pin_periods where began > ${revision} or ended > ${revision}))
@@ -99,8 +118,7 @@ export async function peekAtChanges(
     ) fresh on true order by fresh.id`);
   const [head] = rows;
   if (head === undefined) throw new TypeError('the state of the catalog is gone');
-  const { snapshot, lastRevision, simple } = head;
-  return { snapshot, lastRevision: lastRevision, listings: simple ? rows.filter((row) => row.id !== null) : null };
+  return { ...momentOf(head), listings: head.simple ? rows.filter((row) => row.id !== null) : null };
 }
 
 const merchants = sql`select id, handle, joined_at, store_line, city_handle from merchants`;
