@@ -9,6 +9,7 @@ import {
 } from '../../../test/support/standby-postgres.ts';
 import { createSingletonJob } from '../background-jobs.ts';
 import { systemClock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 import { migrate } from './migrate.ts';
@@ -37,8 +38,13 @@ afterEach(async () => {
   await ground.drop();
 });
 
-async function open(url: string): Promise<Database> {
-  const database = await openDatabase({ url, poolSize: 4, connectTimeoutMs: 2_000 });
+async function open(url: string, log?: Log): Promise<Database> {
+  const database = await openDatabase({
+    url,
+    poolSize: 4,
+    connectTimeoutMs: 2_000,
+    ...(log === undefined ? {} : { log }),
+  });
   closing.push(() => database.close());
   return database;
 }
@@ -55,6 +61,21 @@ const whyNot = (act: Promise<unknown>): Promise<string | null> =>
     () => 'done',
     (error: unknown) => (isUnavailable(error) ? whyUnavailable(error) : String(error)),
   );
+
+/** One URL for all of them, in this order. */
+async function listOf(...servers: PostgresServer[]): Promise<string> {
+  const hosts: string[] = [];
+  for (const server of servers) hosts.push(new URL((await addressOf(server)).url).host);
+  const { username, password } = new URL(first.url);
+  return `postgresql://${username}:${password}@${hosts.join(',')}/openaisle`;
+}
+
+async function keptOn(server: PostgresServer): Promise<number[]> {
+  const own = await openDatabase({ url: server.url, poolSize: 1 });
+  const rows = await own.rows<{ n: number }>(sql`select n from kept order by n`);
+  await own.close();
+  return rows.map(({ n }) => n);
+}
 
 async function sessionsOn(server: PostgresServer): Promise<number> {
   const sessions = "select count(*)::int as n from pg_stat_activity where application_name = 'openaisle'";
@@ -111,10 +132,7 @@ test('behind an address that leads to what is a standby now everything is refuse
 });
 
 test('of several hosts the primary is found, whichever it is by now, and whichever of them are away', async () => {
-  const wires = [await addressOf(first), await addressOf(second)];
-  const hosts = wires.map(({ url }) => new URL(url).host).join(',');
-  const url = new URL(first.url);
-  const database = await open(`postgresql://${url.username}:${url.password}@${hosts}/openaisle`);
+  const database = await open(await listOf(first, second));
   await write(database, 1);
   await first.kill();
   await expect.poll(() => whyNot(write(database, 2)), patiently).not.toBe('done');
@@ -129,10 +147,7 @@ test('of several hosts the primary is found, whichever it is by now, and whichev
 });
 
 test('with a standby first in the list a process has one session for all its locks, however often it asks', async () => {
-  const wires = [await addressOf(second), await addressOf(first)];
-  const hosts = wires.map(({ url }) => new URL(url).host).join(',');
-  const { username, password } = new URL(first.url);
-  const database = await open(`postgresql://${username}:${password}@${hosts}/openaisle`);
+  const database = await open(await listOf(second, first));
   const most: number[] = [];
   const held = await holdLock(database, 'lead');
   for (let round = 1; round <= 40; round += 1) {
@@ -174,4 +189,33 @@ test('a primary that is closed to writes is left with all connections and locks,
   );
   expect(found[0]?.n).toBeGreaterThan(1);
   expect(await database.rows(sql`select n from kept where n > 4 order by n`)).toEqual([{ n: 5 }, { n: 6 }, { n: 7 }]);
+});
+
+test('of two servers that both take themselves for the primary the one that was promoted last is used, and never the other', async () => {
+  await first.makeSynchronous(null);
+  const { log, logged } = recordingLog();
+  const url = await listOf(first, second);
+  const database = await open(url, log);
+  const held = await holdLock(database, 'lead');
+  await write(database, 1);
+  await second.waitForReplay(first);
+  // Nobody tells the first server of it, as when only what supervises it has died.
+  await second.promote();
+  await logged('database_split');
+  await expect.poll(() => held.lost.aborted, patiently).toBe(true);
+  held.free();
+  await held.done;
+  await write(database, 2);
+  expect(await database.withAdvisoryLock('lead', async () => 'held')).toEqual({ value: 'held' });
+  // One that starts now does not begin on the first of the list.
+  await write(await open(url), 3);
+  expect(await keptOn(second)).toEqual([1, 2, 3]);
+  expect(await keptOn(first)).toEqual([1]);
+  expect(await first.ask("select pid from pg_locks where locktype = 'advisory'")).toEqual([]);
+  await second.kill();
+  await expect.poll(() => whyNot(write(database, 4)), patiently).toBe('split');
+  expect(await keptOn(first)).toEqual([1]);
+  await second.start();
+  await expect.poll(() => whyNot(write(database, 5)), patiently).toBe('done');
+  expect(await keptOn(second)).toEqual([1, 2, 3, 5]);
 });

@@ -1,71 +1,6 @@
 import { Client, type ClientBase, type ClientConfig, types } from 'pg';
-import { systemClock } from '../clock.ts';
 import { ConfigError } from '../config.ts';
 import { DatabaseUnavailable, isUnavailable, withAvailability } from './database-error.ts';
-
-/** A server that is closed to writes and is the primary all the same is asked again no more often than this. */
-const LEAVE_EVERY_MS = 1_000;
-
-export interface ServerChoice {
-  /** How the pool makes its connections: to the host whose turn it is. */
-  Client: new (
-    config?: ClientConfig,
-  ) => ClientBase;
-  hosts: number;
-  /** The host whose turn it is. */
-  host(): string;
-  /** That host is away: another one's turn, unless it has come already. */
-  passOver(host: string): void;
-  /** A connection was made, and its server is a primary. Every other one to another host is left. */
-  arrived(client: ClientBase): void;
-  /** Leaves every connection that there is. False: they have been left just now. */
-  leaveAll(): boolean;
-  /** Whether the connection was not left. */
-  isCurrent(client: ClientBase): boolean;
-}
-
-/** Which of the hosts of a URL a pool is connected to, and which of its connections are not to be used any more. */
-export function chooseServer(url: string, onMoved: () => void): ServerChoice {
-  const hosts = hostsOf(url);
-  const made = new WeakMap<ClientBase, { host: string; round: number }>();
-  let turn = 0;
-  let round = 0;
-  let primary: string | null = null;
-  let leftAt = Number.NEGATIVE_INFINITY;
-  const host = (): string => hosts[turn] ?? url;
-
-  class ServerClient extends Client {
-    constructor(config: ClientConfig = {}) {
-      super({ ...config, connectionString: host() });
-      made.set(this, { host: host(), round });
-    }
-  }
-  return {
-    Client: ServerClient,
-    hosts: hosts.length,
-    host,
-    passOver: (away) => {
-      if (host() === away) turn = (turn + 1) % hosts.length;
-    },
-    arrived: (client) => {
-      const reached = made.get(client)?.host ?? null;
-      const moved = primary !== null && primary !== reached;
-      primary = reached;
-      if (moved) onMoved();
-    },
-    leaveAll: () => {
-      const now = systemClock.now();
-      if (Math.abs(now - leftAt) < LEAVE_EVERY_MS) return false;
-      leftAt = now;
-      round += 1;
-      return true;
-    },
-    isCurrent: (client) => {
-      const facts = made.get(client);
-      return facts?.round === round && facts.host === primary;
-    },
-  };
-}
 
 /** A transaction that forgets to end must not hold its locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
@@ -80,6 +15,8 @@ export interface ConnectionOptions {
   /** The server ends a longer statement; 0 for no limit. */
   statementTimeoutMs: number;
   connectTimeoutMs?: number;
+  /** Throws for a primary on a timeline that is not to be used. */
+  acceptTimeline?(timeline: number): void;
 }
 
 export function clientConfig(options: ConnectionOptions): ClientConfig {
@@ -123,11 +60,19 @@ function sessionSettings(statementTimeoutMs: number): string {
 const STANDBY =
   'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
 
+/** Of a primary, in hexadecimal; null: the server is a standby. */
+const TIMELINE = `select case when not pg_is_in_recovery() then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`;
+
 /** Prepares every new connection. A standby is refused: it lags, hands out locks of its own and takes no writes. */
-export async function prepareConnection(client: ClientBase, statementTimeoutMs: number): Promise<void> {
-  const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby');
-  if (rows[0]?.standby === true)
+export async function prepareConnection(
+  client: ClientBase,
+  { statementTimeoutMs, acceptTimeline }: Pick<ConnectionOptions, 'statementTimeoutMs' | 'acceptTimeline'>,
+): Promise<void> {
+  const { rows } = await client.query<{ timeline: string | null }>(TIMELINE);
+  const timeline = rows[0]?.timeline ?? null;
+  if (timeline === null)
     throw new DatabaseUnavailable(Object.assign(new Error(STANDBY), { code: READ_ONLY_SQL_TRANSACTION }), false);
+  acceptTimeline?.(Number.parseInt(timeline, 16));
   await client.query(sessionSettings(statementTimeoutMs));
 }
 
@@ -159,7 +104,7 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
   client.on('end', lose);
   try {
     await client.connect();
-    await prepareConnection(client, options.statementTimeoutMs);
+    await prepareConnection(client, options);
     if (isLost) throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), false);
     report = onLost;
     return client;

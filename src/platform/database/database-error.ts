@@ -33,6 +33,9 @@ const SYSTEM_CODES = new Set([
  */
 const AWAY = /^(?:08...|53...|57(?!014)...|58...|25P03|25006|26000|42P05)$/;
 
+/** Ours, of a primary whose place another one has taken. */
+export const SPLIT_CODE = 'split';
+
 /** Where the server says so itself; by class where the code is none of these. */
 const WHYS: readonly (readonly [string, string])[] = [
   ['53100', 'disk_full'],
@@ -43,6 +46,7 @@ const WHYS: readonly (readonly [string, string])[] = [
   ['25006', 'read_only'],
   ['26000', 'session_shared'],
   ['42P05', 'session_shared'],
+  [SPLIT_CODE, 'split'],
 ];
 
 /** The driver gives these no code. */

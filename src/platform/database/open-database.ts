@@ -4,12 +4,14 @@ import { type ClientBase, Pool, type PoolClient } from 'pg';
 import sql from 'sql-template-tag';
 import type { Log } from '../log.ts';
 import { type AdvisoryLocks, createAdvisoryLocks } from './advisory-locks.ts';
-import { chooseServer, clientConfig, connectClient, prepareConnection, type ServerChoice } from './connection.ts';
+import { chooseServer, type ServerChoice } from './choose-server.ts';
+import { clientConfig, connectClient, prepareConnection } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
 import { DatabaseUnavailable, isReadOnly, isUnavailable, isWaitCanceled, withAvailability } from './database-error.ts';
 import { refuseTransactionPooler } from './refuse-pooler.ts';
 import { createQueryable, isReusable, runQuery } from './run-statements.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
+import { type HostWatch, watchHosts } from './watch-hosts.ts';
 
 export interface OpenDatabaseOptions {
   /** With several hosts (`one:5432,two:5432`) the one that is no standby. */
@@ -31,16 +33,18 @@ const OLDEST_SERVER = 150_000;
 
 /** Opens the pool and refuses a server that could lose what it has acknowledged. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
-  const connection = { ...options, statementTimeoutMs: options.statementTimeoutMs ?? 5_000 };
   const identity = createServerCheck();
   const servers = chooseServer(options.url, () => locks.drop());
+  const statementTimeoutMs = options.statementTimeoutMs ?? 5_000;
+  const connection = { ...options, statementTimeoutMs, acceptTimeline: servers.acceptTimeline };
+  const watch = watchHosts(servers, connection, options.log ?? null);
   const pool = new Pool({
     ...clientConfig(connection),
     Client: servers.Client,
     max: options.poolSize ?? 16,
     idleTimeoutMillis: 30_000,
     onConnect: async (client) => {
-      await prepareConnection(client, connection.statementTimeoutMs);
+      await prepareConnection(client, connection);
       await identity.check(client);
     },
   });
@@ -53,8 +57,9 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
     });
   });
   const locks = createAdvisoryLocks((onLost) => connectClient(connection, onLost));
-  const database = createDatabase(pool, { servers, identity }, locks);
+  const database = createDatabase(pool, { servers, identity, watch }, locks);
   try {
+    await watch.start();
     if (options.allowUnsafe !== true) await refuseTransactionPooler(connection);
     await checkServer(database, options.allowUnsafe ?? false);
     return database;
@@ -66,7 +71,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
 
 function createDatabase(
   pool: Pool,
-  { servers, identity }: { servers: ServerChoice; identity: ServerCheck },
+  { servers, identity, watch }: { servers: ServerChoice; identity: ServerCheck; watch: HostWatch },
   locks: AdvisoryLocks,
 ): Database {
   const scopes = new AsyncLocalStorage<TransactionScope>();
@@ -90,6 +95,7 @@ function createDatabase(
   };
   const close = async (): Promise<void> => {
     await Promise.all(running);
+    await watch.stop();
     await pool.end();
     await locks.close();
   };
@@ -150,7 +156,7 @@ async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolCl
       if (servers.isCurrent(client)) return client;
       client.release(true);
     } catch (error) {
-      if (tried === servers.hosts || !isUnavailable(error)) throw withAvailability(error, false);
+      if (tried === servers.hosts.length || !isUnavailable(error)) throw withAvailability(error, false);
       tried += 1;
       servers.passOver(host);
     }
