@@ -85,14 +85,14 @@ const PROBE = '/readyz';
 /** The heads of the chain, as a probe looks at them. */
 const PROBE_READS = 3;
 
-/** A probe reads the chain as well. It is counted with its own network alone: what strangers use up must not stop the probes of others. */
+/** A probe reads the chain as well, unless it asks for reads alone. It is counted with its own network alone: what strangers use up must not stop the probes of others. */
 export function limitProbes(chainReads: Budget, pages: readonly AnyPageRoute[]): AnyPageRoute[] {
   return pages.map((page) => {
     if (page.method !== 'GET' || page.path !== PROBE) return page;
     return {
       ...page,
       handler: (call: PageCall) => {
-        chainReads.takeOwn({ network: call.clientNetwork }, PROBE_READS);
+        if (call.query['reads'] === undefined) chainReads.takeOwn({ network: call.clientNetwork }, PROBE_READS);
         return page.handler(call);
       },
     };

@@ -26,7 +26,7 @@ import { API_CATALOG_PATH, createDiscoveryPages } from './documents/discovery.ts
 import { docsDocument, docsJson, plainDocuments } from './documents/docs-index.ts';
 import { SKILL_PATH } from './documents/skill.ts';
 import { type ContactFacts, SECURITY_PATH, securityContact } from './documents/support.ts';
-import { type HealthSources, healthz, readyz } from './health.ts';
+import { type HealthSources, healthz, readsReadyz, readyz } from './health.ts';
 import { ASSETS, NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/assets.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
@@ -64,7 +64,10 @@ export function createPages(market: Market, { payments, catalog, history, front 
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: ({ query }) => readyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
+      handler: ({ query }) =>
+        query['reads'] !== undefined
+          ? readsReadyz(catalog)
+          : readyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
     }),
   ];
 }

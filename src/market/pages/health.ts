@@ -36,6 +36,17 @@ export function healthz(): PageAnswer {
 }
 
 /**
+ * Whether this process can answer reads: those of the shelves come from memory, however the database and the chain are. For a balancer, which
+ * asks often, and has nobody left to ask when a database is away that all hosts share. Looks at neither.
+ */
+export function readsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
+  const { feedLagSeconds, loadSeconds } = catalog.facts();
+  if (loadSeconds.shelves === null) return answer(503, { status: 'not_ready', reads: 'preparing' });
+  const age = { catalog_age_seconds: Math.floor(feedLagSeconds) };
+  return answer(200, { status: 'ready', reads: 'answered', ...catalogStatus(catalog), ...age });
+}
+
+/**
  * Whether this process can read and write. Payments that wait for the chain do not take that away, nor does a lost history: then only
  * who asks strictly is told 503.
  */

@@ -54,21 +54,23 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
   return params;
 }
 
-async function open(path: string, accept?: string, on = standingMarket()): Promise<PageAnswer & { text: string }> {
+async function open(address: string, accept?: string, on = standingMarket()): Promise<PageAnswer & { text: string }> {
+  const { pathname: path, searchParams } = new URL(address, 'http://market');
+  const query = Object.fromEntries(searchParams);
   // Its last lines come out of memory, which no job keeps up to date here.
   if (path === '/') await on.catalog.fresh();
   for (const page of pagesOf(on)) {
     const params = matchPath(page.path, path);
     if (params === null || page.method !== 'GET') continue;
     const signal = new AbortController().signal;
-    const call = { params, query: {}, accept, cookies: {}, path, requestId: 'r', clientNetwork: 'n', signal };
+    const call = { params, query, accept, cookies: {}, path, requestId: 'r', clientNetwork: 'n', signal };
     const answer = await page.handler(call);
     return {
       ...answer,
       text: typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('utf8'),
     };
   }
-  throw new Error(`no page at ${path}`);
+  throw new Error(`no page at ${address}`);
 }
 
 /** Every address that a text offers: links, and what stands in backticks after a method or alone. */
@@ -281,6 +283,25 @@ describe('health', () => {
       status: 503,
       body: { status: 'not_ready', database: 'unreachable' },
     });
+    await severable.close();
+  });
+
+  it('can answer reads while the database does not answer, from what it knows, once it knows it', async () => {
+    const readsReady = async (on: TestMarket) => {
+      const { status, text } = await open('/readyz?reads', undefined, on);
+      return { status, body: JSON.parse(text) };
+    };
+    const severable = await severableDatabase(db.url);
+    const on = marketContext({ database: severable.database });
+    expect(await readsReady(on)).toEqual({ status: 503, body: { status: 'not_ready', reads: 'preparing' } });
+    await on.catalog.fresh();
+    await severable.sever();
+    expect(await ready(on)).toMatchObject({ status: 503, body: { database: 'unreachable' } });
+    expect(await readsReady(on)).toMatchObject({
+      status: 200,
+      body: { status: 'ready', reads: 'answered', catalog: 'current', catalog_age_seconds: 0 },
+    });
+    await on.catalog.stop();
     await severable.close();
   });
 });

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import {
   openPostgresGround,
@@ -39,6 +39,8 @@ beforeEach(async () => {
   database = await openDatabase({ url: primary.url, poolSize: 2, log: log.log });
   await standby.pauseStreaming();
 });
+
+afterEach(() => standby.resumeStreaming());
 
 /** Ends the waiting of the one commit that waits for the standby, as an operator may whose standby is gone. */
 async function cancelWait(): Promise<void> {
