@@ -91,6 +91,13 @@ export class UnreadableAnswer extends Error {
   }
 }
 
+const GATEWAY_STATUSES: readonly (number | null)[] = [502, 503, 504];
+
+/** Whether something before the market answered in its place, as it did not reach it: with a page of its own, with any other body, or none. */
+export function isGatewayFault(error: unknown): error is UnreadableAnswer {
+  return error instanceof UnreadableAnswer && GATEWAY_STATUSES.includes(error.status);
+}
+
 /** Retry-After in whole seconds. Its date form is not used by the market and is ignored. */
 export function readRetryAfter(headers: Headers | undefined): number | null {
   const given = headers?.get('retry-after') ?? '';

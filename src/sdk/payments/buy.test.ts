@@ -97,6 +97,51 @@ test('a proxy’s page and a fault of the market do not lead to a second signatu
   expect(time.slept[0]).toBe(9);
 });
 
+/** What proxies say of a market that they do not reach. */
+const GATEWAY_ANSWERS: Reply[] = [
+  { status: 503, body: '<html>No server is available to handle this request.</html>' },
+  { status: 502, body: { message: 'no upstream' } },
+  { status: 504, body: '' },
+];
+
+test('a proxy that does not reach the market is waited out with the same proof, whatever its answers say', async () => {
+  const away = Array.from({ length: 21 }, (_, at) => GATEWAY_ANSWERS[at % 3] ?? 'cut');
+  const { act, purchases, wallet, phases } = await buyerBefore([asked, ...away, delivered]);
+  expect((await act()).artifact).toBe(ARTIFACT);
+  expect(wallet.signed).toBe(1);
+  expect(noncesToSettle(purchases()).size).toBe(1);
+  expect(purchases()).toHaveLength(23);
+  expect(phases.at(-1)).toBe('delivered');
+});
+
+test('such a proxy is waited out before anything is signed too, for a minute', async () => {
+  for (const answer of GATEWAY_ANSWERS) {
+    const served = { GET: 0, POST: 0 };
+    await using scripted = await startScriptedMarket(({ method }) => {
+      served[method === 'GET' ? 'GET' : 'POST'] += 1;
+      if (method === 'GET') return served.GET <= 3 ? answer : listingAnswer(7);
+      return served.POST <= 5 ? answer : served.POST === 6 ? asked : delivered;
+    });
+    const [time, wallet] = [createTestTime(), createTestWallet()];
+    const client = createClient({ baseUrl: scripted.baseUrl, environment: time });
+    const goods = await buy({ client, wallet, listingId: 7, maxPriceUsdc: 3, collectFirst: 'never' });
+    expect(goods.artifact).toBe(ARTIFACT);
+    expect([served, wallet.signed, time.slept]).toEqual([{ GET: 4, POST: 7 }, 1, [2, 4, 8, 2, 4, 8, 16, 30]]);
+  }
+});
+
+test('a proxy that never reaches the market is left after a minute, with nothing signed', async () => {
+  await using scripted = await startScriptedMarket(() => ({ status: 503, body: '<html>away</html>' }));
+  const [time, wallet] = [createTestTime(), createTestWallet()];
+  const client = createClient({ baseUrl: scripted.baseUrl, environment: time });
+  const base = { client, wallet, listingId: 7, maxPriceUsdc: 3 };
+  await expect(buy(base)).rejects.toMatchObject({ name: 'UnreadableAnswer', status: 503 });
+  expect(time.slept).toEqual([2, 4, 8, 16, 30]);
+  await expect(buy({ ...base, maxWaitSeconds: 5 })).rejects.toMatchObject({ status: 503 });
+  expect(time.slept).toEqual([2, 4, 8, 16, 30, 2]);
+  expect([scripted.seen.length, wallet.signed]).toEqual([8, 0]);
+});
+
 test('the delivery token is kept from an answer of any status and sent from then on', async () => {
   const script = [asked, settling(1, { delivery_token: 'tok' }), pendingAnswer(), delivered];
   const { act, purchases } = await buyerBefore(script);

@@ -1,13 +1,15 @@
 import { base62 } from '../../contract/base62.ts';
 import type { Environment } from '../environment.ts';
-import { type AnyReason, MarketError, UnreadableAnswer } from '../errors.ts';
+import { type AnyReason, isGatewayFault, MarketError, UnreadableAnswer } from '../errors.ts';
 import { saidOf, TermsRefused } from './payment-errors.ts';
 import { type PaymentProof, signProof } from './payment-proof.ts';
 import { readPaymentRequired } from './payment-required.ts';
 import {
+  GATEWAY_TRIES,
   type PaymentFlow,
   type Pending,
   type Run,
+  readThroughGateway,
   reportProgress,
   secondsLeft,
   type Terms,
@@ -143,10 +145,12 @@ async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
   const saved = await loadPayment(store, storeKey);
   const showsSlip = options.recoverySlip !== undefined;
   const isCollect = showsSlip || options.collectOnly === true;
-  const terms = saved === null ? await flow.readTerms() : termsOf(saved);
+  const readTerms = (): Promise<Terms> => readThroughGateway(options, flow.readTerms);
+  const terms = saved === null ? await readTerms() : termsOf(saved);
   const isFirst = saved === null && flow.listingId !== null && !isCollect && flow.collectsFirst?.(terms) === true;
   return {
     ...flow,
+    readTerms,
     store,
     saved,
     terms,
@@ -291,7 +295,7 @@ function saysPaymentIsOpen(error: unknown): boolean {
 
 /** What to do about a refusal. Never leads to a second signature while the first could still be used. */
 function nextStep(error: unknown, state: FlowState): NextStep {
-  if (error instanceof UnreadableAnswer) return patience(state, error.why !== 'no_answer');
+  if (error instanceof UnreadableAnswer) return patience(state, error);
   if (!(error instanceof MarketError)) return 'stop';
   if (state.collectingFirst && isNotOurs(error, state)) return 'buy';
   if (error.reason === 'payment_required') return whenAsked(state);
@@ -299,7 +303,7 @@ function nextStep(error: unknown, state: FlowState): NextStep {
   if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
   const passing = error.status >= 500 || error.status === 429;
   const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
-  return passing && retryable ? patience(state, false) : 'stop';
+  return passing && retryable ? patience(state, error) : 'stop';
 }
 
 /**
@@ -312,9 +316,13 @@ function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left
   return isRefused && left > TOO_SHORT_SECONDS && mayBuyInstead;
 }
 
-function patience(state: FlowState, unreadable: boolean): NextStep {
-  const limit = unreadable ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
-  const bound = state.signed || state.knownToExist ? limit : PATIENCE_UNSIGNED;
+/** A proxy that does not reach the market is borne like the market's own word that it is away. */
+function patience(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
+  const isGateway = isGatewayFault(error);
+  const isNonsense = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
+  const whenSigned = isNonsense ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
+  const whenUnsigned = isGateway ? GATEWAY_TRIES : PATIENCE_UNSIGNED;
+  const bound = state.signed || state.knownToExist ? whenSigned : whenUnsigned;
   return state.failures < bound ? 'wait' : 'stop';
 }
 

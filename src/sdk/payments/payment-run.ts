@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { pendingAnswer } from '../../contract/listings.ts';
 import { type PaymentOut, paymentOut } from '../../contract/payments.ts';
 import type { Client, PaymentHeader } from '../client.ts';
-import { type AnyReason, MarketError, UnreadableAnswer } from '../errors.ts';
+import { type AnyReason, isGatewayFault, MarketError, UnreadableAnswer } from '../errors.ts';
 import type { PaymentProof, Wallet } from './payment-proof.ts';
 import type { ExpectedPayment, X402Version } from './payment-required.ts';
 import type { ProofStore, SavedPayment } from './proof-store.ts';
@@ -177,6 +177,32 @@ const LONGEST_PAUSE_SECONDS = 30;
 export function pauseSeconds(asked: number | null, error: unknown, failures: number): number {
   const wanted = asked ?? retryAfterOf(error);
   return Math.max(1, wanted ?? Math.min(LONGEST_PAUSE_SECONDS, 2 ** Math.min(failures, 5)));
+}
+
+/** Tries before anything is signed, where a proxy says that the market is away: a minute, in which a standby takes over. */
+export const GATEWAY_TRIES = 6;
+
+/** What is read before anything is signed. Throws the proxy's last answer when the tries, or the caller's patience, are at their end. */
+export async function readThroughGateway<T>(
+  {
+    client,
+    maxWaitSeconds = DEFAULT_WAIT_SECONDS,
+    signal,
+  }: Pick<PaymentOptions, 'client' | 'maxWaitSeconds' | 'signal'>,
+  read: () => Promise<T>,
+): Promise<T> {
+  const { environment } = client;
+  const endMs = environment.now() + maxWaitSeconds * 1_000;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const pauseMs = pauseSeconds(null, error, failures) * 1_000;
+      const isOver = failures === GATEWAY_TRIES || environment.now() + pauseMs > endMs;
+      if (isOver || !isGatewayFault(error)) throw error;
+      await environment.sleep(pauseMs, signal);
+    }
+  }
 }
 
 function retryAfterOf(error: unknown): number | null {

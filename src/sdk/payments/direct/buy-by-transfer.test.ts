@@ -29,6 +29,18 @@ test('intent, signature, one transfer with the tip, claims until the goods come,
   expect(buyer.wallet.sent).toHaveLength(1);
 });
 
+test('a proxy that does not reach the market is waited out with the same claim, and before anything is sent', async () => {
+  const away: Reply = { status: 503, body: '<html>No server is available to handle this request.</html>' };
+  const intents = [...Array<Reply>(5).fill(away)];
+  const wallet = createTransferWallet();
+  intents.push(intentAnswer({ payer: wallet.address, nowMs: 1_800_000_060_000 }));
+  const buyer = await buyerBefore({ wallet, intents, claims: [...Array<Reply>(20).fill(away), delivered] });
+  expect((await buyer.act()).artifact).toBe(ARTIFACT);
+  expect(buyer.wallet.sent).toHaveLength(1);
+  expect(buyer.asked('/api/purchase-intent')).toHaveLength(6);
+  expect(new Set(buyer.asked('/api/claim/7').map(({ body }) => JSON.stringify(body))).size).toBe(1);
+});
+
 test('the transfer is saved before it is sent, and its hash before it is claimed', async () => {
   const seen: unknown[] = [];
   const wallet = createTransferWallet(() => look().then(() => TX_HASH));

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
 import { NETWORKS } from '../../../contract/vocabulary.ts';
-import { MarketError, UnreadableAnswer } from '../../errors.ts';
+import { isGatewayFault, MarketError, UnreadableAnswer } from '../../errors.ts';
 import { saidOf } from '../payment-errors.ts';
-import { pauseSeconds } from '../payment-run.ts';
+import { GATEWAY_TRIES, pauseSeconds, readThroughGateway } from '../payment-run.ts';
 import { signingTime } from '../signing-clock.ts';
 import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
 import { TransferMayBeSent, TransferNotSent, TransferUndecided } from './transfer-errors.ts';
@@ -36,7 +36,7 @@ export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Pai
   const { run, saved: before } = await beginTransferRun(flow);
   let sent = before && (await goOn(run, before));
   if (sent === null) {
-    const agreed = await run.agree(run);
+    const agreed = await readThroughGateway(run.options, () => run.agree(run));
     if ('done' in agreed) return { done: agreed.done, run, saved: null };
     sent = await sendForIntent(run, agreed.terms);
     // Another call with the same store has begun it in the meantime.
@@ -142,7 +142,7 @@ async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew:
       const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && mayPass(error));
       // An undecided payment says do_not_pay_again, and is not waited out to be followed by another.
       const stop = error instanceof MarketError && error.doNotPayAgain === true;
-      if (!passing || stop || failures >= PATIENCE_UNPAID) {
+      if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : PATIENCE_UNPAID)) {
         throw error instanceof MarketError ? saidOf(error) : error;
       }
       await pause(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);

@@ -2,7 +2,7 @@ import { type Hex, isHash } from 'viem';
 import type { z } from 'zod';
 import type { pendingAnswer } from '../../../contract/listings.ts';
 import type { ClaimBody } from '../../../contract/payments.ts';
-import { MarketError, UnreadableAnswer } from '../../errors.ts';
+import { isGatewayFault, MarketError, UnreadableAnswer } from '../../errors.ts';
 import { DEFAULT_WAIT_SECONDS, pauseSeconds, paymentIn } from '../payment-run.ts';
 import type { Intent, TransferTerms } from './check-intent.ts';
 import { TransferRefused, TransferUndecided } from './transfer-errors.ts';
@@ -89,7 +89,7 @@ interface Waiting<Done> {
   refused(error: MarketError): unknown;
 }
 
-/** Unreadable answers are borne this often in a row; silence as long as the caller's patience lasts. */
+/** Unreadable answers are borne this often in a row; silence, and a proxy that does not reach the market, as long as the caller's patience lasts. */
 const PATIENCE_UNREADABLE = 6;
 
 /** Sends the same request until it is decided, at the pace that the market asks for. */
@@ -119,7 +119,7 @@ function stopUnlessPassing(error: unknown, failures: number, waiting: Pick<Waiti
     return;
   }
   if (!(error instanceof UnreadableAnswer)) throw error;
-  if (error.why !== 'no_answer' && failures >= PATIENCE_UNREADABLE) {
+  if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= PATIENCE_UNREADABLE) {
     throw waiting.undecided('The market cannot be understood', error);
   }
 }
