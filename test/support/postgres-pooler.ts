@@ -39,27 +39,27 @@ const STARTUP_PARAMETERS = new Set([
   ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
 ]);
 
-/** Stands between a client and PostgreSQL as PgBouncer does, and resets nothing between two clients. */
-export async function startPostgresPooler(target: string, options: PoolerOptions): Promise<PostgresPooler> {
+/** Who has which session. */
+function createExchange({ mode, lends }: PoolerOptions) {
   const free: Session[] = [];
   const waiting: PoolerClient[] = [];
-  const sockets = new Set<Socket>();
 
   const lend = (session: Session, client: PoolerClient): void => {
     session.client = client;
     client.session = session;
-    pump(client);
+    forward(client);
   };
-  const giveBack = (session: Session): void => {
+  /** Takes a new session, or one back. */
+  const take = (session: Session): void => {
     if (session.client !== null) session.client.session = null;
     session.client = null;
     const next = waiting.shift();
     if (next === undefined) free.push(session);
     else lend(session, next);
   };
-  const pump = (client: PoolerClient): void => {
+  const forward = (client: PoolerClient): void => {
     if (client.session === null) {
-      const session = options.lends === 'first' ? free.shift() : free.pop();
+      const session = lends === 'first' ? free.shift() : free.pop();
       if (session !== undefined) lend(session, client);
       else if (!waiting.includes(client)) waiting.push(client);
       return;
@@ -69,47 +69,61 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
       client.session.socket.write(raw);
     }
   };
-  const hear = (session: Session, { type, raw, body }: Message): void => {
-    const { client } = session;
-    if (client === null) return;
-    client.socket.write(raw);
-    if (type !== 'Z') return;
-    client.unanswered -= 1;
-    const isIdle = client.unanswered === 0 && body.toString('latin1') === 'I';
-    if (isIdle && options.mode === 'transaction') giveBack(session);
+  return {
+    take,
+    forward,
+    hear: (session: Session, { type, raw, body }: Message): void => {
+      const { client } = session;
+      if (client === null) return;
+      client.socket.write(raw);
+      if (type !== 'Z') return;
+      client.unanswered -= 1;
+      const isIdle = client.unanswered === 0 && body.toString('latin1') === 'I';
+      if (isIdle && mode === 'transaction') take(session);
+    },
+    /** The session that the client had, which is nobody's now. */
+    leave: (client: PoolerClient): Session | null => {
+      if (waiting.includes(client)) waiting.splice(waiting.indexOf(client), 1);
+      const { session } = client;
+      if (session !== null) session.client = null;
+      return session;
+    },
   };
+}
+
+/** Stands between a client and PostgreSQL as PgBouncer does, and resets nothing between two clients. */
+export async function startPostgresPooler(target: string, options: PoolerOptions): Promise<PostgresPooler> {
+  const exchange = createExchange(options);
+  const sockets = new Set<Socket>();
+
   const openSession = async (): Promise<void> => {
     const socket = await connectSession(target);
     sockets.add(socket);
     const session: Session = { socket, client: null };
     const cut = createCutter('server');
     socket.on('data', (chunk: Buffer) => {
-      for (const message of cut(chunk)) hear(session, message);
+      for (const message of cut(chunk)) exchange.hear(session, message);
     });
-    giveBack(session);
+    exchange.take(session);
   };
-  const leave = (client: PoolerClient): void => {
-    if (waiting.includes(client)) waiting.splice(waiting.indexOf(client), 1);
-    const { session } = client;
-    if (session === null || !server.listening) return;
-    // In the place of a reset.
-    session.client = null;
-    session.socket.destroy();
-    void openSession();
-  };
-
   const server = createServer({ noDelay: true }, (socket) => {
     const client: PoolerClient = { socket, session: null, pending: [], unanswered: 0 };
     sockets.add(socket);
     socket.on('error', () => {});
-    socket.on('close', () => leave(client));
+    socket.on('close', () => {
+      const session = exchange.leave(client);
+      if (session === null || !server.listening) return;
+      // In the place of a reset.
+      session.socket.destroy();
+      void openSession();
+    });
     const cut = createCutter('client');
     socket.on('data', (chunk: Buffer) => {
       for (const message of cut(chunk)) {
         if (message.type === '') welcome(socket, message);
         else if (message.type !== 'X') client.pending.push(message);
       }
-      if (client.pending.length > 0) pump(client);
+      if (client.pending.length > 0) exchange.forward(client);
     });
   });
   for (let opened = 0; opened < options.size; opened += 1) await openSession();

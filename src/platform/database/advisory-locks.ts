@@ -76,18 +76,18 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
     drop: () => {
       const dropped = current;
       current = null;
-      dropped
-        ?.then(async ({ client, lost }) => {
-          lost.abort(new Error('the server of the session that held the lock was left'));
-          await client.end();
-        })
-        .catch(() => {});
+      dropped?.then(leaveSession).catch(() => {});
     },
     close: async () => {
       const session = await current?.catch(() => null);
       await session?.client.end();
     },
   };
+}
+
+async function leaveSession({ client, lost }: Session): Promise<void> {
+  lost.abort(new Error('the server of the session that held the lock was left'));
+  await client.end();
 }
 
 /** The int8 an advisory lock is taken under. The kind keeps locks of a session and of a transaction out of each other's way. */

@@ -132,14 +132,8 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
     if (prepared !== null) prepared.running = null;
     // Everything ran, and then the server said no: outside of a transaction that is the commit, which takes all of it back.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
-    const unreplicated = isUnreplicated ? unreplicatedCommit() : null;
-    outcomes.forEach(({ resolve, reject }, at) => {
-      const answer = answers[at];
-      if (unreplicated !== null) reject(unreplicated);
-      else if (unreadable !== null) reject(unreadable.error);
-      else if (answer === undefined) reject(error ?? new Error('the server ended a batch without all of its answers'));
-      else resolve(answer);
-    });
+    const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
+    settle(outcomes, answers, { every, others: error });
   };
 
   const batch = {
@@ -183,6 +177,20 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
     handleReadyForQuery: (): void => batch.callback(null),
   };
   return batch;
+}
+
+/** `every`: fails all of them. `others`: fails those without an answer. */
+function settle(
+  outcomes: readonly Outcome[],
+  answers: readonly Answer[],
+  { every, others }: { every: { error: unknown } | null; others: unknown },
+): void {
+  outcomes.forEach(({ resolve, reject }, at) => {
+    const answer = answers[at];
+    if (every !== null) reject(every.error);
+    else if (answer === undefined) reject(others ?? new Error('the server ended a batch without all of its answers'));
+    else resolve(answer);
+  });
 }
 
 /** What the server says was done: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
