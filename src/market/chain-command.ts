@@ -22,7 +22,9 @@ import {
   resumePayments,
 } from './payments/chain/commands.ts';
 import { MIGRATIONS } from './prepare-database.ts';
-import { type Recovered, recover } from './recovery/recover.ts';
+import { describeRecovery, type ToldRecovery, withBlockOfTime } from './recovery/describe-recovery.ts';
+import { findBlockAt } from './recovery/read-chain.ts';
+import { recover } from './recovery/recover.ts';
 import { type Unlocked, unlock } from './recovery/unlock.ts';
 
 const HELP = `What only the operator may do about the chain. The market may be running; it takes every act in without a restart.
@@ -31,7 +33,7 @@ const HELP = `What only the operator may do about the chain. The market may be r
   npm run chain -- resume --reason TEXT [--json]
   npm run chain -- reset-watermark --to NUMBER --hash HASH --reason TEXT [--json]
   npm run chain -- unlock --handle NAME --out FILE --reason TEXT [--json]
-  npm run chain -- recover --from-block NUMBER --reason TEXT [--log-copy PATH... | --without-log-copy] [--json]
+  npm run chain -- recover (--from-block NUMBER | --from-time TIME) --reason TEXT [--log-copy PATH... | --without-log-copy] [--json]
 
   status            whether payments are halted and why, the watermark, and what each provider says of it; changes nothing
   resume            ends a halt. Two providers called different blocks final: find out which one was right, take the other out of
@@ -39,8 +41,11 @@ const HELP = `What only the operator may do about the chain. The market may be r
   reset-watermark   the highest block accepted as final becomes this one, which the providers must have under that hash and call final.
                     For a watermark that came from a provider that was wrong; nothing that was delivered is taken back
   recover           after a restore or a failover that took something back: takes the books as they stand, gives no id out again that may
-                    have been shown, ends again what was ended, and opens payments. It stands in the public log. Read docs/recovery.md
+                    have been shown, ends again what was ended, and opens payments. It counts what was lost, and names each sale with its
+                    transaction and each comment. It stands in the public log. Read docs/recovery.md
   --from-block      the first block whose payments may be missing: at or before the time of the backup
+  --from-time       the same as a time, that of the backup or a little earlier: 2026-11-27T08:52:14Z, or with an offset such as +01:00. The
+                    first block at or after it is looked for at the provider, and named in the answer
   --log-copy PATH   a file, or the folder, of a host's copy of the log; of every host that has one. Default: this host's own
   --without-log-copy there is none left: then every merchant has to rotate its key before it may write
   unlock            writes eight new recovery codes into a new file, for a merchant whose key and codes were lost with the log; hand them
@@ -61,6 +66,7 @@ interface CommandOptions {
   to: string | undefined;
   hash: string | undefined;
   fromBlock: string | undefined;
+  fromTime: string | undefined;
   logCopy: readonly string[];
   withoutLogCopy: boolean;
   handle: string | undefined;
@@ -75,6 +81,7 @@ async function main(): Promise<void> {
       to: { type: 'string' },
       hash: { type: 'string' },
       'from-block': { type: 'string' },
+      'from-time': { type: 'string' },
       'log-copy': { type: 'string', multiple: true, default: [] },
       'without-log-copy': { type: 'boolean', default: false },
       handle: { type: 'string' },
@@ -91,6 +98,7 @@ async function main(): Promise<void> {
   const command = readCommand({
     ...{ act: positionals.join(' '), reason, to, hash, handle: values.handle, out: values.out },
     fromBlock: values['from-block'],
+    fromTime: values['from-time'],
     logCopy: values['log-copy'],
     withoutLogCopy: values['without-log-copy'],
   });
@@ -103,7 +111,7 @@ type Outcome =
   | ChainStatus
   | Awaited<ReturnType<typeof resumePayments>>
   | Awaited<ReturnType<typeof resetWatermark>>
-  | Recovered
+  | ToldRecovery
   | Unlocked;
 
 /** All that can be wrong without looking is said before anything is opened. */
@@ -124,17 +132,42 @@ function readCommand(options: CommandOptions): Command {
   return (market) => resetWatermark(market, { number: BigInt(to), hash: wanted }, why);
 }
 
-function readRecover({ fromBlock, logCopy, withoutLogCopy }: CommandOptions, reason: string): Command {
-  if (fromBlock === undefined || !BLOCK_NUMBER.test(fromBlock)) {
-    throw new CommandRefused('--from-block must be a block number');
-  }
+function readRecover(options: CommandOptions, reason: string): Command {
+  const from = readFrom(options);
+  const { logCopy, withoutLogCopy } = options;
   if (withoutLogCopy && logCopy.length > 0)
     throw new CommandRefused('--log-copy and --without-log-copy contradict each other');
   return async (market) => {
     const paths = logCopy.length > 0 ? logCopy : [logCopyFolder(market.config)];
     const copied = withoutLogCopy ? null : await readCopies(await filesAt(paths));
-    return recover(market, { fromBlock: BigInt(fromBlock), reason, copied });
+    if (typeof from === 'bigint') return await recover(market, { fromBlock: from, reason, copied });
+    const block = await findBlockAt(market, from);
+    return withBlockOfTime(await recover(market, { fromBlock: block.number, reason, copied }), from, block);
   };
+}
+
+/** A block, or a time that stands for one. */
+function readFrom({ fromBlock, fromTime }: CommandOptions): bigint | Date {
+  if ((fromBlock === undefined) === (fromTime === undefined)) {
+    throw new CommandRefused('one of --from-block NUMBER and --from-time TIME is needed');
+  }
+  if (fromTime !== undefined) return readTime(fromTime);
+  if (fromBlock === undefined || !BLOCK_NUMBER.test(fromBlock)) {
+    throw new CommandRefused('--from-block must be a block number');
+  }
+  return BigInt(fromBlock);
+}
+
+/** Also as PostgreSQL writes it, with a blank for the T. A time without a zone would be another one on each machine. */
+const TIME = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)$/;
+
+function readTime(text: string): Date {
+  const [, day, time, hours = '+00', minutes = '00'] = TIME.exec(text) ?? [];
+  const at = new Date(`${day}T${time}${hours}:${minutes}`);
+  // A day that its month lacks is read as one of the next.
+  const isDay = new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day ?? ' ') === true;
+  if (isDay && !Number.isNaN(at.getTime())) return at;
+  throw new CommandRefused('--from-time must be a time with its zone, such as 2026-11-27T08:52:14Z');
 }
 
 function readUnlock({ handle, out }: CommandOptions, reason: string): Command {
@@ -178,15 +211,6 @@ function describeOutcome(outcome: Outcome): string {
   if (outcome.status === 'recovered') return describeRecovery(outcome);
   const { before, after } = outcome;
   return `The watermark is ${after.block_number} ${after.block_hash} now; it was ${before.block_number} ${before.block_hash}.\n`;
-}
-
-function describeRecovery({ window, kept_event_id: kept, next_event_id: next, lost }: Recovered): string {
-  const counts = Object.entries(lost).map(([what, count]) => `${count} ${what}`);
-  return [
-    `Recovered. The log was kept up to event ${kept} and goes on with event ${next}.`,
-    `Lost, as far as the copies tell: ${counts.join(', ')}.`,
-    `Payments of blocks ${window.from_block} to ${window.to_block} that the books lack are taken back in when their buyers show them.\n`,
-  ].join('\n');
 }
 
 function describeStatus({ payments, halt, watermark, providers, commands }: ChainStatus): string {

@@ -94,3 +94,34 @@ test('what was made in what was lost is not mistaken for a row that has its id n
   expect([...lost.rotated, ...lost.recovered, ...lost.withdrawn, ...lost.removed, ...lost.commentsRemoved]).toEqual([]);
   expect(lost.shown).toMatchObject({ listings: 31n, merchants: 7n, comments: 12n });
 });
+
+test('sales and comments are named, also those of a thing and those that were removed', () => {
+  const [hash, other] = [`0x${'c'.repeat(64)}`, `0x${'d'.repeat(64)}`];
+  const sale = { listing_id: 3, merchant_id: 2, paid_usdc: 2.5, verified_via: 'x402', payment_id: 99, tx_hash: hash };
+  const events = [
+    event('sale', sale),
+    event('sale', { listing_id: 4, merchant_id: 2, paid_usdc: 0, verified_via: 'free' }, 'bob'),
+    event('world_sale', {
+      listing_id: 5,
+      merchant_id: 2,
+      offer_id: 7,
+      paid_usdc: 9,
+      verified_via: 'city',
+      tx_hash: other,
+    }),
+    event('comment', { comment_id: 12, listing_id: 3, merchant_id: 2 }, 'bob'),
+    event('moderation', {
+      ...{ action: 'remove_comment', comment_id: 12, listing_id: 3, merchant_id: 2 },
+      reason_code: 'abuse',
+    }),
+  ];
+  const [paid, free, thing, said] = events.map(({ id }) => id);
+  const at = new Date(AT);
+  const lost = findLost(events);
+  expect(lost.sales).toEqual([
+    { eventId: paid, at, listingId: 3n, paidUsdc: 2.5, via: 'x402', txHash: hash },
+    { eventId: free, at, listingId: 4n, paidUsdc: 0, via: 'free', txHash: null },
+    { eventId: thing, at, listingId: 5n, paidUsdc: 9, via: 'city', txHash: other },
+  ]);
+  expect(lost.comments).toEqual([{ eventId: said, at, id: 12n, listingId: 3n, author: 'bob' }]);
+});

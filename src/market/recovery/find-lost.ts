@@ -19,11 +19,35 @@ export interface LostListing {
   priceUsdc: number;
 }
 
+/** A sale that the books do not hold any more, of goods or of a thing of the city. */
+export interface LostSale {
+  eventId: bigint;
+  at: Date;
+  listingId: bigint;
+  paidUsdc: number;
+  /** The way in which it was paid, `free` among them. */
+  via: string;
+  /** 0x and hex digits; null where the log names no transaction, as for free goods. */
+  txHash: string | null;
+}
+
+/** A comment that the books do not hold any more. Its words are in no log. */
+export interface LostComment {
+  eventId: bigint;
+  at: Date;
+  id: bigint;
+  listingId: bigint;
+  /** Handle of its author. */
+  author: string;
+}
+
 /** What events that are in no book any more tell of. */
 export interface Lost {
   /** The highest of each kind that was shown; 0: none. */
   shown: Record<LoggedKind, bigint>;
   listings: LostListing[];
+  sales: LostSale[];
+  comments: LostComment[];
   registered: { merchantId: bigint; handle: string; at: Date }[];
   /** Merchants whose key was replaced, and those whose codes were as well. */
   rotated: Set<bigint>;
@@ -50,6 +74,8 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   const lost: Lost = {
     shown: { listings: 0n, merchants: 0n, comments: 0n, appeals: 0n, payments: 0n },
     listings: [],
+    sales: [],
+    comments: [],
     registered: [],
     rotated: new Set(),
     recovered: new Set(),
@@ -60,12 +86,13 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     recoveries: 0n,
   };
   const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set() };
-  for (const { canonical } of events) {
+  for (const { id, canonical } of events) {
     const told: LoggedEvent = JSON.parse(canonical.toString('utf8'));
     noteIds(lost, told);
     noteMade(made, told);
     noteIdentity(lost, told);
     noteGoods(lost, told);
+    noteTrade(lost, id, told);
     if (told.kind === 'recovery') lost.recoveries += 1n;
     if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
   }
@@ -98,6 +125,11 @@ function textOf({ detail }: LoggedEvent, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+function usdcOf({ detail }: LoggedEvent, name: string): number {
+  const value = detail[name];
+  return typeof value === 'number' ? value : 0;
+}
+
 function noteIds({ shown }: Lost, told: LoggedEvent): void {
   for (const kind of Object.keys(LOGGED_IDS) as LoggedKind[]) {
     const id = idOf(told, LOGGED_IDS[kind]);
@@ -112,17 +144,26 @@ function noteIdentity(lost: Lost, told: LoggedEvent): void {
   if (told.kind === 'recover') lost.recovered.add(merchantId);
 }
 
+/** What cannot be made again: buyers show their sales, and comments are gone. */
+function noteTrade({ sales, comments }: Lost, eventId: bigint, told: LoggedEvent): void {
+  const of = { eventId, at: new Date(told.at), listingId: idOf(told, 'listing_id') };
+  if (told.kind === 'sale' || told.kind === 'world_sale') {
+    const via = textOf(told, 'verified_via') ?? 'unknown';
+    sales.push({ ...of, paidUsdc: usdcOf(told, 'paid_usdc'), via, txHash: textOf(told, 'tx_hash') });
+  }
+  if (told.kind === 'comment') comments.push({ ...of, id: idOf(told, 'comment_id'), author: told.actor });
+}
+
 function noteGoods(lost: Lost, told: LoggedEvent): void {
   const id = idOf(told, 'listing_id');
   const action = textOf(told, 'action');
   if (told.kind === 'listing' || told.kind === 'maintainer_seed') {
-    const price = told.detail['price_usdc'];
     lost.listings.push({
       id,
       merchantId: idOf(told, 'merchant_id'),
       payee: textOf(told, 'seller_wallet'),
       commitment: textOf(told, 'artifact_commitment'),
-      priceUsdc: typeof price === 'number' ? price : 0,
+      priceUsdc: usdcOf(told, 'price_usdc'),
     });
   }
   if (told.kind === 'withdrawal') lost.withdrawn.add(id);

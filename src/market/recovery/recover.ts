@@ -1,6 +1,5 @@
 import { unitsOfUsdc } from '../../contract/money.ts';
-import { readProviderHead } from '../../platform/chain/accept-head.ts';
-import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 import { findHighest, raiseFloor } from '../../platform/log-copy/store.ts';
@@ -14,6 +13,7 @@ import { markRemoved } from '../moderation/store.ts';
 import type { CommandMarket } from '../payments/chain/commands.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
+import { readLatestNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
 /** What may have been shown within the second in which it was not yet copied. */
@@ -35,8 +35,31 @@ export interface Recovered {
   window: { from_block: number; to_block: number };
   kept_event_id: number;
   next_event_id: number;
-  /** How many of each were in what was lost. */
+  /** Whether any copy of the log was read: only then is known what was lost. */
+  copies: 'read' | 'none';
+  /** How many of each were in what was lost, as far as the copies tell. */
   lost: Readonly<Record<string, number>>;
+  /** In the order of the log. */
+  lost_sales: readonly LostSaleOut[];
+  lost_comments: readonly LostCommentOut[];
+}
+
+interface LostSaleOut {
+  event_id: number;
+  at: string;
+  listing_id: number;
+  paid_usdc: number;
+  verified_via: string;
+  /** Null where the log names none, as for free goods. */
+  tx_hash: string | null;
+}
+
+interface LostCommentOut {
+  event_id: number;
+  at: string;
+  comment_id: number;
+  listing_id: number;
+  author: string;
 }
 
 /**
@@ -49,7 +72,7 @@ export async function recover(
 ): Promise<Recovered> {
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
-  const toBlock = await readLatest(market);
+  const toBlock = await readLatestNumber(market);
   if (fromBlock > toBlock) throw new CommandRefused(`block ${fromBlock} is not there yet: the chain is at ${toBlock}`);
   const now = new Date(clock.now());
   const outcome = await database.transaction(
@@ -87,7 +110,7 @@ export async function recover(
       };
       await recordEvent(tx, { clock, wakeEvents: () => {} }, { kind: 'recovery', actor: 'system', detail });
       while ((await numberBatch(tx, AT_ONCE)) === AT_ONCE);
-      return { recoveryId, kept, eventId, found };
+      return { recoveryId, kept, eventId, found, lost };
     },
     { statementTimeoutMs: 0 },
   );
@@ -98,24 +121,23 @@ export async function recover(
     window: { from_block: Number(fromBlock), to_block: Number(toBlock) },
     kept_event_id: Number(outcome.kept),
     next_event_id: Number(outcome.eventId),
+    copies: copied === null ? 'none' : 'read',
     lost: outcome.found,
+    ...presentLost(outcome.lost),
   };
 }
 
-async function readLatest({ providers, config }: CommandMarket): Promise<bigint> {
-  let failure = 'none is configured';
-  for (const provider of providers) {
-    try {
-      const { chainId, latest } = await readProviderHead(provider, null);
-      if (chainId !== config.network.chainId)
-        throw new CommandRefused(`provider ${provider.number} is on chain ${chainId}`);
-      return latest.number;
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      failure = error.message;
-    }
-  }
-  throw new CommandRefused(`no provider can be asked for the latest block: ${failure}`);
+function presentLost({ sales, comments }: Lost): Pick<Recovered, 'lost_sales' | 'lost_comments'> {
+  return {
+    lost_sales: sales.map(({ eventId, at, listingId, paidUsdc, via, txHash }) => ({
+      ...{ event_id: Number(eventId), at: isoTime(at), listing_id: Number(listingId) },
+      ...{ paid_usdc: paidUsdc, verified_via: via, tx_hash: txHash },
+    })),
+    lost_comments: comments.map(({ eventId, at, id, listingId, author }) => ({
+      ...{ event_id: Number(eventId), at: isoTime(at), comment_id: Number(id) },
+      ...{ listing_id: Number(listingId), author },
+    })),
+  };
 }
 
 function countsOf(lost: Lost): Record<string, number> {
@@ -125,6 +147,8 @@ function countsOf(lost: Lost): Record<string, number> {
     removals: lost.removed.size,
     withdrawals: lost.withdrawn.size,
     keys: new Set([...lost.rotated, ...lost.recovered]).size,
+    sales: lost.sales.length,
+    comments: lost.comments.length,
   };
 }
 
