@@ -27,6 +27,8 @@ grant update (status, tx_hash, block_number, block_time, log_index, stopped_at, 
 -- An intent is written once, and cleared away if nobody claims it; what a claim names changes until it is decided.
 grant insert, delete on payment_intents to openaisle_app;
 grant insert, update, delete on claim_hashes to openaisle_app;
+-- What else a payer in review sent is written down once, for the payee.
+grant insert on further_transfers to openaisle_app;
 
 -- Price, wallet and origin of a listing are not here either.
 grant insert on listings, artifacts, listing_answers, wallet_uses, artifact_shapes to openaisle_app;

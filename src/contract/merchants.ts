@@ -54,6 +54,16 @@ export const saleOut = z
   })
   .meta({ id: 'Sale' });
 
+/** A transfer of the payer of a review to its payee that pays for nothing yet. */
+const furtherTransferOut = z.object({
+  tx_hash: hashOut,
+  amount_usdc: usdcOut.nullable().describe('null while it is not final'),
+  block_number: z.int().nullable().describe('null while it was not seen on the chain'),
+  claimed: z
+    .boolean()
+    .describe('the payer named it for the same purchase or fee; after deliver it is a review of its own'),
+});
+
 /** A payment that waits for a decision with POST /api/review/:payment_id. */
 export const reviewOut = z
   .object({
@@ -68,8 +78,16 @@ export const reviewOut = z
     tx_hash: hashOut.nullable(),
     block_time: timeOut.nullable(),
     decide_by: timeOut.describe('then it ends as declined'),
+    further_transfers: z
+      .array(furtherTransferOut)
+      .optional()
+      .describe(
+        'what else this payer sent to this payee: what the payer claimed meanwhile, and what lies in the time of the intent. They are never added up',
+      ),
   })
   .meta({ id: 'Review' });
+
+export type Review = z.output<typeof reviewOut>;
 
 /** Codes made with the key alone. A merchant who did not make them uses an old code before `valid_at`: that ends them (W10). */
 export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });

@@ -84,6 +84,10 @@ export const paymentOut = z
     block_time: timeOut.nullable(),
     finalized_head: z.int().nullable(),
     payment_ends_at: timeOut.nullable(),
+    waits_for: z
+      .object({ payment_id: idOut, tx_hash: hashOut })
+      .optional()
+      .describe('the payment on which the payee decides before this transaction is looked at'),
     next_step: z.string(),
     do_not_pay_again: z.boolean(),
     updated_at: timeOut,

@@ -62,11 +62,14 @@ async function buyByX402(listingId: bigint, buyer: Member): Promise<void> {
   expect((await world.buy(listingId, { key: buyer.key })).status).toBe(200);
 }
 
-/** Reviewed, and given back. */
+/** Reviewed, and given back. A top-up that was named meanwhile is never claimed again. */
 async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): Promise<void> {
   const paid = await payDirectly(world, { buyer, listingId, payer: buyerThree, units: PRICE - 1n });
   await world.finalize();
   const { body } = await claim(world, buyer, listingId, paid);
+  const { transactionHash: txHash } = await usdcAdmin(world.chain).transfer(buyerThree, sellerOne.address, 1n);
+  await world.finalize();
+  expect((await claim(world, buyer, listingId, { ...paid, txHash })).status).toBe(422);
   const back = await usdcAdmin(world.chain).transfer(sellerOne, buyerThree.address, PRICE);
   await world.finalize();
   const { id } = body['payment'] as { id: number };

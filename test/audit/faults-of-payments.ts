@@ -193,8 +193,10 @@ export function createClaimsCheck({ books, chain, token }: Scene): (claim: Claim
   const lines = new Map(books.payments.map((line) => [line.id, line]));
   const proven = new Set(books.payments.flatMap((line) => [line.proof_hash, line.refund_hash]));
   const ledger = new Set(books.payments.map((line) => `${line.payer} ${line.nonce}`));
-  return async ({ payment_id, tx_hash }) => {
+  return async ({ payment_id, tx_hash, refused_reason }) => {
     const line = lines.get(payment_id);
+    // It was named while the payee decided: it is claimed again after that, or followed where the payee has delivered.
+    if (refused_reason === 'payment_undecided' && line?.status !== 'completed') return [];
     const receipt = await chain.receipt(tx_hash);
     if (line === undefined || receipt === null || Number(receipt.blockNumber) > chain.final.number) return [];
     const pays = movesOf(receipt, token).some(

@@ -4,12 +4,14 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { compileCache } from '../support/compile-cache.ts';
+import { claim, payDirectly } from '../support/direct.ts';
 import { type HistoryWorld, loseTo, openHistoryWorld, until } from '../support/history-world.ts';
-import { BASE_URL, type Member, signProof, type World } from '../support/market-world.ts';
-import { fundedWallet, listPaid, newGoods, PRICE } from '../support/trade.ts';
+import type { Member, World } from '../support/market-world.ts';
+import { fundedWallet, GAS_WEI, listPaid, newGoods, PRICE } from '../support/trade.ts';
 
 const COMMAND = fileURLToPath(new URL('../../src/market/chain-command.ts', import.meta.url));
 
@@ -53,22 +55,29 @@ async function list(price: number): Promise<bigint> {
   return BigInt((body['listing'] as { id: number }).id);
 }
 
-/** From the signature to the goods. Resolves with the transaction. */
-async function buy(listing: bigint): Promise<string> {
-  const payTo = WORLD_ACCOUNTS.sellerOne.address;
-  const terms = { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${listing}` };
-  const proof = await signProof(world.chain, await fundedWallet(world), terms);
-  expect((await world.buy(listing, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
+/** By a transfer, up to the goods. Resolves with the transaction. */
+async function buy(listingId: bigint): Promise<string> {
+  const payer = await fundedWallet(world);
+  await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
+  const paid = await payDirectly(world, { buyer, listingId, payer, units: PRICE });
   await world.finalize();
-  const bought = await world.buy(listing, { key: buyer.key });
-  expect(bought.status).toBe(200);
-  return (bought.body['receipt'] as { tx_hash: string }).tx_hash;
+  expect((await claim(world, buyer, listingId, paid)).status).toBe(200);
+  return paid.txHash;
 }
 
 async function comment(listing: bigint, words: string): Promise<number> {
   const body = { listing_id: Number(listing), body: words };
   const answer = await world.ask('POST', '/api/comment', { key: buyer.key, body });
   return (answer.body['comment'] as { id: number }).id;
+}
+
+/** The first block of that second or later, by looking at one after the other. */
+async function firstAt(second: number): Promise<{ number: number; second: number }> {
+  for (let number = 0n; ; number += 1n) {
+    const block = await readBlock(world.chain.rpc, number);
+    if (block === null) throw new Error('the chain has no block of that time');
+    if (Number(block.timestamp) >= second) return { number: Number(number), second: Number(block.timestamp) };
+  }
 }
 
 /** A paid sale, a free one and a comment of which the books know nothing any more. */
@@ -78,14 +87,11 @@ async function loseTrade() {
   const backup = await history.primary.copyWhileRunning();
   const at = await readBlock(world.chain.rpc, 'latest');
   if (at === null) throw new Error('the chain has no block');
-  // The chain goes on for a minute before the first of what is lost.
-  await world.chain.rpc.call('evm_setNextBlockTimestamp', [Number(at.timestamp) + 60]);
-  await world.chain.mine();
   const txHash = await buy(paid);
   expect((await world.buy(free, { key: buyer.key })).status).toBe(200);
   const said = await comment(paid, 'A remark that is lost');
   await loseTo(backup, { history, world, place });
-  return { paid, free, txHash, said, backup: { block: Number(at.number), second: Number(at.timestamp) } };
+  return { paid, free, txHash, said, backup: { second: Number(at.timestamp) } };
 }
 
 test('the command counts lost sales and comments, names each, and finds the first block of a time', async () => {
@@ -103,22 +109,23 @@ test('the command counts lost sales and comments, names each, and finds the firs
   expect(zoneless.stderr).toContain('--from-time must be a time with its zone');
   expect(later.stderr).toContain('yet: the newest is block');
 
-  // As PostgreSQL writes it, a second after the backup: the first block after that is the next one.
+  // As PostgreSQL writes it, a second after the backup.
   const time = new Date((backup.second + 1) * 1000);
+  const first = await firstAt(backup.second + 1);
   const asked = `${time.toISOString().slice(0, 19).replace('T', ' ')}+00`;
   const { code, stdout } = await runRecover('--from-time', asked, ...copy, '--json');
   const told = JSON.parse(stdout);
   expect({ code, told }).toMatchObject({
     code: 0,
     told: {
-      ...{ status: 'recovered', copies: 'read', window: { from_block: backup.block + 1 } },
+      ...{ status: 'recovered', copies: 'read', window: { from_block: first.number } },
       from_time: {
-        ...{ asked: time.toISOString(), block_number: backup.block + 1 },
-        block_time: new Date((backup.second + 60) * 1000).toISOString(),
+        ...{ asked: time.toISOString(), block_number: first.number },
+        block_time: new Date(first.second * 1000).toISOString(),
       },
       lost: { sales: 2, comments: 1, listings: 0, merchants: 0 },
       lost_sales: [
-        { listing_id: Number(paid), paid_usdc: 2.5, verified_via: 'x402', tx_hash: txHash },
+        { listing_id: Number(paid), paid_usdc: 2.5, verified_via: 'direct', tx_hash: txHash },
         { listing_id: Number(free), paid_usdc: 0, verified_via: 'free', tx_hash: null },
       ],
       lost_comments: [{ comment_id: said, listing_id: Number(paid), author: buyer.handle }],
@@ -134,10 +141,11 @@ test('for a person it says the same in lines, and does not say that nothing was 
   expect(code).toBe(0);
   const lines = stdout.split('\n');
   const time = new Date(backup.second * 1000).toISOString();
-  expect(lines).toContain(`Block ${backup.block} of ${time} is the first at or after ${time}.`);
+  const first = await firstAt(backup.second);
+  expect(lines).toContain(`Block ${first.number} of ${time} is the first at or after ${time}.`);
   expect(stdout).toMatch(/^Lost, as far as the copies tell: .*, 2 sales, 1 comments\.$/m);
   expect(stdout).toMatch(
-    new RegExp(`^sale of listing ${paid} at .*: 2.5 USDC \\(x402\\), transaction ${txHash}$`, 'm'),
+    new RegExp(`^sale of listing ${paid} at .*: 2.5 USDC \\(direct\\), transaction ${txHash}$`, 'm'),
   );
   expect(stdout).toMatch(new RegExp(`^comment ${said} on listing ${paid} at .* by ${buyer.handle}$`, 'm'));
   const blind = await runRecover('--from-block', '0', '--without-log-copy');

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { emptyIdentity, printIdentity } from '../../src/cli/identity.ts';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
+import { claim, payDirectly, transfer } from '../support/direct.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
@@ -15,6 +16,7 @@ describe('the command line on a market', () => {
   const cli = cliRuns();
   let world: World;
   let others: Member;
+  let buyer: Member;
 
   beforeAll(async () => {
     world = await startWorld();
@@ -24,6 +26,7 @@ describe('the command line on a market', () => {
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       const content = { ...emptyIdentity(world.url, handle), merchant_id: Number(member.id), merchant_key: member.key };
       await writeFile(file, printIdentity(content), { mode: 0o600 });
+      if (handle === 'ink') buyer = member;
       others = member;
     }
   });
@@ -128,6 +131,23 @@ describe('the command line on a market', () => {
     expect(reviews.text).toContain(`flag on listing ${id} by ink: Odd.`);
     const none = await as('quill', ['mod', 'reviews', '77', 'declined', '--json']);
     expect([none.code, none.json()['reason']]).toEqual([1, 'payment_not_found']);
+  });
+
+  test('a payment to decide on is shown with what else its payer sent', async () => {
+    const id = BigInt(await seed('Paid in two parts'));
+    const payer = testAccount('pays in two parts');
+    await fund(world.chain, [{ address: payer.address, usdcUnits: 10_000_000n, wei: 10n ** 18n }]);
+    const paid = await payDirectly(world, { buyer, listingId: id, payer, units: 1_000_000n });
+    const more = await transfer(world, payer, paid.intent.seller_wallet, 200_000n);
+    await world.finalize();
+    const claimed = await claim(world, buyer, id, paid);
+    const { id: payment } = claimed.body['payment'] as { id: number };
+    expect((await claim(world, buyer, id, { ...paid, txHash: more })).body['tx_hash']).toBe(more);
+    const { text, json } = await both((args) => as('quill', ['mod', 'reviews', ...args]));
+    const further = { tx_hash: more, amount_usdc: 0.2, claimed: true };
+    expect(json).toMatchObject({ reviews: [{ payment_id: payment, further_transfers: [further] }] });
+    expect(text).toContain(`payment ${payment}: the payer also sent 0.2 USDC, ${more}, and claims it for the same\n`);
+    expect((await as('quill', ['mod', 'reviews', String(payment), 'declined', '--json'])).code).toBe(0);
   });
 
   test('own listings are shown, changed and withdrawn', async () => {

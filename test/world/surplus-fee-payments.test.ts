@@ -56,3 +56,28 @@ it('two fees of one intent that are too little are two records, and neither keep
   await finalize();
   expect((await list(member, goods, newPayment)).status).toBe(201);
 });
+
+it('a fee that is topped up while the maintainer decides is kept, shown to the maintainer, and reviewed by itself after that', async () => {
+  const member = await merchant();
+  const goods = newGoods();
+  const paid = await payFee(member, { units: FEE - 3n });
+  await finalize();
+  const first = await list(member, goods, paid);
+  expect(statusAndReason(first)).toEqual([422, 'amount_too_little']);
+  const { id } = first.body['payment'] as { id: number };
+  const more = { ...paid, txHash: await transfer(stage.world, paid.payer, paid.intent.seller_wallet, 3n) };
+  await finalize();
+  expect(await list(member, goods, more)).toMatchObject({
+    status: 422,
+    body: { reason: 'amount_too_little', tx_hash: more.txHash, payment: { id, tx_hash: paid.txHash } },
+  });
+  const reviews = async () =>
+    (await stage.world.ask('GET', '/api/me', { key: stage.keeper.key })).body['reviews'] as Record<string, unknown>[];
+  const further = [{ tx_hash: more.txHash, amount_usdc: 0.000003, claimed: true }];
+  expect(await reviews()).toMatchObject([{ payment_id: id, purpose: 'listing_fee', further_transfers: further }]);
+  const decision = { key: stage.keeper.key, body: { outcome: 'deliver' } };
+  expect((await stage.world.ask('POST', `/api/review/${id}`, decision)).status).toBe(200);
+  await stage.world.running.payments.reconcileOnce();
+  expect(await reviews()).toMatchObject([{ received_usdc: 0.000003, tx_hash: more.txHash, further_transfers: [] }]);
+  expect(await creditsOf(member)).toBe(1);
+});

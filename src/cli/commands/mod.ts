@@ -1,4 +1,5 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
+import type { Review } from '../../contract/merchants.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
@@ -106,6 +107,9 @@ function listReviews(cli: Cli): Promise<Done> {
         ...(rows.length === 0
           ? []
           : tableOf([['PAYMENT', 'FOR', 'RECEIVED', 'PAYER', 'DECIDE BY', 'REASON'], ...rows])),
+        ...reviews.flatMap(({ payment_id, further_transfers = [] }) =>
+          further_transfers.map((further) => `payment ${payment_id}: ${describeFurther(further)}`),
+        ),
         `${reviews.length} payments to decide on`,
         ...flags.map(
           ({ target_type, target_id, handle, reason }) =>
@@ -116,6 +120,14 @@ function listReviews(cli: Cli): Promise<Done> {
       secrets: [],
     };
   });
+}
+
+type FurtherTransfer = NonNullable<Review['further_transfers']>[number];
+
+/** A transfer that the seller should know of before it decides. */
+function describeFurther({ amount_usdc: amount, tx_hash, claimed }: FurtherTransfer): string {
+  const received = amount === null ? 'a transfer that is not final yet' : `${amount} USDC`;
+  return `the payer also sent ${received}, ${tx_hash}${claimed ? ', and claims it for the same' : ''}`;
 }
 
 function decideReview(cli: Cli): Promise<Done> {

@@ -17,6 +17,7 @@ import { countCredits } from '../listings/fees/store.ts';
 import { presentMerchant } from '../merchants/present-merchant.ts';
 import { readMerchant } from '../merchants/store.ts';
 import { readRemovalNotices } from '../moderation/appeals.ts';
+import { listFurther, type ShownTransfer } from '../payments/paths/direct/further-store.ts';
 import { readOwnHistory } from '../purchases/store.ts';
 import { presentFlag } from '../reactions/raise-flag.ts';
 import { readFlags } from '../reactions/store.ts';
@@ -117,6 +118,7 @@ function section<Name extends string, Item>(name: Name, history: History<Item>, 
 
 /** Each ends within weeks; more than that at a time are shown as room is made. */
 const MOST_REVIEWS = 200;
+const MOST_FURTHER = 20;
 const MOST_FLAGS = 200;
 const SHOWN_QUOTAS: readonly DailyQuota[] = [
   'guard_runs_per_merchant_day',
@@ -129,13 +131,15 @@ async function readAccountSummary(market: Market, snapshot: Queryable, caller: M
   const merchant = await readMerchant(snapshot, caller.id);
   if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
   const reviews = await readReviews(snapshot, caller, MOST_REVIEWS);
+  const ids = reviews.map(({ id }) => id);
+  const further = Map.groupBy(await listFurther(snapshot, ids), ({ paymentId }) => paymentId);
   const flags = caller.maintainer ? await readFlags(snapshot, MOST_FLAGS) : [];
   const shown = presentMerchant(merchant);
   return {
     handle: shown.handle,
     merchant: shown,
     credits: Number(await countCredits(snapshot, caller.id)),
-    reviews: reviews.map(presentReview),
+    reviews: reviews.map((row) => presentReview(row, further.get(row.id) ?? [])),
     removal_notices: await readRemovalNotices(snapshot, caller.id),
     flags: flags.map(presentFlag),
     quotas: await readQuotas(market, snapshot, caller.id),
@@ -159,7 +163,7 @@ async function readPendingCodes({ clock }: Market, snapshot: Queryable, merchant
 
 const DAY_MS = 86_400_000;
 
-function presentReview(row: ReviewRow): z.input<typeof reviewOut> {
+function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.input<typeof reviewOut> {
   return {
     payment_id: Number(row.id),
     purpose: row.purpose,
@@ -172,5 +176,11 @@ function presentReview(row: ReviewRow): z.input<typeof reviewOut> {
     tx_hash: row.tx_hash && toHex(row.tx_hash),
     block_time: row.block_time && isoTime(row.block_time),
     decide_by: isoTime(row.ended_at.getTime() + REVIEW_DAYS * DAY_MS),
+    further_transfers: further.slice(0, MOST_FURTHER).map(({ txHash, valueUnits, blockNumber, isClaimed }) => ({
+      tx_hash: txHash,
+      amount_usdc: valueUnits === null ? null : usdcOfUnits(valueUnits),
+      block_number: blockNumber === null ? null : Number(blockNumber),
+      claimed: isClaimed,
+    })),
   };
 }

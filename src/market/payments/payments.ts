@@ -9,6 +9,7 @@ import { createReadSchedule } from './chain/read-schedule.ts';
 import { createUnreadablePayments } from './chain/unreadable-payments.ts';
 import { createWatch } from './chain/watch-providers.ts';
 import type { Completions } from './completion.ts';
+import { createFurtherTransfers } from './paths/direct/further-transfers.ts';
 import { pruneIntents } from './paths/direct/intents.ts';
 import type { Driven, PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
@@ -42,6 +43,7 @@ const OLD_REVIEWS_EVERY_MS = 600_000;
 const PRUNE_EVERY_MS = 3_600_000;
 /** For the metrics. */
 const COUNT_EVERY_MS = 10_000;
+const FURTHER_EVERY_MS = 30_000;
 
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
@@ -75,7 +77,8 @@ export function createPayments(market: Market, completions: Completions, options
   const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
   const passIfOverdue = async (): Promise<void> => ((await whenToLook.isOverdue()) ? await timedPass() : undefined);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
-  const chores = choresOf(market, { declineOld, count: facts.count });
+  const further = createFurtherTransfers(market, heads.fresh);
+  const chores = choresOf(market, { declineOld, count: facts.count, readFurther: further.readAll });
   const reconciler = createReconciler(
     market,
     { pass: passIfDue, followerPass: passIfOverdue, chores },
@@ -99,6 +102,8 @@ export function createPayments(market: Market, completions: Completions, options
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
     /** The same for further transactions of a claim that is already decided. */
     readSurplus: settler.readSurplus,
+    /** What else the payer of a claim in review sent to its payee. */
+    further,
     reconcileOnce,
     /** Ends reviews that were not decided in time. */
     declineOld,
@@ -113,13 +118,17 @@ export function createPayments(market: Market, completions: Completions, options
 }
 export type Payments = ReturnType<typeof createPayments>;
 
-function choresOf(market: Market, given: { declineOld(): Promise<void>; count(): Promise<void> }): Chore[] {
+function choresOf(
+  market: Market,
+  given: { declineOld(): Promise<void>; count(): Promise<void>; readFurther(): Promise<void> },
+): Chore[] {
   return [
     { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
     { name: 'old_reviews', act: given.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
     { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
     { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
     { name: 'count_payments', act: given.count, everyMs: COUNT_EVERY_MS },
+    { name: 'further_transfers', act: given.readFurther, everyMs: FURTHER_EVERY_MS },
   ];
 }
 

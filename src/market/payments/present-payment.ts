@@ -6,10 +6,11 @@ import type { PaymentOut } from '../../contract/payments.ts';
 import type { Network } from '../../contract/vocabulary.ts';
 import type { Watermark } from '../../platform/chain/accept-head.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { isHex } from '../../platform/hex.ts';
+import { type Hex, isHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark } from './chain/store.ts';
+import { findWaitingClaim, type WaitingClaim } from './paths/direct/further-store.ts';
 import { findClaim, findIntent, type Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { hasEnded, isOpen, type Payment } from './payment.ts';
@@ -87,6 +88,33 @@ export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: W
     next_step: 'The thing has changed hands in its city. Do not pay again.',
     do_not_pay_again: true,
     updated_at: isoTime(proof.writtenAt),
+  };
+}
+
+/**
+ * A transaction that the payer named while the payee decides on another one for the same intent. It is no payment yet: it is judged once it
+ * is claimed after that decision, or by itself where the payee has delivered.
+ */
+function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Watermark | null): PaymentOut {
+  const isDecided = hasEnded(claim.status);
+  const decision = `payment ${claim.id}, transaction ${claim.txHash}`;
+  return {
+    id: null,
+    purpose: claim.purpose,
+    payment_status: isDecided ? 'unsubmitted' : 'payment_pending',
+    stage: watermark !== null && seenBlock <= watermark.number ? 'finalized' : 'mined',
+    listing_id: claim.listingId === null ? null : Number(claim.listingId),
+    tx_hash: txHash,
+    block_number: Number(seenBlock),
+    block_time: null,
+    finalized_head: watermark === null ? null : Number(watermark.number),
+    payment_ends_at: null,
+    ...(claim.txHash === null ? {} : { waits_for: { payment_id: Number(claim.id), tx_hash: claim.txHash } }),
+    next_step: isDecided
+      ? `The payee has decided on ${decision}. Claim this transaction again. Do not pay again.`
+      : `It was not looked at: the payee decides on ${decision}, first. Claim it again after that. Do not pay again.`,
+    do_not_pay_again: true,
+    updated_at: isoTime(claim.updatedAt),
   };
 }
 
@@ -203,13 +231,15 @@ export function settlementHeaders(network: Network, transaction: string, payer: 
   return { 'x-payment-response': encode(network.name), 'payment-response': encode(network.caip2) };
 }
 
+type Waiting = WaitingClaim & { txHash: Hex };
+
 type StatusCall = MarketCall<Endpoints['getPayment']>;
 
-/** GET /api/payment: public, never looks at who asks. By transaction only once it proves something here (W9); a refund shows the payment that it gives back. */
+/** GET /api/payment: public, never looks at who asks. By transaction only once it proves something here (W9), or waits for a decision on another one; a refund shows the payment that it gives back. */
 export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['getPayment']> {
   return async (market, call) => {
-    const sale = await findCitySale(market, call);
-    if (sale !== null) return { status: 200, body: { payment: sale } };
+    const named = (await findCitySale(market, call)) ?? (await findWaiting(market, call));
+    if (named !== null) return { status: 200, body: { payment: named } };
     const intent = call.query.intent_id === undefined ? null : await findIntent(market.database, call.query.intent_id);
     const payment = intent === null ? await find(market, call) : await findClaim(market.database, intent.id);
     if (intent !== null && payment === null) {
@@ -232,6 +262,15 @@ async function findCitySale(market: Market, { query }: StatusCall): Promise<Paym
     proof.worldListingId,
     await findWatermark(market.database, market.config.network.chainId),
   );
+}
+
+/** Only what proves nothing may wait, and only what the chain showed as a transfer of the claim's own wallet is shown to everybody. */
+async function findWaiting({ database }: Market, { query }: StatusCall): Promise<PaymentOut | null> {
+  const { tx_hash: txHash } = query;
+  if (txHash === undefined || (await findProof(database, { txHash })) !== null) return null;
+  const waiting = await findWaitingClaim(database, txHash);
+  if (waiting === null) return null;
+  return presentWaiting({ ...waiting, txHash }, await findWatermark(database, waiting.claim.chainId));
 }
 
 async function find(market: Market, call: StatusCall): Promise<Payment | null> {

@@ -15,6 +15,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark, isHalted } from './chain/store.ts';
 import type { Completions } from './completion.ts';
+import { releaseWaiting } from './paths/direct/further-store.ts';
 import { hasAuthorization, hasBought } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
 import { type Payments, recordReview } from './payments.ts';
@@ -130,6 +131,8 @@ async function decide(
     const { payerCollectsOnly } = locked;
     await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
   }
+  // What the payer named meanwhile is surplus now, and comes to a review of its own.
+  if (outcome === 'deliver') await releaseWaiting(tx, locked.id);
   await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
 }

@@ -69,8 +69,7 @@ test('a time after the newest block is refused, and so is one that no provider c
 });
 
 test('the next provider is asked where the first does not answer', async () => {
-  const second = blocks[3]?.second ?? 0;
   const market = through(DEAD, chain.url);
-  expect(await findBlockAt(market, new Date(second * 1000))).toMatchObject({ number: blocks[3]?.number });
+  expect(await findBlockAt(market, new Date(0))).toMatchObject({ number: 0n });
   expect(await readLatestNumber(market)).toBe(blocks.at(-1)?.number);
 });

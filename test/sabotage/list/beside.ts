@@ -5,10 +5,17 @@ const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
 const RECORD = 'src/market/payments/paths/direct/settle-claim.ts';
 const STORE = 'src/market/payments/paths/direct/store.ts';
 const REVIEW = 'src/market/payments/review-payment.ts';
+const KEPT = 'src/market/payments/paths/direct/refuse-meanwhile.ts';
+const FURTHER = 'src/market/payments/paths/direct/further-store.ts';
 const TESTS = world('surplus-payments', 'surplus-fee-payments');
+const TOP_UPS = world('top-up');
 
 function bug(name: string, file: string, find: string, put: string): Sabotage {
   return { name, edits: [{ file, find, put }], tests: TESTS };
+}
+
+function kept(name: string, file: string, find: string, put: string): Sabotage {
+  return { name, edits: [{ file, find, put }], tests: TOP_UPS };
 }
 
 /** Money that comes in twice for one intent. */
@@ -22,7 +29,7 @@ export const BESIDE: readonly Sabotage[] = [
   {
     name: 'transfer-added-to-a-review',
     edits: [
-      { file: DECIDED, find: "  if (claim?.status === 'needs_review') return claim;\n", put: '' },
+      { file: FLOW, find: "if (standing?.status === 'needs_review') {", put: 'if (standing === undefined) {' },
       {
         file: DECIDED,
         find: "if (claim?.status !== 'completed') return null;",
@@ -62,5 +69,19 @@ export const BESIDE: readonly Sabotage[] = [
     STORE,
     "and status not in ('verifying', 'settling') order by id",
     "and status = 'unpaid' order by id",
+  ),
+  kept('further-transfer-kept-for-another-wallet', KEPT, "    if (payer !== locked.payer) return 'left';\n", ''),
+  kept(
+    'further-transfer-lost-by-delivery',
+    REVIEW,
+    "  if (outcome === 'deliver') await releaseWaiting(tx, locked.id);\n",
+    '',
+  ),
+  kept('unseen-transaction-shown-to-all', FURTHER, ' and h.seen_block is not null', ''),
+  kept(
+    'foreign-transfer-shown-to-the-seller',
+    'src/market/payments/paths/direct/further-transfers.ts',
+    'transfer?.from !== review.payer || ',
+    'transfer === null || ',
   ),
 ];

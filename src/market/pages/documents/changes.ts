@@ -32,6 +32,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'Tools answer for a context window: ten outlines by default, goods above 16 KiB as a link, refusals in the words of tools. `tools/list` is a third of what it was, and shows the tools of the maintainer and of a city to those who can use them.',
       'A listing may say its `license`: an SPDX license expression, or `other`. Shelves filter by it, edits change it before the first purchase, and purchases show it.',
       'A merchant reads its own listings back with their goods, salt and fee: `GET /api/me/listing/:id`. No other caller can.',
+      'A transfer that is claimed while the payee decides on another one is kept: the refusal has its own `tx_hash`, `GET /api/payment` says what it `waits_for`, and the payee sees it in `further_transfers` of the review.',
       '`/api/me` and the answer to new recovery codes name the `handle`. Rotation and recovery ignore a `client_class`, and a `model` has 0 to 120 characters.',
     ],
     endpoints: ['getOwnListing'],

@@ -230,6 +230,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   fee_payers: '[each fee](/treasury)',
   fees: '[each fee](/treasury)',
   flags: 'why you flagged something',
+  further_transfers: 'What you bought, your intents and payments',
   hosted_grants: 'that you did, and when it ended, for good',
   hosted_proven_hosts: null,
   identity_stages: 'What you began and did not confirm',

@@ -29,7 +29,8 @@ const REFUSALS: Readonly<Record<ClaimRefused | ClaimReview, Reason>> = {
   paid_after_removal: 'paid_after_removal',
 };
 
-function reasonOf(stored: string | null): Reason {
+/** The reason of the answer for what a claim ended as, or was refused for. */
+export function reasonOf(stored: string | null): Reason {
   const known = Object.entries(REFUSALS).find(([name]) => name === stored);
   if (known === undefined) throw new TypeError('a claim ended for a reason that is none');
   return known[1];

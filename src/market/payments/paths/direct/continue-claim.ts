@@ -18,7 +18,9 @@ import {
   rejectedRefusal,
   tryToName,
   undecidedRefusal,
+  withUnjudged,
 } from './name-transaction.ts';
+import { refuseMeanwhile } from './refuse-meanwhile.ts';
 import { findClaim, findSurplus, type Intent } from './store.ts';
 
 /** One transaction that is claimed for an intent of the caller, with the signature of who sent it. */
@@ -63,6 +65,11 @@ export async function continueClaim<Answer>(
   }
   const { payer } = signed;
   await subject.checkPayer(payer);
+  if (standing?.status === 'needs_review') {
+    const refusal = await refuseMeanwhile(market, payments, standing, { txHash, payer });
+    if (refusal === null) return null;
+    throw refusal;
+  }
   if (standing?.status === 'completed') {
     const other = await decideSurplus(market, payments, intent, { txHash, payer });
     if (other !== null) return await answerDecided(market, payments, txHash, subject, other);
@@ -99,8 +106,22 @@ async function answerDecided<Answer>(
   return await answerUncompleted(market, payments, decided, txHash);
 }
 
-/** Null when the standing claim has just ended. */
+/** Null when the standing claim has just ended. A refusal names the transaction that it leaves unjudged. */
 async function openOrJoin(
+  market: Market,
+  claim: SignedClaim,
+  subject: ClaimSubject<unknown>,
+  payer: Hex,
+): Promise<DirectPayment | null> {
+  try {
+    return await tryToOpen(market, claim, subject, payer);
+  } catch (error) {
+    const isUndecided = error instanceof Refusal && error.reason === 'payment_undecided';
+    throw isUndecided ? withUnjudged(error, claim.txHash) : error;
+  }
+}
+
+async function tryToOpen(
   market: Market,
   { intent, txHash }: SignedClaim,
   subject: ClaimSubject<unknown>,
@@ -182,9 +203,8 @@ async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): P
   const surplus = await findSurplus(queryable, intent.id, txHash);
   if (surplus !== null) return surplus;
   const claim = await findClaim(queryable, intent.id);
-  // What is named while the payee decides waits for that: it may still be what pays.
-  if (claim?.status === 'needs_review') return claim;
-  return claim?.status === 'completed' && claim.txHash === txHash ? claim : null;
+  const isDecided = claim?.status === 'needs_review' || claim?.status === 'completed';
+  return isDecided && claim.txHash === txHash ? claim : null;
 }
 
 /**

@@ -75,8 +75,9 @@ async function tryToRead(
   }
 }
 
-async function readClaim(
-  { database }: ClaimGathering['market'],
+/** What the provider of a head shows of one transaction that a claim names. Throws RpcFailure. */
+export async function readClaim(
+  { database }: Pick<Market, 'database'>,
   payment: DirectPayment,
   { txHash, seenBlock }: Named,
   { rpc, chainId, latest, finalized }: ChainHead,

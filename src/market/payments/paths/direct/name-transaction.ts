@@ -102,3 +102,12 @@ export async function undecidedRefusal(
     },
   });
 }
+
+/** The same answer to a claim: its own transaction was not looked at, and the payment that is named is about another one. */
+export function withUnjudged({ reason, options }: Refusal, txHash: Hex): Refusal {
+  return new Refusal(reason, {
+    ...options,
+    detail: `Transaction ${txHash} was not looked at: another payment for this is undecided.`,
+    fields: { ...options.fields, tx_hash: txHash },
+  });
+}

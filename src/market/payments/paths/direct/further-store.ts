@@ -1,0 +1,158 @@
+import sql from 'sql-template-tag';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
+import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
+import type { DirectPayment } from '../../payment.ts';
+import { readPayments } from '../../store.ts';
+import { MOST_HASHES } from './store.ts';
+
+/** Transactions that a claim in review keeps carry this reason in claim_hashes: they are judged once the payee has decided. */
+const WAITING = 'payment_undecided';
+
+/** A transaction that waits for a decision on another one. */
+export interface WaitingHash {
+  txHash: Hex;
+  /** The block in which it moved money from the payer to the payee, when it was seen last; null: it was not seen. */
+  seenBlock: bigint | null;
+  /** It is final, and its transfers are written down. */
+  isRead: boolean;
+}
+
+/** In the order in which they were named. */
+export async function listWaiting(queryable: Queryable, paymentId: bigint): Promise<WaitingHash[]> {
+  const rows = await queryable.rows<{ tx_hash: Buffer; seen_block: bigint | null; read: boolean }>(sql`
+    select tx_hash, seen_block,
+      exists (select from further_transfers f where f.payment_id = h.payment_id and f.tx_hash = h.tx_hash) as read
+    from claim_hashes h where payment_id = ${paymentId} and refused_reason = ${WAITING} order by place`);
+  return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
+}
+
+/** Call with the row locked and in review. False where it is still being judged: that goes on. */
+export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
+  const touched = await tx.run(sql`
+    insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING})
+    on conflict (payment_id, tx_hash) do update set refused_reason = ${WAITING} where claim_hashes.refused_reason is not null`);
+  return touched === 1;
+}
+
+/** It moved nothing from the payer to the payee. */
+export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHash: Hex): Promise<void> {
+  await queryable.run(sql`
+    delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING}`);
+}
+
+/**
+ * The payee has delivered: what waited is surplus to that, and the pass brings each of them to a review of its own. As many as a claim may
+ * name; the rest waits until it is claimed. Call with the row locked.
+ */
+export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
+  await tx.run(sql`
+    update claim_hashes set refused_reason = null where payment_id = ${paymentId} and tx_hash in (
+      select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING}
+      order by place limit (select greatest(0, ${MOST_HASHES} - count(*)) from claim_hashes
+        where payment_id = ${paymentId} and refused_reason is null and not proven))`);
+}
+
+/** A claim that was in review when its wallet named another transaction. */
+export interface WaitingClaim {
+  claim: DirectPayment;
+  /** The block in which that transaction was seen. */
+  seenBlock: bigint;
+}
+
+/** The claim for which a transaction waits that was seen on the chain; null: none, or its intent has a newer claim by now. */
+export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
+  const [claim] = await readPayments(
+    queryable,
+    (columns) => sql`select ${columns} from payments p where id = (
+        select h.payment_id from claim_hashes h
+        where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING} and h.seen_block is not null
+        order by h.payment_id desc limit 1)
+      and not exists (select from payments newer where newer.intent_id = p.intent_id and newer.beside is null and newer.id > p.id)`,
+  );
+  if (claim?.path !== 'direct') return null;
+  const seenBlock = (await listWaiting(queryable, claim.id)).find((one) => one.txHash === txHash)?.seenBlock ?? null;
+  return seenBlock === null ? null : { claim, seenBlock };
+}
+
+/** One transfer of the payer to the payee that is not the one in review. */
+export interface FurtherTransfer {
+  txHash: Hex;
+  logIndex: number;
+  valueUnits: bigint;
+  blockNumber: bigint;
+}
+
+/** Writes final transfers down once. */
+export async function insertFurther(
+  queryable: Queryable,
+  paymentId: bigint,
+  transfers: readonly FurtherTransfer[],
+): Promise<void> {
+  if (transfers.length === 0) return;
+  await queryable.run(sql`
+    insert into further_transfers (payment_id, tx_hash, log_index, value_units, block_number)
+    select ${paymentId}, * from unnest(${transfers.map(({ txHash }) => toBytes(txHash))}::bytea[],
+      ${transfers.map(({ logIndex }) => logIndex)}::int4[], ${transfers.map(({ valueUnits }) => valueUnits)}::int8[],
+      ${transfers.map(({ blockNumber }) => blockNumber)}::int8[])
+    on conflict do nothing`);
+}
+
+/** What the payee of a review is shown. */
+export interface ShownTransfer {
+  paymentId: bigint;
+  txHash: Hex;
+  /** Null while it is not final. */
+  valueUnits: bigint | null;
+  /** Null while it was not seen in a block. */
+  blockNumber: bigint | null;
+  /** The payer named it for the claim in review. */
+  isClaimed: boolean;
+}
+
+/** Of these payments, in the order of the chain; without what pays for something else, or has a review of its own. */
+export async function listFurther(queryable: Queryable, paymentIds: readonly bigint[]): Promise<ShownTransfer[]> {
+  if (paymentIds.length === 0) return [];
+  const rows = await queryable.rows<{
+    payment_id: bigint;
+    tx_hash: Buffer;
+    value_units: bigint | null;
+    block_number: bigint | null;
+    claimed: boolean;
+  }>(sql`
+    with waiting as (
+      select payment_id, tx_hash, seen_block from claim_hashes
+      where payment_id = any(${paymentIds}::int8[]) and refused_reason = ${WAITING}
+    ), seen as (
+      select * from further_transfers where payment_id = any(${paymentIds}::int8[])
+    )
+    select * from (
+      select f.payment_id, f.tx_hash, f.value_units, f.block_number, w.payment_id is not null as claimed, f.log_index
+        from seen f left join waiting w using (payment_id, tx_hash)
+      union all select w.payment_id, w.tx_hash, null, w.seen_block, true, 0
+        from waiting w where not exists (select from seen f where f.payment_id = w.payment_id and f.tx_hash = w.tx_hash)
+    ) shown
+    where not exists (select from payment_proofs o
+      where o.tx_hash = shown.tx_hash and o.payment_id is distinct from shown.payment_id)
+    order by payment_id, block_number nulls last, log_index, tx_hash`);
+  return rows.map((row) => ({
+    paymentId: row.payment_id,
+    txHash: toHex(row.tx_hash),
+    valueUnits: row.value_units,
+    blockNumber: row.block_number,
+    isClaimed: row.claimed,
+  }));
+}
+
+/** Claims in review, by id. */
+export async function listClaimsInReview(
+  queryable: Queryable,
+  afterId: bigint,
+  limit: number,
+): Promise<DirectPayment[]> {
+  const claims = await readPayments(
+    queryable,
+    (columns) => sql`select ${columns} from payments
+      where status = 'needs_review' and path = 'direct' and beside is null and id > ${afterId} order by id limit ${limit}`,
+  );
+  return claims.flatMap((claim) => (claim.path === 'direct' ? [claim] : []));
+}

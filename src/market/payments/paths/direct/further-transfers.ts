@@ -1,0 +1,136 @@
+import type { Log } from '../../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { blocksBetween, searchLogs } from '../../../../platform/chain/search-logs.ts';
+import { isStillFinal, sameLogs, stands } from '../../../../platform/chain/sighting.ts';
+import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
+import type { Market } from '../../../context.ts';
+import type { ChainHead } from '../../chain/read-head.ts';
+import type { DirectPayment } from '../../payment.ts';
+import { type ClaimEvidence, claimTermsOf } from './decide-claim.ts';
+import { dropWaiting, type FurtherTransfer, insertFurther, listClaimsInReview, listWaiting } from './further-store.ts';
+import { readClaim } from './gather-claims.ts';
+import { noteSeenBlock } from './store.ts';
+
+/**
+ * Finds what else the payer of a claim in review sent to its payee. It decides nothing and is shown to no other provider: the payee is told
+ * of it, and what is to count is claimed and judged like everything else.
+ */
+export interface FurtherTransfers {
+  /** Looks at what the payer named while the payee decides. An unreadable chain changes nothing. */
+  readNamed(review: DirectPayment): Promise<void>;
+  /** The same for all claims in review, and looks through the window of each until that is final. */
+  readAll(): Promise<void>;
+}
+
+type FurtherMarket = Pick<Market, 'database' | 'log'>;
+
+const AT_ONCE = 50;
+/** More of one payer in one window are no top-up. */
+const MOST_OF_WINDOW = 100;
+
+export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
+  /** Reviews of which this process has read the whole window. It is read once more after a restart. */
+  const whole = new Set<bigint>();
+
+  /** `about`: the review that is looked at; none while the heads are read. */
+  async function orNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      market.log.warn('further_transfers_unreadable', { ...about, error });
+      return null;
+    }
+  }
+
+  async function readOne(review: DirectPayment, head: ChainHead): Promise<void> {
+    await readWaiting(market, head, review);
+    if (!whole.has(review.id) && (await readWindow(market, head, review))) whole.add(review.id);
+  }
+
+  return {
+    readNamed: async (review) => {
+      await orNull(async () => await readWaiting(market, await readHead(), review), { payment_id: review.id });
+    },
+    readAll: async () => {
+      const inReview = new Set<bigint>();
+      let head: ChainHead | null = null;
+      for (let after = 0n; ; ) {
+        const reviews = await listClaimsInReview(market.database, after, AT_ONCE);
+        const last = reviews.at(-1);
+        if (last === undefined) break;
+        // Once for all, and not at all where nothing is in review.
+        head ??= await orNull(readHead);
+        if (head === null) return;
+        const shown = head;
+        for (const review of reviews) {
+          inReview.add(review.id);
+          await orNull(() => readOne(review, shown), { payment_id: review.id });
+        }
+        after = last.id;
+      }
+      for (const id of whole) if (!inReview.has(id)) whole.delete(id);
+    },
+  };
+}
+
+/** The transfers of the payer to the payee among some logs, without the one that is in review. */
+function transfersIn(logs: readonly Log[], review: DirectPayment): FurtherTransfer[] {
+  return logs.flatMap((log) => {
+    const transfer = log.address === review.asset ? decodeTransfer(log) : null;
+    if (transfer?.from !== review.payer || transfer.to !== review.payee || transfer.value === 0n) return [];
+    const { transactionHash: txHash, logIndex, blockNumber } = log;
+    if (txHash === review.txHash && logIndex === review.logIndex) return [];
+    return [{ txHash, logIndex, valueUnits: transfer.value, blockNumber }];
+  });
+}
+
+async function readWaiting({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<void> {
+  if (head.chainId !== review.chainId || head.finalized === null) return;
+  for (const waiting of await listWaiting(database, review.id)) {
+    if (waiting.isRead && waiting.seenBlock !== null) continue;
+    const seen = judge(await readClaim({ database }, review, waiting, head), review);
+    if (seen === 'nothing') {
+      if (await isStillFinal(head.rpc, head)) await dropWaiting(database, review.id, waiting.txHash);
+      continue;
+    }
+    await noteSeenBlock(database, review.id, waiting.txHash, seen?.blockNumber ?? null);
+    if (seen?.isFinal && (await isStillFinal(head.rpc, head))) await insertFurther(database, review.id, seen.transfers);
+  }
+}
+
+interface Seen {
+  blockNumber: bigint;
+  isFinal: boolean;
+  transfers: FurtherTransfer[];
+}
+
+/** Null while a transaction was not seen, or in no block that stands; `nothing`: it is final, and no transfer of the payer to the payee. */
+function judge(
+  { finalized, receipt, block, ...evidence }: ClaimEvidence,
+  review: DirectPayment,
+): Seen | 'nothing' | null {
+  if (finalized === null || receipt === null || !stands(receipt, block)) return null;
+  const isToPayee = (log: Log): boolean => log.address === review.asset && decodeTransfer(log)?.to === review.payee;
+  if (!sameLogs(receipt, evidence.transfersInBlock, isToPayee)) return null;
+  const { blockNumber, blockHash } = receipt;
+  const isFinal = blockNumber < finalized.number || (blockNumber === finalized.number && blockHash === finalized.hash);
+  // What used an authorization of the ledger is that payment's.
+  const transfers = evidence.isOfLedger ? [] : transfersIn(receipt.logs, review);
+  if (transfers.length > 0) return { blockNumber, isFinal, transfers };
+  return isFinal ? 'nothing' : null;
+}
+
+/** Looks through the part of the window that is final. True once that is all of it. */
+async function readWindow({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<boolean> {
+  const { rpc, finalized } = head;
+  if (head.chainId !== review.chainId || finalized === null) return false;
+  const { asset, payer, payee, windowFrom, windowTo } = claimTermsOf(review, null);
+  const final = { fromBlock: 0n, toBlock: finalized.number };
+  const blocks = await blocksBetween(rpc, final, { from: windowFrom, before: windowTo });
+  const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
+  const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
+  if (!(await isStillFinal(rpc, head))) return false;
+  await insertFurther(database, review.id, transfersIn(logs, review).slice(0, MOST_OF_WINDOW));
+  return finalized.timestamp >= windowTo;
+}

@@ -1,0 +1,78 @@
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market } from '../../../context.ts';
+import { findWatermark } from '../../chain/store.ts';
+import type { DirectPayment } from '../../payment.ts';
+import type { Payments } from '../../payments.ts';
+import { presentPayment } from '../../present-payment.ts';
+import { findProof } from '../../proof-store.ts';
+import { lockPayment } from '../../store.ts';
+import { reasonOf } from './answer-claim.ts';
+import { dropWaiting, listWaiting, nameWaiting } from './further-store.ts';
+import { MOST_HASHES } from './store.ts';
+
+/** A further transaction, and the wallet that has signed for it. */
+interface FurtherClaim {
+  txHash: Hex;
+  payer: Hex;
+}
+
+/**
+ * Answers the claim of another transaction while the payee decides on the one that stands for the intent. Parts are never added up, and one
+ * that would fit may still pay once the first is declined: so it is kept, the payee is shown it, and it is judged after the decision. Null
+ * when the payee has decided meanwhile.
+ */
+export async function refuseMeanwhile(
+  market: Market,
+  payments: Payments,
+  review: DirectPayment,
+  further: FurtherClaim,
+): Promise<Refusal | null> {
+  const { database, clock } = market;
+  const { txHash } = further;
+  if ((await findProof(database, { txHash })) !== null) return new Refusal('transaction_used');
+  const kept = await keep(market, review, further);
+  if (kept === 'decided') return null;
+  if (kept === 'kept') await payments.further.readNamed(review);
+  const waiting = (await listWaiting(database, review.id)).find((one) => one.txHash === txHash);
+  const payment = presentPayment(review, await findWatermark(database, review.chainId), review.listingId, clock.now());
+  const first = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
+  const isNothing = kept === 'kept' && waiting === undefined;
+  return new Refusal(reasonOf(review.endReason), {
+    detail: isNothing
+      ? `Transaction ${txHash} moved nothing from this wallet to the payee, and ${first}.`
+      : `Transaction ${txHash} was not looked at: ${first}.`,
+    nextStep: nextStepOf(txHash, waiting === undefined ? null : { isSeen: waiting.seenBlock !== null }),
+    fields: { payment_status: 'needs_review', payment, tx_hash: txHash },
+  });
+}
+
+/** `waiting`: null where it is not kept. */
+function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
+  const later = 'Claim it again once the payee has decided. Do not pay again.';
+  if (waiting === null) return later;
+  return waiting.isSeen ? `GET /api/payment?tx_hash=${txHash} shows where it stands. ${later}` : later;
+}
+
+/**
+ * Stores it with the claim. Only what the wallet of the claim sent can be money for it, and it keeps as many as a claim may name: beyond
+ * that the oldest that was not seen on the chain makes room.
+ */
+async function keep(
+  { database }: Market,
+  review: DirectPayment,
+  { txHash, payer }: FurtherClaim,
+): Promise<'kept' | 'left' | 'decided'> {
+  return await database.transaction(async (tx) => {
+    const locked = await lockPayment(tx, review.id);
+    if (locked?.status !== 'needs_review') return 'decided';
+    if (payer !== locked.payer) return 'left';
+    const waiting = await listWaiting(tx, review.id);
+    if (waiting.length >= MOST_HASHES && !waiting.some((one) => one.txHash === txHash)) {
+      const unseen = waiting.find(({ seenBlock }) => seenBlock === null);
+      if (unseen === undefined) return 'left';
+      await dropWaiting(tx, review.id, unseen.txHash);
+    }
+    return (await nameWaiting(tx, review.id, txHash)) ? 'kept' : 'left';
+  });
+}
