@@ -83,6 +83,7 @@ interface Counts {
   gasPaidUnits: bigint;
   replacements: number;
   fills: number;
+  resent: number;
 }
 
 export function createCounts(): Counts {
@@ -95,6 +96,7 @@ export function createCounts(): Counts {
     gasPaidUnits: 0n,
     replacements: 0,
     fills: 0,
+    resent: 0,
   };
 }
 

@@ -4,6 +4,9 @@ export type CrashPoint =
   | 'after_line_written'
   | 'after_line_synced'
   | 'after_broadcast'
+  | 'before_further_signed'
+  | 'after_further_line_synced'
+  | 'after_further_broadcast'
   | 'before_ending_written'
   | 'after_ending_written'
   | 'before_order_asked'
@@ -18,6 +21,9 @@ export const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
   after_line_written: true,
   after_line_synced: true,
   after_broadcast: true,
+  before_further_signed: true,
+  after_further_line_synced: true,
+  after_further_broadcast: true,
   before_ending_written: true,
   after_ending_written: true,
   before_order_asked: true,

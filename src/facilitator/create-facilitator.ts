@@ -35,7 +35,7 @@ import { createQuoteGas } from './quote-gas.ts';
 export interface FacilitatorOptions {
   network: Network;
   rpcUrl: string;
-  /** Pays the gas. It must be used by this server alone, or two transactions would take the same place. */
+  /** Pays the gas. One server alone may settle with it; another transaction of it may delay a settlement. */
   account: PrivateKeyAccount;
   dataDir: string;
   log: Log;
@@ -95,7 +95,7 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const app = createApp({ context, settle, flights, auth: options.auth ?? null, balanceFloorWei });
     const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
-    const pendingMonitor = monitorPending(context, conclude);
+    const pendingMonitor = monitorPending(context, { conclude, sender });
     context.log.info('facilitator_listening', { url, from: context.address, network: context.network.name });
     return {
       url,

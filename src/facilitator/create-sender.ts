@@ -1,4 +1,4 @@
-import { keccak256 } from 'viem/utils';
+import { parseTransaction } from 'viem';
 import type { Authorization } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
 import { type Limits, type Reserved, unitsOfWei } from './budget/gas-budget.ts';
@@ -8,10 +8,16 @@ import type { Follower } from './create-follower.ts';
 import { type Entry, keyOf, newestOf, type Pool, type SignedTransaction } from './journal/entry.ts';
 import { ChainTrouble, Deferred, TransferRefused, transmit } from './outcomes.ts';
 import type { Quote } from './quote-gas.ts';
+import { signTransaction } from './sign-transaction.ts';
 
 export interface Sender {
-  /** The place of this authorization in the order: the one it has, or a new one, signed and broadcast. */
+  /** The place of this authorization in the order: the one it has, or its first, signed and broadcast. */
   send(authorization: Authorization, given: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
+  /**
+   * Signs the same transfer for a further place and broadcasts it, once another transaction was mined in the place of this one. Throws
+   * `TransferRefused` where it would not go through any more.
+   */
+  sendOnceMore(entry: Readonly<Entry>): Promise<void>;
   /** The node did not want its newest transaction. */
   isRefused(entry: Readonly<Entry>): boolean;
   /** Offers it once more. */
@@ -34,25 +40,13 @@ const SECONDS_AHEAD = 4;
  * those of the same moment, and goes to the node once it is on disk. Only what follows from memory happens one after the other.
  */
 export function createSender(context: Context, dependencies: { conclude: Conclude; follower: Follower }): Sender {
-  const { crashPoint, journal, limits, log, nonces, rpc } = context;
+  const { address, crashPoint, journal, limits, nonces, signing } = context;
   const underway = new Map<string, Promise<Readonly<Entry>>>();
   const room = createRoom(limits, () => journal.inFlight().size);
   const write = createWrite(context);
-  const refusedOnes = new WeakSet<Readonly<Entry>>();
+  const { broadcast, isRefused } = createBroadcast(context, dependencies.follower);
   dependencies.conclude.onEnd(room.wake);
 
-  const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
-    const { hash, raw } = newestOf(entry);
-    dependencies.follower.expect(entry);
-    const transmission = await transmit(rpc, raw);
-    log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
-    if (transmission !== 'taken') nonces.distrust();
-    // It keeps its place, and is offered again: what one node has refused may still be with another.
-    refusedOnes.delete(entry);
-    if (transmission !== 'refused') return;
-    refusedOnes.add(entry);
-    throw new ChainTrouble('the node refused the transaction');
-  };
   /** Null where the order of transactions has to be asked for first. Nothing is awaited between the looks and the places that are taken. */
   const begin = (authorization: Authorization, given: Rehearsed): Promise<Readonly<Entry>> | null => {
     const key = keyOf(authorization);
@@ -65,12 +59,20 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
     const reserved = drawOn(context, authorization, given);
     const accountNonce = nonces.take();
     if (accountNonce === null) return null;
-    const sent = write({ authorization, given, reserved, accountNonce }).then(async (entry) => {
-      crashPoint('after_line_synced');
-      await broadcast(entry);
-      crashPoint('after_broadcast');
-      return entry;
-    });
+    signing.add(reserved);
+    const common = { authorization, sender: address, accountNonce, hasCode: given.hasCode, ...reserved };
+    const fresh = { ...common, estimatedGas: given.quote.estimatedGas, ending: null, isFinal: false };
+    const written = write({ data: given.data, quote: given.quote, accountNonce }, (transaction) =>
+      journal.add({ ...fresh, transactions: [transaction] }),
+    );
+    const sent = written
+      .finally(() => signing.delete(reserved))
+      .then(async (entry) => {
+        crashPoint('after_line_synced');
+        await broadcast(entry);
+        crashPoint('after_broadcast');
+        return entry;
+      });
     underway.set(key, sent);
     return sent.finally(() => underway.delete(key));
   };
@@ -92,45 +94,90 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
         leave();
       }
     },
-    isRefused: (entry) => refusedOnes.has(entry),
+    sendOnceMore: createSendOnceMore(context, { write, broadcast, isClosed: room.isClosed }),
+    isRefused,
     offerAgain: broadcast,
     close: room.close,
   };
 }
 
+function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
+  const refusedOnes = new WeakSet<Readonly<Entry>>();
+  const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
+    const { hash, raw } = newestOf(entry);
+    follower.expect(entry);
+    const transmission = await transmit(rpc, raw);
+    log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
+    if (transmission !== 'taken') nonces.distrust();
+    // It keeps its place, and is offered again: what one node has refused may still be with another.
+    refusedOnes.delete(entry);
+    if (transmission !== 'refused') return;
+    refusedOnes.add(entry);
+    throw new ChainTrouble('the node refused the transaction');
+  };
+  return { broadcast, isRefused: (entry: Readonly<Entry>): boolean => refusedOnes.has(entry) };
+}
+
+interface FurtherDependencies {
+  write: Write;
+  broadcast(entry: Readonly<Entry>): Promise<void>;
+  isClosed(): boolean;
+}
+
+/** The entry is in flight already, and counts with what it may lose: no room and no budget is asked for. */
+function createSendOnceMore(
+  context: Context,
+  { write, broadcast, isClosed }: FurtherDependencies,
+): Sender['sendOnceMore'] {
+  const { crashPoint, journal, nonces, quoteGas } = context;
+  return async (entry) => {
+    const { data } = parseTransaction(newestOf(entry).raw);
+    if (data === undefined) throw new TransferRefused('its place was filled, as the authorization had run out');
+    try {
+      const [quote] = await Promise.all([quoteGas.rehearse(data), nonces.ready()]);
+      if (isClosed()) throw new ChainTrouble('the facilitator is closing');
+      refuseHopeless(context, entry.authorization);
+      let accountNonce = nonces.take();
+      while (accountNonce === null) {
+        await nonces.ready();
+        accountNonce = nonces.take();
+      }
+      await write({ data, quote, accountNonce }, (transaction) => journal.addTransaction(entry, transaction));
+      crashPoint('after_further_line_synced');
+      await broadcast(entry);
+      crashPoint('after_further_broadcast');
+    } catch (error) {
+      // A node that fails may have lost what it had.
+      if (error instanceof ChainTrouble) nonces.distrust();
+      throw error;
+    }
+  };
+}
+
 interface Placed {
-  authorization: Authorization;
-  given: Rehearsed;
-  reserved: Reserved;
+  data: Hex;
+  quote: Quote;
   accountNonce: number;
 }
+
+/** `append` puts it into the journal. */
+type Write = <T>(placed: Placed, append: (transaction: SignedTransaction) => Promise<T>) => Promise<T>;
 
 /**
  * Signs and writes. The lines go to the journal in the order of the account, whatever else is done at once: so a process that is killed
  * leaves no place without its line before a place that has one.
  */
-function createWrite(context: Context): (placed: Placed) => Promise<Readonly<Entry>> {
-  const { journal, nonces, signing, address } = context;
+function createWrite(context: Context): Write {
+  const { nonces } = context;
   let before: Promise<void> = Promise.resolve();
-  return async ({ authorization, given, reserved, accountNonce }) => {
+  return async ({ data, quote, accountNonce }, append) => {
     const turn = before;
     const appended = Promise.withResolvers<void>();
     before = appended.promise;
-    signing.add(reserved);
     try {
-      const transaction = await signTransaction(context, accountNonce, given.data, given.quote);
+      const transaction = await signTransaction(context, accountNonce, data, quote);
       await turn;
-      const adding = journal.add({
-        authorization,
-        sender: address,
-        accountNonce,
-        hasCode: given.hasCode,
-        ...reserved,
-        estimatedGas: given.quote.estimatedGas,
-        transactions: [transaction],
-        ending: null,
-        isFinal: false,
-      });
+      const adding = append(transaction);
       appended.resolve();
       const added = await adding;
       nonces.written(accountNonce);
@@ -140,7 +187,6 @@ function createWrite(context: Context): (placed: Placed) => Promise<Readonly<Ent
       throw error;
     } finally {
       appended.resolve();
-      signing.delete(reserved);
     }
   };
 }
@@ -207,32 +253,4 @@ function createRoom(limits: Pick<Limits, 'in_flight' | 'waiting'>, inFlight: () 
     },
     isClosed: () => closed,
   };
-}
-
-export interface Priced {
-  gas: bigint;
-  maxFeePerGas: bigint;
-  maxPriorityFeePerGas: bigint;
-}
-
-export const FILL_GAS = 21_000n;
-
-/** Signs for one place in the order: a settlement with its data, or nothing at all (null) to fill the place. */
-export async function signTransaction(
-  { account, address, network, clock }: Pick<Context, 'account' | 'address' | 'network' | 'clock'>,
-  accountNonce: number,
-  data: Hex | null,
-  { gas, maxFeePerGas, maxPriorityFeePerGas }: Priced,
-): Promise<SignedTransaction> {
-  const raw = await account.signTransaction({
-    type: 'eip1559',
-    chainId: Number(network.chainId),
-    nonce: accountNonce,
-    gas,
-    maxFeePerGas,
-    maxPriorityFeePerGas,
-    ...(data === null ? { to: address, value: 0n } : { to: network.usdc, data }),
-  });
-  const fills = data === null;
-  return { hash: keccak256(raw), raw, signedAt: clock.now(), gas, maxFeePerGas, maxPriorityFeePerGas, fills };
 }

@@ -90,7 +90,7 @@ async function settleOnce(dependencies: SettleDependencies, request: PaymentRequ
   }
 }
 
-/** One account nonce for ever: what was signed is waited for, and after a revert nothing more is sent. */
+/** What was signed is waited for, and after a revert nothing more is sent. */
 async function followEarlier(
   dependencies: SettleDependencies,
   { authorization }: PaymentRequest,
@@ -159,7 +159,8 @@ function otherUnderWay(): ChainTrouble {
 function hashOf({ journal }: Context, { authorization }: PaymentRequest): Hex | null {
   const entry = journal.find(authorization);
   if (entry === null || !sameAuthorization(entry.authorization, authorization)) return null;
-  return entry.ending === null || entry.ending.state === 'succeeded' ? newestOf(entry).hash : null;
+  if (entry.ending === null) return newestOf(entry).hash;
+  return entry.ending.state === 'succeeded' ? entry.ending.hash : null;
 }
 
 function refused(reason: string): Settlement {

@@ -26,7 +26,7 @@ export interface Following {
   follower: Follower;
 }
 
-/** What becomes of an authorization that has its place in the order: nothing else is ever signed for it. */
+/** What becomes of an authorization that has its place in the order. */
 export async function follow(
   dependencies: Following,
   entry: Readonly<Entry>,

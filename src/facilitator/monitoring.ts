@@ -77,6 +77,11 @@ function totals({ counts, journal }: Context): Metric[] {
       ...counter('nonces_filled_total', 'Nonces of expired authorizations that were filled', () => counts.fills),
       before: 'fills_total',
     },
+    counter(
+      'displaced_resent_total',
+      'Settlements sent once more, as another transaction took their place',
+      () => counts.resent,
+    ),
     counter('journal_appends_total', 'What was written to the journal', () => journal.stats().appends),
     counter('journal_fsyncs_total', 'How often the disk was waited for', () => journal.stats().syncs),
   ];

@@ -3,7 +3,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
-import { newestOf } from './journal/entry.ts';
+import { type Entry, minedPlaceOf, placesOf, type SignedTransaction } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
 import { readTransactionCount, transmit } from './outcomes.ts';
 
@@ -62,9 +62,9 @@ export function createNonces(context: NoncesContext): Nonces {
     crashPoint('after_order_asked');
     await bringBack(context, counted, askedAt);
     held = new Set(taken);
-    for (const { sender, accountNonce, ending } of journal.all()) {
+    for (const { sender, transactions, ending } of journal.all()) {
       const isLost = ending !== null && ending.hash === null;
-      if (sender === address && !isLost) held.add(accountNonce);
+      if (sender === address && !isLost) for (const { accountNonce } of transactions) held.add(accountNonce);
     }
     wordAt = clock.now();
     checkedAt = askedAt;
@@ -111,24 +111,32 @@ export function createNonces(context: NoncesContext): Nonces {
 
 /**
  * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
- * offered again: until then nothing behind it can be mined.
+ * offered again: until then nothing behind it can be mined. An authorization may have been paid at an earlier place than its last.
  */
 async function bringBack(
   { rpc, address, journal, log }: NoncesContext,
   counted: number,
   askedAt: number,
 ): Promise<void> {
-  const uncounted = [...journal.all()].filter(({ sender, ending, isFinal, accountNonce }) => {
-    if (sender !== address || isFinal || accountNonce < counted) return false;
+  const uncounted: SignedTransaction[] = [];
+  const lost: Readonly<Entry>[] = [];
+  for (const entry of journal.all()) {
+    const { sender, ending, isFinal } = entry;
+    if (sender !== address || entry.accountNonce < counted) continue;
     // What was mined after the question is not missing from the answer.
-    return ending === null || (ending.hash !== null && ending.at < askedAt);
-  });
+    if (ending !== null && (ending.hash === null || ending.at >= askedAt)) continue;
+    const minedPlace = minedPlaceOf(entry);
+    if (minedPlace !== null && minedPlace >= counted) {
+      if (isFinal) continue;
+      lost.push(entry);
+    }
+    uncounted.push(...placesOf(entry).filter(({ accountNonce }) => accountNonce >= counted));
+  }
   uncounted.sort((a, b) => a.accountNonce - b.accountNonce);
-  await Promise.all(uncounted.map((entry) => (entry.ending === null ? undefined : journal.reopen(entry))));
+  await Promise.all(lost.map((entry) => journal.reopen(entry)));
   // In one moment and in their order: nodes keep few transactions that stand behind a gap.
   await Promise.all(
-    uncounted.map(async (entry) => {
-      const { hash, raw } = newestOf(entry);
+    uncounted.map(async ({ hash, raw }) => {
       log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
     }),
   );

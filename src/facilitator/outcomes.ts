@@ -78,8 +78,13 @@ export async function transmit(rpc: Rpc, raw: Hex): Promise<Transmission> {
   }
 }
 
-export async function readTransactionCount(rpc: Rpc, address: Hex, block: 'latest' | 'pending'): Promise<number> {
-  return Number(await readQuantity(rpc, 'eth_getTransactionCount', [address, block]));
+export async function readTransactionCount(
+  rpc: Rpc,
+  address: Hex,
+  block: 'latest' | 'pending' | bigint,
+): Promise<number> {
+  const at = typeof block === 'bigint' ? `0x${block.toString(16)}` : block;
+  return Number(await readQuantity(rpc, 'eth_getTransactionCount', [address, at]));
 }
 
 /** In wei. */

@@ -155,28 +155,6 @@ test('when a stranger is faster with the same block, the answer is success with 
   }
 });
 
-test('where the key is used elsewhere and takes the place of a payment, that payment gets no second one, and the next is not held up', async () => {
-  const brief = await startTestFacilitator(chain, { timing: BRIEF });
-  try {
-    await automine(false);
-    const payment = await signPayment(chain);
-    const hash = (await settle(paymentBody(payment), brief)).body['transaction'];
-    await chain.rpc.call('anvil_dropTransaction', [hash]);
-    // The same key, used elsewhere.
-    await submit(chain, WORLD_ACCOUNTS.facilitator, { to: stranger.address, value: 1n });
-    await automine(true);
-    const answer = await until(
-      () => settle(paymentBody(payment), brief),
-      ({ body }) => body['errorReason'] !== 'settlement_pending',
-    );
-    expect(answer.body).toMatchObject({ success: false, transaction: '' });
-    expect((await settle(paymentBody(await signPayment(chain)), brief)).body).toMatchObject({ success: true });
-    expect(await usesOf(chain, buyerOne.address, payment.authorization.nonce)).toEqual([]);
-  } finally {
-    await brief.close();
-  }
-});
-
 test('an unreachable node makes the answers 503 and refuses nothing; the same payment is settled when it is back', async () => {
   const payment = await signPayment(chain);
   process.kill(chain.pid, 'SIGSTOP');

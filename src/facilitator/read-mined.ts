@@ -3,6 +3,7 @@ import type { Block } from '../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../platform/chain/rpc.ts';
 import { shapes } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
+import { readTransactionCount } from './outcomes.ts';
 
 /** A transaction in a block, and what it has cost. */
 export interface Mined {
@@ -69,6 +70,47 @@ async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): P
   return found;
 }
 
+/** A transaction as a whole block names it. */
+const named = z.object({
+  hash: shapes.blockHash,
+  from: z.string().transform((text) => text.toLowerCase()),
+  nonce: shapes.quantity,
+});
+const namedBlock = z.object({ transactions: z.array(named) });
+/** Some minutes on Base. Many nodes keep no older state. */
+const MOST_BLOCKS_BACK = 1_024n;
+
+/**
+ * The transaction of the account that was mined with this nonce, up to this block. Null where none was, and where it lies further back than
+ * is looked. The node needs the state of the blocks since: it throws where it has not.
+ */
+export async function findByNonce(
+  rpc: Rpc,
+  { sender, accountNonce }: { sender: Hex; accountNonce: number },
+  upTo: bigint,
+): Promise<Hex | null> {
+  const isMinedAt = async (block: bigint): Promise<boolean> =>
+    (await readTransactionCount(rpc, sender, block)) > accountNonce;
+  if (!(await isMinedAt(upTo))) return null;
+  let [above, below, distance] = [upTo, upTo - 1n, 1n];
+  while (below >= 0n && (await isMinedAt(below))) {
+    if (distance > MOST_BLOCKS_BACK) return null;
+    distance *= 2n;
+    [above, below] = [below, below - distance];
+  }
+  if (below < -1n) below = -1n;
+  while (above - below > 1n) {
+    const middle = (above + below) / 2n;
+    if (await isMinedAt(middle)) above = middle;
+    else below = middle;
+  }
+  const answer = await rpc.call('eth_getBlockByNumber', [`0x${above.toString(16)}`, true]);
+  const block = namedBlock.safeParse(answer);
+  if (!block.success) throw malformed(rpc, 'a block out of form');
+  const own = block.data.transactions.find(({ from, nonce }) => from === sender && nonce === BigInt(accountNonce));
+  return own?.hash ?? null;
+}
+
 function asMined(rpc: Rpc, hash: Hex, answer: unknown): Mined {
   const read = parse(rpc, receipt, answer);
   if (read.transactionHash !== hash) throw malformed(rpc, 'another receipt than the one asked for');
@@ -87,5 +129,5 @@ function parse<Shape extends z.ZodType>(rpc: Rpc, shape: Shape, answer: unknown)
 }
 
 function malformed(rpc: Rpc, what: string): RpcFailure {
-  return new RpcFailure('malformed', `${ONE} at ${rpc.endpoint}: ${what}`);
+  return new RpcFailure('malformed', `the node at ${rpc.endpoint}: ${what}`);
 }

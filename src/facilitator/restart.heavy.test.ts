@@ -102,7 +102,7 @@ test('what was signed and written, but not sent, before a crash is sent after it
     pool: 'plain',
     reservedUnits: 0n,
     estimatedGas: 90_000n,
-    transactions: [{ hash, raw, signedAt: systemClock.now(), ...prices, fills: false }],
+    transactions: [{ hash, raw, accountNonce, signedAt: systemClock.now(), ...prices, fills: false }],
     ending: null,
     isFinal: false,
   });

@@ -17,7 +17,7 @@ import { readLogs } from '../../src/platform/chain/reads.ts';
 import type { Authorization } from '../../src/platform/chain/shapes.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic } from '../../src/platform/chain/usdc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { type Hex, toHex } from '../../src/platform/hex.ts';
+import { type Hex, isHex, toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { signAuthorization } from './chain.ts';
 import { compileCache } from './compile-cache.ts';
@@ -141,6 +141,34 @@ export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = 
 /** How many transactions of the account are in blocks. */
 export async function minedBy(chain: LocalChain, address: Hex): Promise<number> {
   return Number(await chain.rpc.call('eth_getTransactionCount', [address, 'latest']));
+}
+
+/** Far more than a settlement bids, so that the node takes it in place of one. */
+const ELSEWHERE_FEE = 500_000_000_000n;
+const ELSEWHERE_TIP = 50_000_000_000n;
+
+/**
+ * An operator takes one wei out of the facilitator's account, with a nonce that a settlement may have. `raise` makes it dearer than one before
+ * with the same nonce. Resolves with its hash and bytes when the node has it.
+ */
+export async function takeEtherOut(
+  chain: LocalChain,
+  accountNonce: number,
+  { raise = 1n, from = WORLD_ACCOUNTS.facilitator }: { raise?: bigint; from?: TestAccount } = {},
+): Promise<{ hash: Hex; raw: Hex }> {
+  const raw = await from.signer.signTransaction({
+    type: 'eip1559',
+    chainId: chain.chainId,
+    nonce: accountNonce,
+    gas: 21_000n,
+    maxFeePerGas: ELSEWHERE_FEE * raise,
+    maxPriorityFeePerGas: ELSEWHERE_TIP * raise,
+    to: WORLD_ACCOUNTS.stranger.address,
+    value: 1n,
+  });
+  const hash = await chain.rpc.call('eth_sendRawTransaction', [raw]);
+  if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
+  return { hash, raw };
 }
 
 const MAIN = fileURLToPath(new URL('../../src/facilitator/main.ts', import.meta.url));

@@ -1,6 +1,6 @@
 import type { Hex } from '../../platform/hex.ts';
 import type { Item, Line } from './append-file.ts';
-import { type Cooldown, type Entry, keyOf, type Loss } from './entry.ts';
+import { type Cooldown, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
 import { otherChain } from './import-folder.ts';
 import { parseRecord, printRecord } from './records.ts';
 
@@ -74,10 +74,10 @@ export function itemsOf(content: Content, now: number): Item[] {
 
 /** Takes what one line says into memory. */
 export function takeIn(content: Content, { key, number, text }: Line, chainId: bigint): void {
-  const record = parseRecord(text);
+  const entry = content.entries.get(key);
+  const record = parseRecord(text, entry?.accountNonce ?? 0);
   // Whole, and still not ours: a later version wrote it. Going on without it could settle twice.
   if (record === null) throw new Error(`FACILITATOR_DATA_DIR: line ${number} of the journal is of another version`);
-  const entry = content.entries.get(key);
   switch (record.type) {
     case 'chain':
       if (record.chainId !== chainId) throw otherChain(record.chainId, chainId);
@@ -104,7 +104,7 @@ export function takeIn(content: Content, { key, number, text }: Line, chainId: b
     content.blocked.add(key);
     return;
   }
-  if (record.type === 'transaction') entry.transactions = [...entry.transactions, record.transaction];
+  if (record.type === 'transaction') addTo(entry, record.transaction);
   if (record.type === 'ended') {
     entry.ending = record.ending;
     content.waiting.delete(entry);
@@ -113,4 +113,10 @@ export function takeIn(content: Content, { key, number, text }: Line, chainId: b
     entry.ending = null;
     content.waiting.add(entry);
   }
+}
+
+/** For one of its places, or for a further one. */
+export function addTo(entry: Entry, transaction: SignedTransaction): void {
+  entry.transactions = [...entry.transactions, transaction];
+  entry.accountNonce = Math.max(entry.accountNonce, transaction.accountNonce);
 }

@@ -15,6 +15,8 @@ export type Pool = (typeof POOLS)[number];
 export interface SignedTransaction {
   hash: Hex;
   raw: Hex;
+  /** Its place: the nonce of the account. */
+  accountNonce: number;
   signedAt: number;
   gas: bigint;
   maxFeePerGas: bigint;
@@ -37,10 +39,14 @@ export interface Ending {
   cause: string | null;
 }
 
-/** One authorization, and the one place in the account's order that it ever gets. */
+/**
+ * One authorization and its place in the account's order. It gets a further place only where another transaction of the account was mined
+ * in its place.
+ */
 export interface Entry {
   authorization: Authorization;
   sender: Hex;
+  /** The newest of its places, which is the highest. */
   accountNonce: number;
   /** Whether the payer was a contract; null where an earlier version did not write it down. */
   hasCode: boolean | null;
@@ -75,10 +81,23 @@ export function keyOf({ from, nonce }: Pick<Authorization, 'from' | 'nonce'>): s
   return `${from.slice(2)}-${nonce.slice(2)}`;
 }
 
-export function newestOf({ transactions }: Readonly<Entry>): SignedTransaction {
-  const newest = transactions.at(-1);
+/** The newest transaction for its newest place. */
+export function newestOf({ transactions, accountNonce }: Readonly<Entry>): SignedTransaction {
+  const newest = transactions.findLast((transaction) => transaction.accountNonce === accountNonce);
   if (newest === undefined) throw new Error('an entry without a transaction');
   return newest;
+}
+
+/** The newest transaction for each of its places, lowest place first. */
+export function placesOf({ transactions }: Readonly<Entry>): SignedTransaction[] {
+  const newest = new Map(transactions.map((transaction) => [transaction.accountNonce, transaction]));
+  return [...newest.values()].sort((a, b) => a.accountNonce - b.accountNonce);
+}
+
+/** The place of the transaction that it ended with; null where it has no end, or none of its transactions was mined. */
+export function minedPlaceOf({ transactions, ending, accountNonce }: Readonly<Entry>): number | null {
+  if (ending === null || ending.hash === null) return null;
+  return transactions.find(({ hash }) => hash === ending.hash)?.accountNonce ?? accountNonce;
 }
 
 /** A payer may sign two authorizations with one nonce: only one of them can be paid. */

@@ -84,7 +84,16 @@ function readEntry(text: string, chainId: bigint): Entry | null {
     pool: 'plain',
     reservedUnits: 0n,
     estimatedGas: 0n,
-    transactions: [{ hash: fields.transaction_hash, raw: fields.raw_transaction, signedAt, ...prices, fills: false }],
+    transactions: [
+      {
+        hash: fields.transaction_hash,
+        raw: fields.raw_transaction,
+        accountNonce: fields.account_nonce,
+        signedAt,
+        ...prices,
+        fills: false,
+      },
+    ],
     ending: endingOf(fields.state, fields.transaction_hash, signedAt),
     isFinal: false,
   };

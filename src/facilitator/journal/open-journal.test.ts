@@ -7,7 +7,7 @@ import { WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 import { printLine } from './append-file.ts';
-import { type Ending, type Entry, keyOf, type SignedTransaction } from './entry.ts';
+import { type Ending, type Entry, keyOf, newestOf, placesOf, type SignedTransaction } from './entry.ts';
 import { type Journal, openJournal } from './open-journal.ts';
 
 const START = Date.UTC(2026, 10, 20);
@@ -45,9 +45,9 @@ function filled(byte: string, bytes: number): Hex {
   return hex;
 }
 
-function transaction(byte: string): SignedTransaction {
+function transaction(byte: string, accountNonce = 7): SignedTransaction {
   const prices = { gas: 200_000n, maxFeePerGas: 9n, maxPriorityFeePerGas: 1n };
-  return { hash: filled(byte, 32), raw: filled(byte, 100), signedAt: START, ...prices, fills: false };
+  return { hash: filled(byte, 32), raw: filled(byte, 100), accountNonce, signedAt: START, ...prices, fills: false };
 }
 
 function entry(byte: string, changed: Partial<Entry> = {}): Entry {
@@ -75,8 +75,8 @@ function ending(state: Ending['state'], changed: Partial<Ending> = {}): Ending {
 test('what was written is there again after a new start: every transaction, the end, what was lost, who rests, who is known', async () => {
   const before = await open();
   const first = await before.add(entry('01'));
-  const second = await before.add(entry('02', { accountNonce: 6 }));
-  await before.addTransaction(second, transaction('22'));
+  const second = await before.add(entry('02', { accountNonce: 6, transactions: [transaction('02', 6)] }));
+  await before.addTransaction(second, transaction('22', 6));
   const rest = { payer: PAYER, until: START + 120_000, strikes: 2 };
   await before.end(first, ending('reverted'), rest);
   await before.know(second, [filled('dd', 20)]);
@@ -84,10 +84,25 @@ test('what was written is there again after a new start: every transaction, the 
   const after = await open();
   expect(after.find(entry('01').authorization)).toEqual(entry('01', { ending: ending('reverted') }));
   expect(after.open()).toEqual([
-    entry('02', { accountNonce: 6, transactions: [transaction('02'), transaction('22')], isFinal: false }),
+    entry('02', { accountNonce: 6, transactions: [transaction('02', 6), transaction('22', 6)], isFinal: false }),
   ]);
   expect(after.cooldowns().get(PAYER)).toEqual(rest);
   expect([after.isKnown(filled('dd', 20)), after.isKnown(PAYER)]).toEqual([true, false]);
+});
+
+test('a further place, and a dearer transaction for the place before, are there again, also in a fresh file', async () => {
+  const before = await open();
+  const moved = await before.add(entry('01'));
+  const sent = [transaction('11', 9), transaction('12'), transaction('13', 9)];
+  for (const one of sent) await before.addTransaction(moved, one);
+  expect([moved.accountNonce, newestOf(moved)]).toEqual([9, transaction('13', 9)]);
+  expect(placesOf(moved)).toEqual([transaction('12'), transaction('13', 9)]);
+  // The first start reads lines, the second a file that was written afresh.
+  for (const _ of ['lines', 'afresh']) {
+    await opened.at(-1)?.close();
+    const after = await open();
+    expect(after.open()).toEqual([entry('01', { accountNonce: 9, transactions: [transaction('01'), ...sent] })]);
+  }
 });
 
 test('no other user can read it', async () => {

@@ -6,7 +6,7 @@ import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ReachCrashPoint } from '../crash-points.ts';
 import { type AppendFile, type Item, openAppendFile, readLines, readWhole } from './append-file.ts';
-import { type Content, createContent, itemsOf, takeIn } from './content.ts';
+import { addTo, type Content, createContent, itemsOf, takeIn } from './content.ts';
 import { type Cooldown, type Ending, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
 import { readEarlierFolder } from './import-folder.ts';
 import { printRecord } from './records.ts';
@@ -26,7 +26,7 @@ export interface Journal {
   openOf(payer: Hex): readonly Readonly<Entry>[];
   /** Durable when it resolves. */
   add(entry: Entry): Promise<Readonly<Entry>>;
-  /** Another transaction for the same place; durable when it resolves. */
+  /** Another transaction for one of its places, or for a further place; durable when it resolves. */
   addTransaction(entry: Readonly<Entry>, transaction: SignedTransaction): Promise<void>;
   end(entry: Readonly<Entry>, ending: Ending, cooldown: Cooldown | null): Promise<void>;
   /** It was in a block and is not now. */
@@ -95,9 +95,11 @@ function createJournal(
       return entry;
     },
     addTransaction: async (entry, transaction) => {
-      await append([[keyOf(entry.authorization), printRecord({ type: 'transaction', transaction })]], true);
+      const { accountNonce } = entry;
+      const text = printRecord({ type: 'transaction', transaction, accountNonce });
+      await append([[keyOf(entry.authorization), text]], true);
       const found = own(entry);
-      if (found !== null) found.transactions = [...found.transactions, transaction];
+      if (found !== null) addTo(found, transaction);
     },
     end: async (entry, ending, rest) => {
       const found = own(entry);

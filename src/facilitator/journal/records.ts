@@ -7,7 +7,8 @@ import { type Cooldown, ENDS, type Ending, type Entry, type Loss, POOLS, type Si
 export type JournalRecord =
   | { type: 'chain'; chainId: bigint }
   | { type: 'entry'; entry: Entry }
-  | { type: 'transaction'; transaction: SignedTransaction }
+  /** `accountNonce`: the newest place of its entry before this line. */
+  | { type: 'transaction'; transaction: SignedTransaction; accountNonce: number }
   | { type: 'ended'; ending: Ending }
   | { type: 'reopened' }
   | { type: 'blocked' }
@@ -23,6 +24,8 @@ const decimal = z
 const time = z.iso.datetime().transform((text) => Date.parse(text));
 
 const transaction = z.strictObject({
+  /** Left out where it is the newest place of the entry: an earlier version reads all that it would understand. */
+  account_nonce: z.int().nonnegative().optional(),
   hash: hex(32),
   raw: hex(),
   signed_at: time,
@@ -76,10 +79,10 @@ export function printRecord(given: JournalRecord): string {
   return JSON.stringify(written(given));
 }
 
-/** Null when the text is not one of ours. */
-export function parseRecord(text: string): JournalRecord | null {
+/** Null when the text is not one of ours. `accountNonce` is the newest place of its entry before this line, 0 where there is none. */
+export function parseRecord(text: string, accountNonce: number): JournalRecord | null {
   const read = record.safeParse(parseJson(text));
-  return read.success ? asRecord(read.data) : null;
+  return read.success ? asRecord(read.data, accountNonce) : null;
 }
 
 function written(given: JournalRecord): Written {
@@ -89,7 +92,7 @@ function written(given: JournalRecord): Written {
     case 'entry':
       return { type: 'entry', entry: printEntry(given.entry) };
     case 'transaction':
-      return { type: 'transaction', transaction: printTransaction(given.transaction) };
+      return { type: 'transaction', transaction: printTransaction(given.transaction, given.accountNonce) };
     case 'ended':
       return { type: 'ended', ending: printEnding(given.ending) };
     case 'loss': {
@@ -105,14 +108,14 @@ function written(given: JournalRecord): Written {
   }
 }
 
-function asRecord(read: Read): JournalRecord {
+function asRecord(read: Read, accountNonce: number): JournalRecord {
   switch (read.type) {
     case 'chain':
       return { type: 'chain', chainId: read.chain_id };
     case 'entry':
       return { type: 'entry', entry: readEntry(read.entry) };
     case 'transaction':
-      return { type: 'transaction', transaction: readTransaction(read.transaction) };
+      return { type: 'transaction', transaction: readTransaction(read.transaction, accountNonce), accountNonce };
     case 'ended':
       return { type: 'ended', ending: readEnding(read.ending) };
     case 'loss':
@@ -124,8 +127,9 @@ function asRecord(read: Read): JournalRecord {
   }
 }
 
-function printTransaction(given: SignedTransaction): z.input<typeof transaction> {
+function printTransaction(given: SignedTransaction, newestPlace: number): z.input<typeof transaction> {
   return {
+    ...(given.accountNonce === newestPlace ? {} : { account_nonce: given.accountNonce }),
     hash: given.hash,
     raw: given.raw,
     signed_at: isoTime(given.signedAt),
@@ -136,9 +140,10 @@ function printTransaction(given: SignedTransaction): z.input<typeof transaction>
   };
 }
 
-function readTransaction(read: z.output<typeof transaction>): SignedTransaction {
-  const { signed_at: signedAt, max_fee: maxFeePerGas, max_tip: maxPriorityFeePerGas, ...rest } = read;
-  return { ...rest, signedAt, maxFeePerGas, maxPriorityFeePerGas };
+function readTransaction(read: z.output<typeof transaction>, newestPlace: number): SignedTransaction {
+  const { signed_at: signedAt, max_fee: maxFeePerGas, max_tip: maxPriorityFeePerGas, ...others } = read;
+  const { account_nonce: accountNonce = newestPlace, ...rest } = others;
+  return { ...rest, accountNonce, signedAt, maxFeePerGas, maxPriorityFeePerGas };
 }
 
 function printEnding(given: Ending): z.input<typeof ending> {
@@ -174,7 +179,7 @@ function printEntry(given: Entry): z.input<typeof entry> {
     pool: given.pool,
     reserved_units: given.reservedUnits.toString(),
     estimated_gas: given.estimatedGas.toString(),
-    transactions: given.transactions.map(printTransaction),
+    transactions: given.transactions.map((one) => printTransaction(one, given.accountNonce)),
     ending: given.ending && printEnding(given.ending),
     final: given.isFinal,
   };
@@ -196,7 +201,7 @@ function readEntry(read: z.output<typeof entry>): Entry {
     pool: read.pool,
     reservedUnits: read.reserved_units,
     estimatedGas: read.estimated_gas,
-    transactions: read.transactions.map(readTransaction),
+    transactions: read.transactions.map((one) => readTransaction(one, read.account_nonce)),
     ending: read.ending && readEnding(read.ending),
     isFinal: read.final,
   };

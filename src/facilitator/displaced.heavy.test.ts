@@ -1,0 +1,233 @@
+/** The operator uses the facilitator's account while settlements are on their way: one that loses its place is sent once more, and pays once. */
+import { rm } from 'node:fs/promises';
+import { encodeFunctionData } from 'viem';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { reorg, startTestChain } from '../../test/support/chain.ts';
+import {
+  facilitatorEnvironment,
+  minedBy,
+  paymentBody,
+  post,
+  runFacilitatorUntilKilled,
+  type SignedPayment,
+  signPayment,
+  startFacilitatorProcess,
+  startTestFacilitator,
+  type TestFacilitator,
+  takeEtherOut,
+  temporaryFolder,
+  usesOf,
+} from '../../test/support/facilitator.ts';
+import { type TestAccount, testAccount, USDC_ADDRESS, usdcWriteAbi, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
+import type { LocalChain } from '../local/chain/start-chain.ts';
+import { fund, submit } from '../local/chain/transactions.ts';
+import { systemClock } from '../platform/clock.ts';
+import type { Hex } from '../platform/hex.ts';
+
+const { facilitator: signer, stranger } = WORLD_ACCOUNTS;
+const BRIEF = { answerMs: 900, confirmationMs: 700 };
+const WAITED = { timeout: 30_000, interval: 50 };
+
+let chain: LocalChain;
+let facilitator: TestFacilitator;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+
+afterEach(async () => {
+  await automine(true);
+  await facilitator?.close();
+});
+
+afterAll(() => chain?.kill());
+
+async function automine(on: boolean): Promise<void> {
+  await chain.rpc.call('evm_setAutomine', [on]);
+  if (on) await chain.mine();
+}
+
+let payers = 0;
+
+/** A payer of its own, so that what it paid can be counted. */
+async function newPayment(terms: Parameters<typeof signPayment>[1] = {}): Promise<SignedPayment> {
+  payers += 1;
+  const payer: TestAccount = testAccount(`payer ${payers} whose place is taken`);
+  await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n }]);
+  return signPayment(chain, { payer, ...terms });
+}
+
+const settle = (payment: SignedPayment, url = facilitator.url) => post(`${url}/settle`, paymentBody(payment));
+const uses = ({ authorization }: SignedPayment): Promise<Hex[]> =>
+  usesOf(chain, authorization.from, authorization.nonce);
+
+/** Broadcast, and in no block: blocks come only when they are mined by hand from here on. */
+async function settlePending(payment: SignedPayment): Promise<{ hash: string; accountNonce: number }> {
+  await automine(false);
+  const accountNonce = await minedBy(chain, signer.address);
+  const { body } = await settle(payment);
+  expect(body).toMatchObject({ success: false, errorReason: 'settlement_pending' });
+  return { hash: String(body['transaction']), accountNonce };
+}
+
+/** So many transactions of the account have been sent for a place and are not mined. */
+const waitingPlaces = async (): Promise<number> =>
+  Number(await chain.rpc.call('eth_getTransactionCount', [signer.address, 'pending'])) -
+  (await minedBy(chain, signer.address));
+
+async function mustBePaidOnce(payment: SignedPayment, url?: string): Promise<string> {
+  await expect.poll(async () => (await settle(payment, url)).body['success'], WAITED).toBe(true);
+  const { transaction } = (await settle(payment, url)).body;
+  expect(await uses(payment)).toEqual([transaction]);
+  return String(transaction);
+}
+
+test('a settlement whose place another transaction took is sent once more, and the answer is that one', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payment = await newPayment();
+  const { hash, accountNonce } = await settlePending(payment);
+  const elsewhere = await takeEtherOut(chain, accountNonce);
+  await chain.mine();
+  const { fields } = await facilitator.logged('settlement_displaced');
+  expect(fields).toMatchObject({ transaction_hash: hash, by_transaction_hash: elsewhere.hash });
+  await automine(true);
+  expect(await mustBePaidOnce(payment)).not.toBe(hash);
+  expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+  // The next one is not held up.
+  expect((await settle(await newPayment())).body).toMatchObject({ success: true });
+});
+
+test('a transaction that takes the place and is itself replaced counts once it is mined, and the place is lost once', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payment = await newPayment();
+  const { accountNonce } = await settlePending(payment);
+  await takeEtherOut(chain, accountNonce);
+  const second = await takeEtherOut(chain, accountNonce, { raise: 2n });
+  await chain.mine();
+  const { fields } = await facilitator.logged('settlement_displaced');
+  expect(fields['by_transaction_hash']).toBe(second.hash);
+  await automine(true);
+  await mustBePaidOnce(payment);
+  expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+});
+
+test('a settlement that loses its further place too is sent for a third', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payment = await newPayment();
+  const { accountNonce } = await settlePending(payment);
+  for (const place of [accountNonce, accountNonce + 1]) {
+    await expect.poll(waitingPlaces, WAITED).toBe(1);
+    await takeEtherOut(chain, place);
+    await chain.mine();
+  }
+  await expect.poll(waitingPlaces, WAITED).toBe(1);
+  await automine(true);
+  await mustBePaidOnce(payment);
+  expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
+});
+
+test('what would not go through any more is refused, and holds nobody up', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payer = testAccount('payer who spends it elsewhere');
+  await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);
+  const payment = await signPayment(chain, { payer });
+  const { accountNonce } = await settlePending(payment);
+  const args = [stranger.address, 1_000_000n] as const;
+  const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
+  await submit(chain, payer, { to: USDC_ADDRESS, data });
+  await takeEtherOut(chain, accountNonce);
+  await chain.mine();
+  await facilitator.logged('settlement_not_resent');
+  await automine(true);
+  expect((await settle(payment)).body).toMatchObject({ success: false, transaction: '' });
+  expect((await settle(await newPayment())).body).toMatchObject({ success: true });
+  expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+});
+
+describe('reorganisations', () => {
+  test('the other transaction is taken back and comes again: the further place stays', async () => {
+    facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+    const payment = await newPayment();
+    const { hash, accountNonce } = await settlePending(payment);
+    const elsewhere = await takeEtherOut(chain, accountNonce);
+    await chain.mine();
+    await expect.poll(waitingPlaces, WAITED).toBe(1);
+    await reorg(chain, 1, [[elsewhere.raw, 0]]);
+    await automine(true);
+    expect(await mustBePaidOnce(payment)).not.toBe(hash);
+    expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+  });
+
+  test('the other transaction is taken back for good: the first place is used after all, the further one by a revert', async () => {
+    facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+    const payment = await newPayment();
+    const { hash, accountNonce } = await settlePending(payment);
+    await takeEtherOut(chain, accountNonce);
+    await chain.mine();
+    await expect.poll(waitingPlaces, WAITED).toBe(1);
+    await reorg(chain, 1);
+    expect(await minedBy(chain, signer.address)).toBe(accountNonce);
+    await automine(true);
+    // Unasked, as no client may ask any more.
+    await expect.poll(() => uses(payment), WAITED).toEqual([hash]);
+    expect(await mustBePaidOnce(payment)).toBe(hash);
+    // Behind the further place, which is offered again if the node has dropped it.
+    await mustBePaidOnce(await newPayment());
+    expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
+    // What reverted has paid nothing, and rests nobody.
+    const state = await fetch(`${facilitator.url}/state?payer=${payment.authorization.from}&payee=${signer.address}`);
+    expect(await state.json()).toMatchObject({ may_settle: true });
+  });
+
+  test('a settlement that was acknowledged is taken back, and the other transaction is in its place: it is sent once more, unasked', async () => {
+    facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+    const payment = await newPayment();
+    const accountNonce = await minedBy(chain, signer.address);
+    const first = await mustBePaidOnce(payment);
+    const raw = await signElsewhere(accountNonce);
+    await reorg(chain, 1, [[raw, 0]]);
+    expect([await uses(payment), await minedBy(chain, signer.address)]).toEqual([[], accountNonce + 1]);
+    await expect.poll(async () => (await uses(payment)).length, WAITED).toBe(1);
+    expect(await mustBePaidOnce(payment)).not.toBe(first);
+    expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+  });
+
+  /** Signed, and not sent: its place is used already. */
+  async function signElsewhere(accountNonce: number): Promise<Hex> {
+    const fee = { gas: 21_000n, maxFeePerGas: 500_000_000_000n, maxPriorityFeePerGas: 50_000_000_000n };
+    const call = { type: 'eip1559', chainId: chain.chainId, nonce: accountNonce, ...fee } as const;
+    return signer.signer.signTransaction({ ...call, to: stranger.address, value: 1n });
+  }
+});
+
+describe('killed', () => {
+  test.each([
+    ['before_further_signed', 'the place is seen to be lost, and nothing signed'],
+    ['after_further_line_synced', 'the further transaction is on the disk, and not broadcast'],
+    ['after_further_broadcast', 'the further transaction is broadcast'],
+  ])('at %s (%s) it sends one further transaction, over two restarts', async (point) => {
+    const dataDir = await temporaryFolder();
+    const env = await facilitatorEnvironment(chain, dataDir);
+    const payment = await newPayment({ validBefore: BigInt(Math.floor(systemClock.now() / 1000) + 600) });
+    await automine(false);
+    const accountNonce = await minedBy(chain, signer.address);
+    const first = await startFacilitatorProcess(env);
+    const cut = settle(payment, first.url).catch(() => 'cut');
+    const { transaction_hash: hash } = await first.logged('settlement_broadcast');
+    await first.end('SIGKILL');
+    expect(await cut).toBe('cut');
+    await takeEtherOut(chain, accountNonce);
+    await chain.mine();
+    await runFacilitatorUntilKilled({ ...env, OPENAISLE_TEST_CRASH_AT: point }, async () => {});
+    const last = await startFacilitatorProcess(env);
+    try {
+      await expect.poll(waitingPlaces, WAITED).toBe(1);
+      await automine(true);
+      expect(await mustBePaidOnce(payment, last.url)).not.toBe(hash);
+      expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+    } finally {
+      await last.end('SIGTERM');
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+});
