@@ -4,7 +4,7 @@ import { RpcFailure } from '../platform/chain/rpc.ts';
 import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../platform/chain/usdc.ts';
 import { nextCooldown, paysForGas, unitsOfWei } from './budget/gas-budget.ts';
 import { type Context, countOne } from './context.ts';
-import { type Ending, type Entry, keyOf, newestOf, type SignedTransaction } from './journal/entry.ts';
+import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
 /** After these a payer is not counted as tried any more, though only the last of them makes it rest. */
@@ -41,7 +41,8 @@ export function createConclude(context: Context): Conclude {
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     await journal.end(entry, ending, cooldown);
     crashPoint('after_ending_written');
-    if (isFirst) budget.note({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
+    const loss = lossOf({ ...entry, ending });
+    if (isFirst && loss !== null) budget.note(loss);
     noteTried(tried, from, ending);
     countOne(counts.ended, ending.state);
     if (ending.cause !== null) countOne(counts.causes, ending.cause);

@@ -33,6 +33,8 @@ type StateQuery = z.output<typeof stateQuery>;
 interface State {
   /** How many settlements the account can still pay gas for; null: not known. */
   settlements_covered: number | null;
+  /** From which price on a sale pays for its gas now, in units of USDC; null: not known. */
+  least_price_units: number | null;
   /** Of the payer that was named: whether a settlement would be begun now. */
   may_settle?: boolean;
   why?: 'payer_resting' | 'gas_budget_spent' | null;
@@ -41,24 +43,27 @@ interface State {
 
 /** What a market asks before it opens a payment. */
 function createReadState(context: Context): (query: StateQuery) => Promise<State> {
-  const { clock, rpc, quoteGas } = context;
-  let kept: { at: number; value: Promise<number | null> } | null = null;
-  const covered = (): Promise<number | null> => {
+  const { budget, clock, etherUnits, rpc, quoteGas } = context;
+  let kept: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
+  const ofAll = () => {
     if (kept === null || kept.at + KEPT_MS <= clock.now()) {
       const reading = Promise.all([readEther(rpc, context.address), quoteGas.fees()]).then(
-        ([wei, { price }]) => Number(min(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
-        () => null,
+        ([wei, { price }]) => ({
+          settlements_covered: Number(min(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
+          least_price_units: Number(budget.leastPrice(unitsOfWei(USUAL_GAS * price, etherUnits))),
+        }),
+        () => ({ settlements_covered: null, least_price_units: null }),
       );
       kept = { at: clock.now(), value: reading };
     }
     return kept.value;
   };
   return async (query) => {
-    const settlements_covered = await covered();
-    if (query === null) return { settlements_covered };
+    const state = await ofAll();
+    if (query === null) return state;
     const refusal = await findRefusal(context, query);
     return {
-      settlements_covered,
+      ...state,
       may_settle: refusal === null,
       why: refusal?.why ?? null,
       retry_after_seconds: refusal?.seconds ?? null,

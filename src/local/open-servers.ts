@@ -11,8 +11,10 @@ import { type ServerProcess, startServer } from './server-process.ts';
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
 /** Its programs all come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
-/** Gas of the local chain costs a hundred times what the real one's does, and no real money pays for it. */
+/** No real money pays for the gas. */
 const FACILITATOR_LIMITS = { gas_loss_hour_units: 1_000_000_000, gas_loss_day_units: 1_000_000_000 };
+/** A hundredth of the usual: gas of the local chain costs a hundred times what the real one's does. */
+const ETHER_USDC = 50;
 
 /** What market and facilitator of one world know each other by: another one at each start, and on no disk. */
 export function makeFacilitatorAuth(): string {
@@ -37,6 +39,7 @@ export function openFacilitator(
       FACILITATOR_DATA_DIR: dataDir,
       FACILITATOR_AUTH: auth,
       FACILITATOR_LIMITS: JSON.stringify(FACILITATOR_LIMITS),
+      FACILITATOR_ETHER_USDC: String(ETHER_USDC),
     },
     logFile: join(dataDir, 'logs', 'facilitator.log'),
     readyUrl: `http://127.0.0.1:${ports.facilitator}/readyz`,

@@ -224,7 +224,7 @@ function serveHttp(
   },
   mark: NotedDatabase['mark'],
 ): HttpServer {
-  const { catalog, connector, budgets, history } = parts;
+  const { catalog, connector, budgets, history, payments } = parts;
   const { readMs } = budgets;
   const { clock, config, log, random } = market;
   const readYourWrites = createReadYourWrites({ catalog, mark, clock, log });
@@ -262,7 +262,7 @@ function serveHttp(
       ]),
       ...limitMounts(readMs, MOUNT_MS.page, storefront.mounts(inside)),
       ...limitMounts(readMs, MOUNT_MS.picture, parts.pictures.mounts(inside)),
-      ...createWalletPage(market, inside),
+      ...createWalletPage(market, inside, payments.x402Gate.leastPriceUnits),
     ],
     fromMemory: (request) => readJson(request) ?? storefront.fromMemory(request),
     readMs,

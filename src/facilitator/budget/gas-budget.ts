@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
-import type { Cooldown, Entry, Loss, Pool } from '../journal/entry.ts';
+import { type Cooldown, type Entry, type Loss, lossOf, type Pool } from '../journal/entry.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -32,16 +32,23 @@ export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'>>;
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
-  pool: Pool | 'all';
+  /** `sales`: gas of cheap sales, on top of what all pools lost. */
+  pool: Pool | 'all' | 'sales';
   window: 'hour' | 'day';
   used: bigint;
   limit: bigint;
 }
 
-/** How much gas may be lost by reverts and by sales too cheap for it, for each kind of payer and for all. */
+/**
+ * How much gas may be lost by reverts, for each kind of payer and for all. Sales that are cheap for their gas take nothing from these
+ * pools, so that they shut nobody out: when reverts and such sales together have used up the whole, only the price from which x402 is
+ * offered rises.
+ */
 export interface GasBudget {
   /** The pool that a settlement may draw on now. */
   find(asking: Asking): Grant;
+  /** The least price, in units of USDC, of a sale whose gas costs that much. */
+  leastPrice(gasUnits: bigint): bigint;
   note(loss: Loss): void;
   levels(): PoolLevel[];
 }
@@ -54,24 +61,22 @@ export function createGasBudget(given: {
   inFlight(): Iterable<Reserved>;
 }): GasBudget {
   const { limits, clock, inFlight } = given;
-  let losses = [...given.losses].sort((a, b) => a.at - b.at);
-
-  const used = (pool: Pool | 'all', sinceMs: number, reserved: ReservedUnits): bigint => {
-    let sum = reserved[pool];
-    for (const one of losses) if (one.at > sinceMs && (pool === 'all' || one.pool === pool)) sum += one.units;
-    return sum;
-  };
-  const whole = (window: (typeof WINDOWS)[number]): bigint => BigInt(limits[window.limit]);
-  const share = (pool: Pool | 'all', window: (typeof WINDOWS)[number]): bigint =>
-    pool === 'all' ? whole(window) : (whole(window) * EIGHTHS[pool]) / 8n;
+  const inOrder = [...given.losses].sort((a, b) => a.at - b.at);
+  const tallyOf = (isSale: boolean): Tally =>
+    createTally(
+      inOrder.filter((loss) => loss.isSale === isSale),
+      clock,
+    );
+  const [sales, reverts] = [tallyOf(true), tallyOf(false)];
+  const share = createShares(limits);
 
   /** 0 where there is room; else when there will be. */
   const secondsUntilRoom = (pool: Pool | 'all', units: bigint, reserved: ReservedUnits): number => {
     const now = clock.now();
     const waits = WINDOWS.map((window) => {
-      let over = used(pool, now - window.ms, reserved) + units - share(pool, window);
+      let over = reserved[pool] + reverts.used(pool, now - window.ms) + units - share(pool, window);
       if (over <= 0n) return 0;
-      for (const one of losses) {
+      for (const one of reverts.all()) {
         if (one.at <= now - window.ms || !(pool === 'all' || one.pool === pool)) continue;
         over -= one.units;
         if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
@@ -83,7 +88,6 @@ export function createGasBudget(given: {
 
   return {
     find: ({ hasCode, payerKnown, payeeKnown, units }) => {
-      losses = losses.filter(({ at }) => at + DAY_MS > clock.now());
       const own: Pool = hasCode ? 'contract' : 'plain';
       const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
       const reserved = sumOf(inFlight());
@@ -93,20 +97,64 @@ export function createGasBudget(given: {
       if (open !== undefined) return { pool: open.pool };
       return { retryAfterSeconds: Math.min(...waits.map(({ seconds }) => seconds)) };
     },
+    leastPrice: (gasUnits) => {
+      const now = clock.now();
+      // What is in flight is left out: most of it is mined, and pays for its gas.
+      const hasRoom = WINDOWS.every((window) => {
+        const since = now - window.ms;
+        return reverts.used('all', since) + sales.used('all', since) + gasUnits <= share('all', window);
+      });
+      return hasRoom ? gasUnits : PAYS_FOR_GAS_TIMES * gasUnits;
+    },
     note: (loss) => {
-      if (loss.units > 0n) losses.push(loss);
+      if (loss.units > 0n) (loss.isSale ? sales : reverts).add(loss);
     },
     levels: () => {
       const reserved = sumOf(inFlight());
-      return WINDOWS.flatMap((window) =>
-        (['all', 'contract', 'plain', 'payee', 'known'] as const).map((pool) => ({
-          pool,
-          window: window.name,
-          used: used(pool, clock.now() - window.ms, reserved),
-          limit: share(pool, window),
-        })),
-      );
+      return WINDOWS.flatMap((window) => {
+        const since = clock.now() - window.ms;
+        const levels: PoolLevel[] = (['all', 'contract', 'plain', 'payee', 'known'] as const).map((pool) => {
+          const used = reserved[pool] + reverts.used(pool, since);
+          return { pool, window: window.name, used, limit: share(pool, window) };
+        });
+        const used = sales.used('all', since);
+        return [...levels, { pool: 'sales', window: window.name, used, limit: share('all', window) }];
+      });
     },
+  };
+}
+
+type Window = (typeof WINDOWS)[number];
+
+/** How much of a window's loss is for a pool. */
+function createShares(limits: Limits): (pool: Pool | 'all', window: Window) => bigint {
+  return (pool, window) => {
+    const whole = BigInt(limits[window.limit]);
+    return pool === 'all' ? whole : (whole * EIGHTHS[pool]) / 8n;
+  };
+}
+
+interface Tally {
+  add(loss: Loss): void;
+  /** Those of the last day, oldest first. */
+  all(): readonly Loss[];
+  used(pool: Pool | 'all', sinceMs: number): bigint;
+}
+
+/** What was lost, by when and out of which pool. */
+function createTally(before: readonly Loss[], clock: Clock): Tally {
+  let losses = [...before];
+  const all = (): readonly Loss[] => {
+    losses = losses.filter(({ at }) => at + DAY_MS > clock.now());
+    return losses;
+  };
+  return {
+    add: (loss) => void losses.push(loss),
+    all,
+    used: (pool, sinceMs) =>
+      all().reduce((sum, one) => {
+        return one.at > sinceMs && (pool === 'all' || one.pool === pool) ? sum + one.units : sum;
+      }, 0n),
   };
 }
 
@@ -123,16 +171,14 @@ function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
 
 /** Losses of entries that are still kept. */
 export function lossesOf(entries: Iterable<Readonly<Entry>>): Loss[] {
-  return [...entries].flatMap(({ ending, pool }) =>
-    ending !== null && ending.lossUnits > 0n ? [{ at: ending.at, pool, units: ending.lossUnits }] : [],
-  );
+  return [...entries].map(lossOf).filter((loss) => loss !== null);
 }
 
 /** What one ether is taken to be worth, in USDC, unless the operator says otherwise. Rather too much: gas then counts for more than it costs. */
 export const ETHER_USDC = 5_000;
 
 const WEI_PER_ETHER = 10n ** 18n;
-/** A sale that paid less than this many times its gas is counted as if it had failed. */
+/** A sale that paid less than this many times its gas is cheap: its gas is counted, and makes no wallet known. */
 const PAYS_FOR_GAS_TIMES = 20n;
 
 /** In millionths of a USDC, rounded up. `etherUnits` is what one ether is worth. */
@@ -160,7 +206,7 @@ export function cooldownSeconds(cooldown: Cooldown | undefined, now: number): nu
 
 /** What strangers may cost, and what waits for whom. Some can be changed by FACILITATOR_LIMITS. */
 export const DEFAULT_LIMITS = {
-  /** Gas of reverts, and of sales below 20 times their gas, in millionths of a USDC: for all together. */
+  /** Gas of reverts for all together, and of these and sales below 20 times their gas before the least price rises: in millionths of a USDC. */
   gas_loss_hour_units: 2_000_000,
   gas_loss_day_units: 20_000_000,
   /** After a revert, doubled by each that follows. */

@@ -1,6 +1,6 @@
 import type { Hex } from '../../platform/hex.ts';
 import type { Item, Line } from './append-file.ts';
-import { type Cooldown, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
+import { type Cooldown, type Entry, keyOf, type Loss, lossOf, type SignedTransaction } from './entry.ts';
 import { otherChain } from './import-folder.ts';
 import { parseRecord, printRecord } from './records.ts';
 
@@ -49,9 +49,8 @@ export function createContent(chainId: bigint): Content {
         // A success is waited for until it is final: it makes its payer and payee known.
         if (ending.state === 'succeeded' && !entry.isFinal && ending.blockNumber !== null) continue;
         content.entries.delete(key);
-        if (ending.lossUnits > 0n) {
-          content.losses.push({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
-        }
+        const loss = lossOf(entry);
+        if (loss !== null) content.losses.push(loss);
       }
     },
   };

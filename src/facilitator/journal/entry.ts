@@ -70,11 +70,19 @@ export interface Cooldown {
   strikes: number;
 }
 
-/** What was lost by an entry that is not kept any more. */
+/** Gas that an entry has cost, in units of USDC. */
 export interface Loss {
   at: number;
   pool: Pool;
   units: bigint;
+  /** Of a sale that went through, and was cheap for its gas. */
+  isSale: boolean;
+}
+
+/** Null where it cost nothing that counts. */
+export function lossOf({ ending, pool }: Readonly<Entry>): Loss | null {
+  if (ending === null || ending.lossUnits === 0n) return null;
+  return { at: ending.at, pool, units: ending.lossUnits, isSale: ending.state === 'succeeded' };
 }
 
 export function keyOf({ from, nonce }: Pick<Authorization, 'from' | 'nonce'>): string {

@@ -136,7 +136,7 @@ test('an entry is kept until its authorization has run out below the finalized h
   await journal.forget(VALID_BEFORE + 1n);
   expect(journal.find(entry('01').authorization)).toBeNull();
   expect(journal.open()).toHaveLength(1);
-  expect(journal.losses()).toEqual([{ at: START, pool: 'contract', units: 30n }]);
+  expect(journal.losses()).toEqual([{ at: START, pool: 'contract', units: 30n, isSale: false }]);
   await journal.close();
   // The old lines tell of it again, until a fresh file takes their place.
   const again = await open(8453n, 0);
@@ -145,10 +145,27 @@ test('an entry is kept until its authorization has run out below the finalized h
   await again.close();
   const last = await open();
   expect(last.find(entry('01').authorization)).toBeNull();
-  expect([last.losses(), last.open().length]).toEqual([[{ at: START, pool: 'contract', units: 30n }], 1]);
+  expect([last.losses(), last.open().length]).toEqual([
+    [{ at: START, pool: 'contract', units: 30n, isSale: false }],
+    1,
+  ]);
   now = START + 25 * 60 * 60 * 1000;
   await last.close();
   expect((await open()).losses()).toEqual([]);
+});
+
+test('gas of a cheap sale is told from gas of a revert, also once the sale is forgotten', async () => {
+  const journal = await open();
+  const sold = ending('succeeded', { cause: null });
+  await journal.end(await journal.add(entry('01', { isFinal: true })), sold, null);
+  await journal.forget(VALID_BEFORE + 1n);
+  await journal.close();
+  const again = await open(8453n, 0);
+  await again.forget(VALID_BEFORE + 1n);
+  const loss = { at: START, pool: 'contract', units: 30n, isSale: true };
+  expect(again.losses()).toEqual([loss]);
+  await again.close();
+  expect((await open()).losses()).toEqual([loss]);
 });
 
 describe('a file that is not whole', () => {

@@ -68,7 +68,11 @@ const record = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ended'), ending }),
   z.strictObject({ type: z.literal('reopened') }),
   z.strictObject({ type: z.literal('blocked') }),
-  z.strictObject({ type: z.literal('loss'), at: time, pool: z.enum(POOLS), units: decimal }),
+  /** `sale` is left out where it is not one, as earlier versions have it. */
+  z.strictObject({
+    ...{ type: z.literal('loss'), at: time, pool: z.enum(POOLS), units: decimal },
+    sale: z.literal(true).optional(),
+  }),
   z.strictObject({ type: z.literal('rest'), payer: hex(20), until: time, strikes: z.int().positive() }),
   z.strictObject({ type: z.literal('known'), address: hex(20) }),
 ]);
@@ -96,8 +100,8 @@ function written(given: JournalRecord): Written {
     case 'ended':
       return { type: 'ended', ending: printEnding(given.ending) };
     case 'loss': {
-      const { at, pool, units } = given.loss;
-      return { type: 'loss', at: isoTime(at), pool, units: units.toString() };
+      const { at, pool, units, isSale } = given.loss;
+      return { type: 'loss', at: isoTime(at), pool, units: units.toString(), ...(isSale ? { sale: true } : {}) };
     }
     case 'rest':
       return { type: 'rest', ...given.rest, until: isoTime(given.rest.until) };
@@ -119,7 +123,7 @@ function asRecord(read: Read, accountNonce: number): JournalRecord {
     case 'ended':
       return { type: 'ended', ending: readEnding(read.ending) };
     case 'loss':
-      return { type: 'loss', loss: { at: read.at, pool: read.pool, units: read.units } };
+      return { type: 'loss', loss: { at: read.at, pool: read.pool, units: read.units, isSale: read.sale === true } };
     case 'rest':
       return { type: 'rest', rest: { payer: read.payer, until: read.until, strikes: read.strikes } };
     default:

@@ -122,7 +122,7 @@ function sell({ treasury, limits }: GuideFacts): Block[] {
       'A newer version names the older listing in `supersedes`; `entitles_previous_buyers` gives it to earlier buyers free of charge. Copies, and what is nearly one, are refused.',
       'Use a `seller_wallet` that sells on this market alone: nothing in a plain transfer names a market, so a buyer could claim one on two that list the same wallet and price.',
       'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
-      `What costs less than ${sayUsdc(BigInt(limits.x402_floor_units))} is bought by a transfer, not by x402.`,
+      `What costs less than ${sayUsdc(BigInt(limits.x402_floor_units))} is bought by a transfer, not by x402. So is what would not pay for its own gas at the moment: the refusal \`x402_not_offered\` names the least price.`,
       'The fee can be paid by a transfer too: `POST /api/fee-intent`, then the same body with `fee_payment`.',
       'A payment that does not fit waits for you under `reviews` of `/api/me`: `POST /api/review/<payment_id>` with deliver, refunded or declined.',
     ]),

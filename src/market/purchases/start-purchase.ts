@@ -9,6 +9,7 @@ import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { belowLeastPrice } from '../payments/paths/x402/facilitator.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid } from '../payments/payment-guards.ts';
@@ -106,7 +107,7 @@ async function checkPurchase(
   if (request.collectOnly) throw refuseCollection(market, request, listing, check);
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
-  if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw belowFloor();
+  mustReachFloor(market, listing);
   // A payer whose payment is known is told so first, even while it is unknown whether the payee could receive another.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
@@ -131,8 +132,9 @@ function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, asked: Re
   return new Refusal(asked.reason, { ...asked.options, fields });
 }
 
-function belowFloor(): Refusal {
-  return new Refusal('x402_not_offered', { detail: 'This price is below what x402 is offered for.' });
+function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void {
+  const floor = BigInt(config.limits.x402_floor_units);
+  if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
 /** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */

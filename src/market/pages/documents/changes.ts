@@ -21,6 +21,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A client brings a delivery token of its own, collects by an authorization of value 0, and is told by `collected_by` what collects.',
       'A wallet that holds too little is told so with 402 `insufficient_funds`; the same proof serves once it is funded. A used authorization is never answered with 402.',
       'Where the facilitator could not settle for a payer, or has too little gas, x402 is not offered: 409 `x402_not_offered`, 503 `settlement_unavailable`.',
+      'Nor is it for a sale that does not pay for its own gas at the moment: 409 `x402_not_offered` with `least_price_usdc`, the price from which it is offered. A price below the floor is told so too.',
       'What one client may cost is bounded by the limits in /api/official: 429 `rate_limited` with Retry-After. Bodies without an artifact are at most 64 KiB, `errors` names at most 20 fields, and a request that comes too slowly is answered with 408 `request_timeout`.',
       'A transaction that is named for a paid intent is looked at only after the signature of the wallet that paid.',
       'A market whose database was taken back says so: writes and private reads answer 503 `history_lost` until its operator has recovered. `/readyz` says `history` and `log_copy`.',

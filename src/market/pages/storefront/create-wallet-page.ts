@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
+import { sayUsdc, unitsOfUsdc } from '../../../contract/money.ts';
 import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';
 import type { ExtraRoute, InternalRequests } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
@@ -7,7 +8,7 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { answerRefusal } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
-import { type WalletUse, walletUseOf } from './how-to-buy.ts';
+import { transferRequest, type WalletUse, walletUseOf } from './how-to-buy.ts';
 import type { ListingAnswer } from './render-listing.ts';
 import { storePath } from './render-rows.ts';
 import { renderLine, seen, showPrice } from './render-text.ts';
@@ -15,7 +16,12 @@ import { renderLine, seen, showPrice } from './render-text.ts';
 const PATH = '/listing/:id/buy';
 
 /** The page on which a buyer pays with a wallet in the browser. What it knows of the goods is what the API answers. */
-export function createWalletPage(market: Market, inside: InternalRequests<Merchant>): ExtraRoute[] {
+export function createWalletPage(
+  market: Market,
+  inside: InternalRequests<Merchant>,
+  /** From which price on x402 is offered now, in units of USDC; null where that is not known. */
+  readLeastPriceUnits: () => Promise<bigint | null>,
+): ExtraRoute[] {
   const answer = async (incoming: Incoming): Promise<Outgoing> => {
     const params = { id: incoming.params['id'] ?? '' };
     const request = { route: 'GET /api/listing/:id', params, query: 'comments_limit=1' };
@@ -23,7 +29,7 @@ export function createWalletPage(market: Market, inside: InternalRequests<Mercha
     if (outgoing.status !== 200) return answerRefusal(outgoing, incoming);
     const { listing } = JSON.parse(await readOutgoing(outgoing)) as ListingAnswer;
     const nonce = market.random.bytes(18).toString('base64url');
-    const { title, main } = renderWalletPage(listing, market.config);
+    const { title, main } = renderWalletPage(listing, market.config, await readLeastPriceUnits());
     return {
       status: 200,
       headers: {
@@ -48,7 +54,11 @@ function walletPolicy(nonce: string): string {
 const VERBS: Readonly<Record<WalletUse, string>> = { buy: 'Buy', get: 'Get', too_small: 'Buy', thing: 'Buy' };
 
 /** Everything that can be said without a script; the script takes over inside `#flow`. */
-function renderWalletPage(listing: ListingDetail, config: MarketConfig): { title: string; main: string } {
+function renderWalletPage(
+  listing: ListingDetail,
+  config: MarketConfig,
+  leastPriceUnits: bigint | null,
+): { title: string; main: string } {
   const use = walletUseOf(listing, config.limits);
   const { id, title, aisle, price_usdc, merchant } = listing;
   return {
@@ -59,9 +69,21 @@ function renderWalletPage(listing: ListingDetail, config: MarketConfig): { title
 <h1>${VERBS[use]} !${renderLine(title)}</h1>
 <p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a></span> <span class="quiet">Listing ${id}</span></p>
 </div></div>
+!${use === 'buy' ? renderTooCheap(listing, config, leastPriceUnits) : ''}
 !${use === 'buy' || use === 'get' ? renderFlow(listing, config, use) : renderOtherWay(listing, use)}
 </div>`,
   };
+}
+
+/** The flow stays below it: it also collects what this browser has paid for already. */
+function renderTooCheap(listing: ListingDetail, config: MarketConfig, leastPriceUnits: bigint | null): string {
+  if (listing.state !== 'live' || leastPriceUnits === null) return '';
+  if ((unitsOfUsdc(listing.price_usdc) ?? 0n) >= leastPriceUnits) return '';
+  return html`<div class="notice warn">
+<h2>Too small for a signature just now</h2>
+<p>Payments by signature are taken from ${sayUsdc(leastPriceUnits)} on while gas costs what it does. Come back later, or pay by an ordinary transfer: the answer to this request says where to and which words to sign. What you have paid for already is collected below.</p>
+<code class="key">${transferRequest(listing.id, config)}</code>
+</div>`;
 }
 
 function renderFlow(listing: ListingDetail, config: MarketConfig, use: WalletUse): string {

@@ -73,7 +73,7 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
     ];
   }
   if ((unitsOfUsdc(price) ?? 0n) < BigInt(limits.x402_floor_units)) {
-    const intent = post(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
+    const intent = transferRequest(id, config);
     const says = 'This price is too small for x402. The answer says where to send it and which words to sign.';
     return [
       { id: 'by-transfer', name: 'By a transfer', says, text: intent },
@@ -81,6 +81,11 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
     ];
   }
   return [byPaidRequest(listing, config), bySdk(listing, config), byTool(config, 'buy', { id, max_price_usdc: price })];
+}
+
+/** What begins a purchase by a transfer, for a shell. */
+export function transferRequest(id: number, { baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
+  return post(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
 }
 
 function byPaidRequest({ id }: ListingDetail, { baseUrl }: MarketConfig): Way {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { checksummed } from '../../../../contract/chain-values.ts';
+import { sayUsdc, usdcOfUnits } from '../../../../contract/money.ts';
 import { FACILITATOR_ANSWER_LIMIT_BYTES, FACILITATOR_DEADLINE_SECONDS } from '../../../../contract/vocabulary.ts';
 import { createPasses } from '../../../../platform/background-jobs.ts';
 import type { Hex } from '../../../../platform/hex.ts';
@@ -54,6 +55,16 @@ const STATE_KEPT_MS = 10_000;
 const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
 const RETRY_SECONDS = 60;
 
+/** What the facilitator says of itself, whoever pays. */
+interface Readiness {
+  /** How many settlements its account can pay gas for. */
+  covered: number | null;
+  /** From which price on a sale pays for its own gas now, in units of USDC. */
+  leastPriceUnits: bigint | null;
+}
+
+const NOT_TOLD: Readiness = { covered: null, leastPriceUnits: null };
+
 const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
   purchase:
     'Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer, or come back after Retry-After.',
@@ -68,7 +79,7 @@ const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
 export function createX402Gate(market: X402GateMarket) {
   const { clock } = market;
   const refused = new Map<string, number>();
-  let cached: { until: number; covered: Promise<number | null> } | null = null;
+  let cached: { until: number; readiness: Promise<Readiness> } | null = null;
   let mutedUntil = 0;
 
   const ask = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
@@ -78,34 +89,47 @@ export function createX402Gate(market: X402GateMarket) {
     if (answer === 'unknown') mutedUntil = clock.now() + STATE_KEPT_MS;
     return typeof answer === 'string' ? null : answer;
   };
-  const keep = (covered: Promise<number | null>): Promise<number | null> => {
-    cached = { until: clock.now() + STATE_KEPT_MS, covered };
-    return covered;
+  const keep = (readiness: Promise<Readiness>): Promise<Readiness> => {
+    cached = { until: clock.now() + STATE_KEPT_MS, readiness };
+    return readiness;
   };
-  const readCovered = (): Promise<number | null> => {
-    if (cached !== null && cached.until > clock.now()) return cached.covered;
-    return keep(ask(null).then((state) => state?.covered ?? null));
+  const readReadiness = (): Promise<Readiness> => {
+    if (cached !== null && cached.until > clock.now()) return cached.readiness;
+    return keep(ask(null).then((state) => state ?? NOT_TOLD));
   };
   const note = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
+  /** A fee is no sale: it comes once for a listing, and its sum is fixed. */
+  const mustPayForGas = ({ purpose, valueUnits }: Terms, { leastPriceUnits }: Readiness): void => {
+    if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
+    note('below_gas');
+    throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
+  };
 
   return {
-    /** Where the answer would ask the payer to sign. Throws 503 settlement_unavailable. */
-    async beforeSigning({ purpose }: Terms, check: Checked): Promise<void> {
+    /** From which price on a sale is offered by x402 now, in units of USDC; null where the facilitator does not say. */
+    async leastPriceUnits(): Promise<bigint | null> {
+      return (await readReadiness()).leastPriceUnits;
+    },
+    /** Where the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
+    async beforeSigning(terms: Terms, check: Checked): Promise<void> {
       const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asks) return;
-      const covered = await readCovered();
+      const readiness = await readReadiness();
+      mustPayForGas(terms, readiness);
+      const { covered } = readiness;
       if (covered === null || covered >= LEAST_COVERED) return;
       note('gas_low');
       throw new Refusal('settlement_unavailable', {
         retryAfterSeconds: RETRY_SECONDS,
-        nextStep: ALTERNATIVES[purpose],
+        nextStep: ALTERNATIVES[terms.purpose],
       });
     },
     /** Before a row is opened for a payer who has shown that the wallet is theirs. Throws 409 x402_not_offered. */
-    async mustBeOffered({ purpose, payee }: Terms, payer: Hex): Promise<void> {
-      const state = await ask({ payer, payee });
+    async mustBeOffered(terms: Terms, payer: Hex): Promise<void> {
+      const state = await ask({ payer, payee: terms.payee });
       if (state === null) return;
-      keep(Promise.resolve(state.covered));
+      keep(Promise.resolve(state));
+      mustPayForGas(terms, state);
       if (state.refusal === null) return;
       const { why, seconds } = state.refusal;
       note(why);
@@ -113,12 +137,24 @@ export function createX402Gate(market: X402GateMarket) {
         why === 'payer_resting'
           ? 'The last transfer that this wallet signed failed on the chain, so its next ones are not submitted for a while.'
           : 'The facilitator pays for no more transfers of new wallets just now.';
-      throw new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep: ALTERNATIVES[purpose] });
+      const nextStep = ALTERNATIVES[terms.purpose];
+      throw new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep });
     },
     /** How often that was said, for the metrics. */
     refused: (): ReadonlyMap<string, number> => refused,
   };
 }
+
+/** A sale that is too cheap for x402, now or at any time. `why` says what the least price comes from. */
+export function belowLeastPrice(leastPriceUnits: bigint, why: string): Refusal {
+  const least = sayUsdc(leastPriceUnits);
+  return new Refusal('x402_not_offered', {
+    detail: `x402 is offered from ${least} on. ${why}`,
+    nextStep: `Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer. The seller can list it anew at ${least} or more.`,
+    fields: { least_price_usdc: usdcOfUnits(leastPriceUnits) },
+  });
+}
+
 type FacilitatorMarket = Pick<Market, 'config' | 'log'>;
 
 type VerifyAnswer =
@@ -138,6 +174,7 @@ const supportedShape = z.object({
 
 const stateShape = z.object({
   settlements_covered: z.int().nonnegative().nullable(),
+  least_price_units: z.int().nonnegative().nullish(),
   may_settle: z.boolean().optional(),
   why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
   retry_after_seconds: z.int().positive().max(86_400).nullish(),
@@ -183,9 +220,7 @@ async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
 }
 
 /** What our own facilitator says of itself, and of one payer where one is named. */
-interface FacilitatorState {
-  /** How many settlements its account can pay gas for. */
-  covered: number | null;
+interface FacilitatorState extends Readiness {
   /** Why it would not begin a settlement for that payer now. */
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
 }
@@ -201,9 +236,11 @@ async function askState(
   if (answer.status >= 400 && answer.status < 500) return 'no_route';
   const read = stateShape.safeParse(answer.json);
   if (answer.status !== 200 || !read.success) return 'unknown';
-  const { settlements_covered: covered, may_settle: may, why, retry_after_seconds: seconds } = read.data;
+  const { settlements_covered: covered, least_price_units: least, ...said } = read.data;
+  const { may_settle: may, why, retry_after_seconds: seconds } = said;
   const isRefused = payment !== null && may === false && typeof why === 'string';
-  return { covered, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
+  const leastPriceUnits = least == null ? null : BigInt(least);
+  return { covered, leastPriceUnits, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
 }
 
 /** Always version 2: one core settles both; the signed object is the same in either. */

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import type { Clock } from '../../platform/clock.ts';
+import { createGasBudget, DEFAULT_LIMITS, type Limits } from './gas-budget.ts';
+
+const HOUR_MS = 3_600_000;
+const GAS = 10_000n;
+/** What nobody is asked for yet, in a wallet without code. */
+const NEWCOMER = { hasCode: false, payerKnown: false, payeeKnown: false, units: GAS };
+
+function budgetOf(limits: Partial<Limits>) {
+  let now = 1_000_000;
+  const clock: Clock = { now: () => now, sleep: async () => {} };
+  const budget = createGasBudget({ limits: { ...DEFAULT_LIMITS, ...limits }, clock, losses: [], inFlight: () => [] });
+  return {
+    ...budget,
+    cost: (units: bigint, isSale: boolean): void => budget.note({ at: now, pool: 'plain', units, isSale }),
+    later: (ms: number): void => {
+      now += ms;
+    },
+  };
+}
+
+test('the least price is what the gas costs, and 20 times that once cheap sales and reverts have used up an hour', () => {
+  const budget = budgetOf({ gas_loss_hour_units: 100_000 });
+  expect(budget.leastPrice(GAS)).toBe(GAS);
+  budget.cost(60_000n, false);
+  budget.cost(30_000n, true);
+  expect(budget.leastPrice(GAS)).toBe(GAS);
+  budget.cost(1n, true);
+  expect(budget.leastPrice(GAS)).toBe(20n * GAS);
+  budget.later(HOUR_MS);
+  expect(budget.leastPrice(GAS)).toBe(GAS);
+});
+
+test('the day bounds them as well', () => {
+  const budget = budgetOf({ gas_loss_day_units: 100_000 });
+  budget.cost(100_000n, true);
+  budget.later(2 * HOUR_MS);
+  expect(budget.leastPrice(GAS)).toBe(20n * GAS);
+  budget.later(22 * HOUR_MS);
+  expect(budget.leastPrice(GAS)).toBe(GAS);
+});
+
+test('however many cheap sales there were, they take nothing from any pool', () => {
+  const budget = budgetOf({ gas_loss_hour_units: 100_000 });
+  for (let n = 0; n < 100; n += 1) budget.cost(GAS, true);
+  expect(budget.find(NEWCOMER)).toEqual({ pool: 'plain' });
+  expect(budget.find({ ...NEWCOMER, hasCode: true })).toEqual({ pool: 'contract' });
+  const levels = budget.levels().filter(({ window }) => window === 'hour');
+  expect(levels.map(({ pool, used }) => [pool, used])).toEqual([
+    ['all', 0n],
+    ['contract', 0n],
+    ['plain', 0n],
+    ['payee', 0n],
+    ['known', 0n],
+    ['sales', 100n * GAS],
+  ]);
+  // Reverts do.
+  budget.cost(50_000n, false);
+  expect(budget.find(NEWCOMER)).toEqual({ retryAfterSeconds: 3_600 });
+});

@@ -1,0 +1,153 @@
+/** Sales that cannot pay for their own gas are not offered by x402, and shut nobody out. */
+import { afterEach, describe, expect, test } from 'vitest';
+import { usdcOfUnits } from '../../src/contract/money.ts';
+import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import type { Hex } from '../../src/platform/hex.ts';
+import { countRows } from '../support/database.ts';
+import { minedBy, paymentBody, post, signPayment, startTestFacilitator } from '../support/facilitator.ts';
+import { type Answer, signProof } from '../support/market-world.ts';
+import { type Goods, scriptedTrade, testTrade } from '../support/trade.ts';
+
+const { sellerTwo } = WORLD_ACCOUNTS;
+/** Gas of a settlement is some cents then. */
+const ETHER_USDC = 500;
+/** Longer than the market keeps what the facilitator said. */
+const FORGOTTEN = { timeout: 20_000, interval: 500 };
+
+const trade = testTrade({ facilitator: { etherUsdc: ETHER_USDC } });
+const { world, buyer, goods, wallet } = trade;
+
+const told = ({ status, body }: Answer): unknown[] => [status, body['reason'] ?? body['status'] ?? 'goods'];
+
+async function leastPrice(): Promise<bigint> {
+  const state = (await (await fetch(`${world.facilitator.url}/state`)).json()) as { least_price_units: number };
+  return BigInt(state.least_price_units);
+}
+
+/** Of the blocks to come; what a unit of gas costs rises by so much. */
+async function raiseBaseFee(gwei: number): Promise<void> {
+  await world.chain.rpc.call('anvil_setNextBlockBaseFeePerGas', [`0x${(gwei * 1e9).toString(16)}`]);
+  await world.chain.mine();
+}
+
+async function automine(on: boolean): Promise<void> {
+  await world.chain.rpc.call('evm_setAutomine', [on]);
+}
+
+afterEach(() => automine(true));
+
+const proofFor = async (payer: TestAccount, offer: Goods) => (await signProof(world.chain, payer, offer.terms)).v2;
+
+test('a sale below its gas is refused before a signature, and before a row, with the least price and the way out', async () => {
+  const least = await leastPrice();
+  expect(least).toBeGreaterThan(1_000n);
+  const cheap = await goods({ units: least / 2n });
+  const before = await countRows(world.db.database);
+  const payer = await wallet();
+  const asked = [
+    await world.buy(cheap.id),
+    await world.buy(cheap.id, { key: buyer.key }),
+    await world.buy(cheap.id, { key: buyer.key, proof: await proofFor(payer, cheap) }),
+    await world.buy(cheap.id, { proof: await proofFor(payer, cheap) }),
+  ];
+  for (const answer of asked) {
+    expect(told(answer)).toEqual([409, 'x402_not_offered']);
+    expect(answer.headers.get('payment-required')).toBeNull();
+    expect(answer.body).not.toHaveProperty('accepts');
+    expect(answer.body).toMatchObject({ do_not_pay_again: false, retry: 'never' });
+    const named = Number(answer.body['least_price_usdc']);
+    // Gas may have become cheaper in a block meanwhile.
+    expect(named).toBeGreaterThan(usdcOfUnits(cheap.terms.units));
+    expect(named).toBeLessThanOrEqual(usdcOfUnits(least));
+    expect(answer.body['detail']).toContain(`from ${named} USDC on`);
+    expect(answer.body['next_step']).toContain('POST /api/purchase-intent/:id');
+    expect(answer.body['next_step']).toContain(`at ${named} USDC or more`);
+  }
+  expect(await countRows(world.db.database)).toEqual(before);
+  const intent = await world.ask('POST', `/api/purchase-intent/${cheap.id}`, { key: buyer.key, body: {} });
+  expect(intent.status).toBe(201);
+});
+
+test('above the least price it is bought, and free goods are given out as ever', async () => {
+  const offer = await goods({ units: 3n * (await leastPrice()) });
+  expect((await world.buy(offer.id)).status).toBe(402);
+  const payer = await wallet();
+  const proof = await proofFor(payer, offer);
+  expect(told(await world.buy(offer.id, { proof }))).toEqual([202, 'payment_pending']);
+  expect((await world.buy((await goods({ units: 0n })).id)).status).toBe(200);
+});
+
+test('the page to buy on says so, and keeps its flow for what was paid before', async () => {
+  const cheap = await goods({ units: (await leastPrice()) / 2n });
+  const open = async (id: bigint): Promise<string> => (await fetch(`${world.url}/listing/${id}/buy`)).text();
+  const page = await open(cheap.id);
+  expect(page).toContain('Too small for a signature just now');
+  expect(page).toContain(`/api/purchase-intent/${cheap.id}`);
+  expect(page).toContain('id="flow"');
+  expect(await open((await goods()).id)).not.toContain('Too small for a signature');
+});
+
+describe('a facilitator', () => {
+  /** Sells to itself for a thousandth of a USDC, each time out of another wallet. */
+  async function sellToOneself(url: string, n: number): Promise<unknown> {
+    const payer = testAccount(`wallet ${n} that buys of itself`);
+    await fund(world.chain, [{ address: payer.address, usdcUnits: 1_000n }]);
+    const payment = await signPayment(world.chain, { payer, to: sellerTwo.address, value: 1_000n });
+    return (await post(`${url}/settle`, paymentBody(payment))).body['success'];
+  }
+
+  test('that settled cheap sales all the same pays for newcomers as before, and only names a higher least price', async () => {
+    const account = testAccount('facilitator of cheap sales');
+    await fund(world.chain, [{ address: account.address, wei: 10n ** 19n }]);
+    const limits = { gas_loss_hour_units: 400_000 };
+    const own = await startTestFacilitator(world.chain, { account: account.signer, etherUsdc: ETHER_USDC, limits });
+    try {
+      const newcomer: Hex = testAccount('an honest newcomer').address;
+      const state = async (): Promise<Record<string, unknown>> => {
+        const asked = await fetch(`${own.url}/state?payer=${newcomer}&payee=${newcomer}`);
+        return (await asked.json()) as Record<string, unknown>;
+      };
+      const before = Number((await state())['least_price_units']);
+      for (let n = 0; n < 11; n += 1) expect(await sellToOneself(own.url, n)).toBe(true);
+      expect(await minedBy(world.chain, own.address)).toBe(11);
+      expect(await state()).toMatchObject({ may_settle: true, why: null });
+      await expect.poll(async () => (await state())['least_price_units']).toBeGreaterThan(10 * before);
+    } finally {
+      await own.close();
+    }
+  });
+});
+
+test('what was opened before gas rose is settled, and its buyer is not sent away', async () => {
+  const offer = await goods({ units: 3n * (await leastPrice()) });
+  const proof = await proofFor(await wallet(), offer);
+  await automine(false);
+  const first = await world.buy(offer.id, { key: buyer.key, proof });
+  expect(first.body).toMatchObject({ reason: 'settlement_pending', do_not_pay_again: true });
+  // Mined, and not final yet.
+  await world.chain.mine();
+  await raiseBaseFee(20);
+  await expect.poll(leastPrice, FORGOTTEN).toBeGreaterThan(offer.terms.units);
+  expect(told(await world.buy(offer.id, { key: buyer.key, proof }))[1]).not.toBe('x402_not_offered');
+  await world.finalize();
+  expect((await world.buy(offer.id, { key: buyer.key })).status).toBe(200);
+  // Another buyer of the same goods is refused now.
+  await raiseBaseFee(20);
+  await expect.poll(async () => told(await world.buy(offer.id)), FORGOTTEN).toEqual([409, 'x402_not_offered']);
+});
+
+describe('a facilitator of another make', async () => {
+  const other = await scriptedTrade();
+
+  test('gives no price, so that nothing but the floor is asked for', async () => {
+    const offer = await other.goods({ units: 1_000n });
+    expect((await other.world.buy(offer.id)).status).toBe(402);
+    const below = await other.world.buy((await other.goods({ units: 999n })).id);
+    expect([below.status, below.body['reason'], below.body['least_price_usdc']]).toEqual([
+      409,
+      'x402_not_offered',
+      0.001,
+    ]);
+  });
+});
