@@ -123,8 +123,7 @@ describe('a signature that the market does not take', () => {
   const delegate = 'ab'.repeat(20);
 
   test('is found by one over nothing: no payment is signed, and the way by a transfer is named', async () => {
-    const detail = 'The signature is not a canonical one of the payer for these terms.';
-    const looks = [asked, refusalAnswer('payment_invalid', { detail })] as const;
+    const looks = [asked, refusalAnswer('payer_contract_refused')] as const;
     const { act, wallet, book } = await buyerBefore([asked], { looks });
     for (const more of [{}, { payAgain: true }])
       await expect(act(more)).rejects.toMatchObject(isRefused('payment_invalid', OTHER_WAY));
@@ -148,7 +147,8 @@ describe('a signature that the market does not take', () => {
   test.each([
     ['by a reason of its own', { reason: 'payer_contract_refused' }],
     ['by a word that it is for good', { retry: 'never' }],
-    ['by what it says today', { detail: 'The signature is not a canonical one of the payer for these terms.' }],
+    ['by the reason of a key', { reason: 'signature_invalid', retry: 'after_fix' }],
+    ['by the reason of a wallet that is not deployed', { reason: 'payer_not_deployed', retry: 'never' }],
   ])('is told %s at once', async (_, fields) => {
     const { act, wallet, book, time } = await buyerBefore([asked, refusalAnswer('payment_invalid', fields)]);
     for (const more of [{}, { payAgain: true }])
@@ -197,8 +197,7 @@ describe('a signature that the market does not take', () => {
 
 describe('a clock', () => {
   test('that the market does not take, though its answers showed no other, never leads to another payment', async () => {
-    const detail = 'The authorization has expired or is about to.';
-    const expired = refusalAnswer('payment_invalid', { detail });
+    const expired = refusalAnswer('payment_invalid', { market_time: '2026-01-01T00:00:00.000Z' });
     const { act, wallet, book, time } = await buyerBefore([
       asked,
       expired,
@@ -216,7 +215,7 @@ describe('a clock', () => {
   });
 
   test('that is found wrong when it is asked whose the goods are', async () => {
-    const expired = refusalAnswer('payment_invalid', { detail: 'The authorization is not valid yet.' });
+    const expired = refusalAnswer('payment_invalid', { market_time: '2026-01-01T00:00:00.000Z' });
     const { act, wallet, book } = await buyerBefore([asked], { looks: [asked, expired] });
     await expect(act()).rejects.toMatchObject(isRefused('clock_wrong'));
     expect([wallet.payments, await book.list()]).toEqual([[], []]);

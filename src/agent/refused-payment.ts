@@ -26,8 +26,6 @@ const OF_THE_SIGNATURE: ReadonlySet<string> = new Set([
 ]);
 /** The market holds what was signed, or it was used at another place: neither says that it was not paid. */
 const NOT_KNOWN: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
-const OF_TIMES = /\bexpired\b|not valid yet|validBefore/;
-const OF_SIGNATURE = /^The signature is not /;
 
 /**
  * Takes a refusal of what is signed into the book, so that it counts no longer than it could be carried out, and resolves to what is to be
@@ -124,11 +122,11 @@ async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string
 }
 
 function isOfTimes({ reason, problem }: MarketError): boolean {
-  return reason === 'payment_invalid' && OF_TIMES.test(problem.detail);
+  return reason === 'payment_invalid' && problem['market_time'] !== undefined;
 }
 
 function isCertain({ reason, problem }: MarketError): boolean {
-  return OF_THE_SIGNATURE.has(reason) || problem.retry === 'never' || OF_SIGNATURE.test(problem.detail);
+  return OF_THE_SIGNATURE.has(reason) || problem.retry === 'never';
 }
 
 /** The payment before this one had the same terms and the same end. */

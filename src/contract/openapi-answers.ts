@@ -1,5 +1,5 @@
 import { type EndpointShape, reasonsOf, takesToken } from './endpoint.ts';
-import { ERRORS, errorClass, REASONS, type Reason } from './errors.ts';
+import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason } from './errors.ts';
 import type { JsonSchema, SchemaPool } from './json-schemas.ts';
 import { challengeFields } from './openapi-payments.ts';
 
@@ -58,8 +58,8 @@ export function describeRefusals(
 ): JsonSchema {
   const byStatus = new Map<number, Reason[]>();
   for (const reason of allReasons) {
-    const { status } = ERRORS[reason];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
+    for (const status of statusesOf(reason, allReasons))
+      byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
   }
   return Object.fromEntries(
     [...byStatus].map(([status, reasons]) => [
@@ -67,6 +67,18 @@ export function describeRefusals(
       describeRefusal(status, reasons, challenge, exampleOf(examples, `${status}`)),
     ]),
   );
+}
+
+/** A reason has another status where it is said of a proof of x402. */
+function statusesOf(reason: Reason, all: readonly Reason[]): number[] {
+  const { status, of_proof: ofProof }: ErrorRow = ERRORS[reason];
+  if (ofProof === undefined || !all.includes('malformed_proof')) return [status];
+  return all.includes('intent_not_found') ? [ofProof.status, status] : [ofProof.status];
+}
+
+function titleOf(reason: Reason, status: number): string {
+  const { title, of_proof: ofProof }: ErrorRow = ERRORS[reason];
+  return ofProof?.status === status ? ofProof.title : title;
 }
 
 /** Whose seconds say when to look again, although the same call would not help. */
@@ -86,7 +98,7 @@ function describeRefusal(
   };
   const fields = { reason: { enum: reasons }, ...(status === 402 ? challenge : {}) };
   return {
-    description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].title}.`).join('\n'),
+    description: reasons.map((reason) => `\`${reason}\`: ${titleOf(reason, status)}.`).join('\n'),
     headers,
     content: {
       'application/problem+json': {

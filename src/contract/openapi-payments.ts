@@ -189,6 +189,17 @@ const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   accepts: { type: 'array', description: 'what may be signed', items: ref('X402RequirementsV1') },
   balance_usdc: USDC,
   price_usdc: USDC,
+  market_time: {
+    type: 'string',
+    format: 'date-time',
+    description: 'with payment_invalid where its times are at fault: the time of the market',
+  },
+  delegate: {
+    anyOf: [
+      address('with payer_contract_refused: where the payer’s address delegates to (EIP-7702)'),
+      { type: 'null' },
+    ],
+  },
 };
 
 /** The same where goods are bought. */

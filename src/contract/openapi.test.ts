@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { marketDocument } from '../../test/support/market-document.ts';
 import { endpoint, reasonsOf } from './endpoint.ts';
-import { ERRORS } from './errors.ts';
+import { ERRORS, type ErrorRow } from './errors.ts';
 import { endpoints } from './index.ts';
 import { createSchemaPool } from './json-schemas.ts';
 import { API_VERSION } from './vocabulary.ts';
@@ -96,7 +96,8 @@ describe('the OpenAPI document', () => {
         'enum',
       );
       return ((schema ?? []) as (keyof typeof ERRORS)[]).map((reason) => {
-        expect(ERRORS[reason].status).toBe(Number(status));
+        const row: ErrorRow = ERRORS[reason];
+        expect(row.of_proof?.status ?? row.status).toBe(Number(status));
         return reason;
       });
     });

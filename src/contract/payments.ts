@@ -39,6 +39,9 @@ export const recoverySlip = z
 export const X402_ERRORS = [
   'payment_required',
   'payment_invalid',
+  'signature_invalid',
+  'payer_contract_refused',
+  'payer_not_deployed',
   'insufficient_funds',
   'payment_rejected',
   'authorization_lapsed',

@@ -9,6 +9,8 @@ export interface RefusalOptions {
   /** Overrides the table where only the case can tell. */
   doNotPayAgain?: boolean;
   nextStep?: string;
+  /** It is said of a proof of x402: the row's `of_proof` counts. */
+  isOfProof?: true;
   /** Fields of this route, in addition to those of every problem. */
   fields?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
@@ -26,7 +28,8 @@ export class Refusal extends Error {
   constructor(reason: Reason, options: RefusalOptions = {}) {
     super(options.detail ?? ERRORS[reason].title);
     this.reason = reason;
-    this.row = ERRORS[reason];
+    const row: ErrorRow = ERRORS[reason];
+    this.row = options.isOfProof ? { ...row, ...row.of_proof } : row;
     this.options = options;
   }
 }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import { expect } from 'vitest';
 import { type EndpointShape, reasonsOf } from '../../src/contract/endpoint.ts';
-import { ERRORS, errorClass, type Reason } from '../../src/contract/errors.ts';
+import { ERRORS, type ErrorRow, errorClass, type Reason } from '../../src/contract/errors.ts';
 import { watchAnswer } from './canary.ts';
 import { BASE_URL } from './market-world.ts';
 
@@ -25,7 +25,9 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
     reason: reason ?? expect.any(String),
   });
   const given = problem['reason'] as Reason;
-  const row = ERRORS[given];
+  const table: ErrorRow = ERRORS[given];
+  // Of a proof a reason may say more than of anything else.
+  const row = status === table.of_proof?.status ? { ...table, ...table.of_proof } : table;
   expect(status).toBe(row.status);
   expect(status, text).toBeLessThan(500);
   expect(problem).toMatchObject({

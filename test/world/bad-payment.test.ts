@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
-import { ERRORS, type Reason } from '../../src/contract/errors.ts';
+import { ERRORS, type ErrorRow, type Reason } from '../../src/contract/errors.ts';
 import { endpoints } from '../../src/contract/index.ts';
 import { testAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
@@ -67,9 +67,9 @@ function payAt(name: string): PayAt & { ask(headers: Headers): Promise<SentAnswe
 /** A refusal of a proof says whether paying again is safe, and a 402 always says what to sign. */
 function expectPaymentRefusal(answer: SentAnswer, reason: Reason, at: PayAt): void {
   const problem = expectRefusal(answer, reason);
-  const row = ERRORS[problem['reason'] as Reason];
+  const row: ErrorRow = ERRORS[problem['reason'] as Reason];
   // Where the table leaves it open the request came with a proof that was not checked yet.
-  expect(problem['do_not_pay_again']).toBe(row.do_not_pay_again ?? true);
+  expect(problem['do_not_pay_again']).toBe(row.of_proof?.do_not_pay_again ?? row.do_not_pay_again ?? true);
   if (answer.status !== 402) return;
   const { payTo, units, resource } = at.terms;
   expect(problem).toMatchObject({
@@ -126,7 +126,7 @@ describe('a proof in the name of another wallet', () => {
     for (const { header, value } of [forged.v1, forged.v2]) {
       for (const body of [{}, { collect: true }]) {
         const answer = await send(world.url, 'POST', `/api/buy/${listingId}`, { body, headers: { [header]: value } });
-        expectPaymentRefusal(answer, 'payment_invalid', at);
+        expectPaymentRefusal(answer, 'signature_invalid', at);
       }
     }
     expect((await world.buy(listingId, { proof: honest.v1 })).status).toBe(202);
@@ -146,7 +146,7 @@ describe('a proof in the name of another wallet', () => {
     const honest = await signProof(world.chain, buyerOne, at.terms);
     const bySomebody = await signProof(world.chain, stranger, { ...at.terms, signed: honest.authorization });
     const forged = wrapProof(honest.authorization, bySomebody.signature, at.terms);
-    expectPaymentRefusal(await at.ask({ [forged.v1.header]: forged.v1.value }), 'payment_invalid', at);
+    expectPaymentRefusal(await at.ask({ [forged.v1.header]: forged.v1.value }), 'signature_invalid', at);
     expect((await at.ask({ [honest.v1.header]: honest.v1.value })).status).toBe(202);
   });
 
@@ -154,7 +154,7 @@ describe('a proof in the name of another wallet', () => {
     const at = payAt('a purchase');
     const { v1, v2 } = await signProof(world.chain, stranger, { ...at.terms, signed: { from: USDC_ADDRESS } });
     for (const { header, value } of [v1, v2]) {
-      expectPaymentRefusal(await at.ask({ [header]: value }), 'payment_invalid', at);
+      expectPaymentRefusal(await at.ask({ [header]: value }), 'payer_contract_refused', at);
     }
   });
 });

@@ -176,24 +176,28 @@ function signIn(domain: Partial<TokenDomain>, by: TestAccount = payer) {
 }
 
 const signatures: BadProof[] = [
-  resigned('the high-s twin of a signature', 'payment_invalid', (_, { signature }) => highS(signature)),
-  resigned('a signature with v of 0 or 1', 'payment_invalid', (_, { signature }) =>
-    hexOf(`${signature.slice(0, 130)}${signature.endsWith('1b') ? '00' : '01'}`),
+  resigned('the high-s twin of a signature', 'signature_invalid', (_, { signature }) => highS(signature)),
+  resigned('a signature with a v of 2 or 3', 'signature_invalid', (_, { signature }) =>
+    hexOf(`${signature.slice(0, 130)}${signature.endsWith('1b') ? '02' : '03'}`),
   ),
-  resigned('a signature by another key', 'payment_invalid', signIn({}, testAccount('another signer'))),
-  resigned('a signature for another chain', 'payment_invalid', signIn({ chainId: 1n })),
+  resigned('a signature by another key', 'signature_invalid', signIn({}, testAccount('another signer'))),
+  resigned('a signature for another chain', 'signature_invalid', signIn({ chainId: 1n })),
   resigned(
     'a signature for another token',
-    'payment_invalid',
+    'signature_invalid',
     signIn({ verifyingContract: NETWORKS['base-sepolia'].usdc }),
   ),
-  resigned('a signature for another version of the token', 'payment_invalid', signIn({ version: '1' })),
-  resigned('a signature of zeros', 'payment_invalid', () => hexOf(`0x${'0'.repeat(130)}`)),
-  resigned('a signature of ones', 'payment_invalid', () => hexOf(`0x${'f'.repeat(130)}`)),
-  resigned('a short signature', 'payment_invalid', (_, { signature }) => hexOf(signature.slice(0, 130))),
-  resigned('a long signature', 'payment_invalid', (_, { signature }) => hexOf(`${signature}00`)),
+  resigned('a signature for another version of the token', 'signature_invalid', signIn({ version: '1' })),
+  resigned('a signature of zeros', 'signature_invalid', () => hexOf(`0x${'0'.repeat(130)}`)),
+  resigned('a signature of ones', 'signature_invalid', () => hexOf(`0x${'f'.repeat(130)}`)),
+  resigned('a short signature', 'signature_invalid', (_, { signature }) => hexOf(signature.slice(0, 128))),
+  resigned('a long signature', 'signature_invalid', (_, { signature }) => hexOf(`${signature}00`)),
   resigned('an empty signature', 'malformed_proof', () => '0x'),
-  resigned('an authorization changed after it was signed', 'payment_invalid', async (at) => (await good(at)).signature),
+  resigned(
+    'an authorization changed after it was signed',
+    'signature_invalid',
+    async (at) => (await good(at)).signature,
+  ),
 ];
 
 function headers(what: string, reason: Reason, make: (proof: SignedProof) => Headers[]): BadProof {

@@ -67,11 +67,15 @@ describe('an authorization that moves nothing', () => {
         body: { collect: true, collect_salt: `0x${'1'.repeat(64)}` },
       },
       { ...(await collecting(listing, payer.address, payer)), body: { collect: true } },
-      await collecting(listing, payer.address, WORLD_ACCOUNTS.stranger),
     ];
     for (const { v2, body } of wrong) {
       expect(said(await world.buy(listing.id, { proof: v2, body }))).toEqual([402, 'payment_invalid']);
     }
+    const foreign = await collecting(listing, payer.address, WORLD_ACCOUNTS.stranger);
+    expect(said(await world.buy(listing.id, { proof: foreign.v2, body: foreign.body }))).toEqual([
+      402,
+      'signature_invalid',
+    ]);
   });
 
   it('without collect it is a proof that does not fit, also where nothing is paid', async () => {
@@ -141,7 +145,7 @@ describe('an authorization that moves nothing', () => {
     const stranger = await collecting(listing, contract.address, WORLD_ACCOUNTS.stranger);
     expect(said(await world.buy(listing.id, { proof: stranger.v2, body: stranger.body }))).toEqual([
       402,
-      'payment_invalid',
+      'payer_contract_refused',
     ]);
     await world.finalize();
     const final = await collecting(listing, contract.address, WORLD_ACCOUNTS.stranger);

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
+import type { Hex } from '../../src/platform/hex.ts';
 import {
   claim,
   createWorldTime,
@@ -16,6 +17,7 @@ import {
 import { BASE_URL } from '../support/market-world.ts';
 import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { compacted, withShortV } from '../support/wallets/signature-spellings.ts';
 import { createContractWallet } from './contract-wallet.ts';
 
 const time = createWorldTime();
@@ -57,11 +59,14 @@ async function setCreated(listingId: bigint, createdAt: Date): Promise<void> {
 const SPELLINGS: readonly [string, (signature: string) => string][] = [
   ['its twin with the high s', (given) => withS(given, flipped)],
   ['its high s with the old v', (given) => `${withS(given, flipped).slice(0, 130)}${given.slice(130)}`],
-  ['v of 0 or 1', (given) => `${given.slice(0, 130)}0${given.endsWith('1b') ? 0 : 1}`],
+  ['a v of 2 or 3', (given) => `${given.slice(0, 130)}0${given.endsWith('1b') ? 2 : 3}`],
   ['the other v', (given) => `${given.slice(0, 130)}${given.endsWith('1b') ? '1c' : '1b'}`],
   ['v of the chain', (given) => `${given.slice(0, 130)}ff`],
-  ['64 bytes, compact', compact],
-  ['64 bytes, without v', (given) => given.slice(0, 130)],
+  [
+    '64 bytes with the other parity',
+    (given) => compacted(given.endsWith('1b') ? asHex(given, '1c') : asHex(given, '1b')),
+  ],
+  ['63 bytes', (given) => given.slice(0, 128)],
   ['66 bytes', (given) => `${given}00`],
   ['r of zero', (given) => `0x${'0'.repeat(64)}${given.slice(66)}`],
   ['s of zero', (given) => `${given.slice(0, 66)}${'0'.repeat(64)}${given.slice(130)}`],
@@ -78,13 +83,12 @@ function withS(signature: string, v: (old: string) => string): string {
   return `${signature.slice(0, 66)}${s}${v(signature.slice(130))}`;
 }
 
-function compact(signature: string): string {
-  const parity = signature.endsWith('1c') ? 1n << 255n : 0n;
-  return `${signature.slice(0, 66)}${(BigInt(`0x${signature.slice(66, 130)}`) | parity).toString(16).padStart(64, '0')}`;
+function asHex(signature: string, v: string): Hex {
+  return `0x${signature.slice(2, 130)}${v}`;
 }
 
 describe('a signature by the key of the payer', () => {
-  it('counts in one spelling only, and what is refused stores nothing', async () => {
+  it('counts in no other spelling, and what is refused stores nothing', async () => {
     const paid = await paidAndFinal(true);
     const before = [await count('payments'), await count('claim_hashes')];
     for (const [what, spell] of SPELLINGS) {
@@ -107,12 +111,26 @@ describe('a signature by the key of the payer', () => {
     expect(await count('purchases')).toBe(purchases);
   });
 
+  it.each<[string, (signature: Hex) => Hex]>([
+    ['a v of 0 or 1', withShortV],
+    ['64 bytes (EIP-2098)', compacted],
+  ])('counts with %s as well, whether the intent names the wallet or not', async (_, spell) => {
+    for (const named of [true, false]) {
+      const paid = await paidAndFinal(named);
+      expect(await claim(world, buyer, paid.id, { ...paid, signature: spell(paid.signature) })).toMatchObject({
+        status: 200,
+        body: { artifact: paid.artifact },
+      });
+    }
+  });
+
   it('in another spelling is no other wallet where the intent names none', async () => {
     const paid = await paidAndFinal(false);
     for (const [what, spell] of SPELLINGS) {
       const answer = await claim(world, buyer, paid.id, { ...paid, signature: spell(paid.signature) });
       // The other v recovers to an unknown key: it signed, and has not paid.
-      const reason = what === 'the other v' ? 'wrong_payer' : 'signature_invalid';
+      const isOther = what === 'the other v' || what === '64 bytes with the other parity';
+      const reason = isOther ? 'wrong_payer' : 'signature_invalid';
       if (what === 'its high s with the old v') expect(answer.body['reason'], what).toBe('signature_invalid');
       expect(answer, what).toMatchObject({ status: 422, body: { reason, do_not_pay_again: true } });
       expect(JSON.stringify(answer.body)).not.toContain(paid.artifact);

@@ -97,7 +97,7 @@ describe('a wallet that holds too little', () => {
     const payer = await wallet(1n);
     const forged = await signProof(world.chain, stranger, { ...terms, signed: { from: payer.address } });
     const answer = await world.buy(id, { proof: forged.v2 });
-    expect([said(answer), 'balance_usdc' in answer.body]).toEqual([[402, 'payment_invalid', false], false]);
+    expect([said(answer), 'balance_usdc' in answer.body]).toEqual([[402, 'signature_invalid', false], false]);
   });
 });
 

@@ -199,7 +199,7 @@ describe('what opens no row', () => {
     const forged = wrapProof({ ...real.authorization, from: victim.address }, real.signature, terms);
     const before = await openPayments();
     const answer = await world.buy(id, { proof: forged.v2 });
-    expect([answer.status, answer.body['reason']]).toEqual([402, 'payment_invalid']);
+    expect([answer.status, answer.body['reason']]).toEqual([402, 'signature_invalid']);
     expect(await openPayments()).toBe(before);
     const own = await signProof(world.chain, victim, terms);
     expect((await world.buy(id, { proof: own.v2 })).status).toBe(202);

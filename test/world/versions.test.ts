@@ -157,7 +157,7 @@ describe('who did not', () => {
       ...newer.terms,
       signed: { from: keylessPayer.address },
     });
-    expect(said(await withoutTrace(() => world.buy(newer.id, { proof: foreign.v2 })))).toBe('402 payment_invalid');
+    expect(said(await withoutTrace(() => world.buy(newer.id, { proof: foreign.v2 })))).toBe('402 signature_invalid');
     const elsewhere = await signProof(world.chain, keylessPayer, { ...newer.terms, resource: newest.terms.resource });
     expect(said(await withoutTrace(() => world.buy(newer.id, { proof: elsewhere.v2 })))).toBe(
       '409 payment_bound_elsewhere',

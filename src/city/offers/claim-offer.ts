@@ -3,7 +3,8 @@ import type { CityEndpoints } from '../../contract/city.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
 import { readCode, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { checkContractSignature, recoverSigner } from '../../platform/chain/signature.ts';
+import { recoverSigner } from '../../platform/chain/signature.ts';
+import { canonicalForm, findAcceptedForm } from '../../platform/chain/signature-forms.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -127,14 +128,13 @@ async function checkSignature(
   // Hex digits of any case are the same bytes.
   const signature = sentSignature.toLowerCase() as Hex;
   const digest = hashMessage(challenge);
-  if ((await recoverSigner(digest, signature)) === payerWallet) return;
+  if ((await recoverSigner(digest, canonicalForm(signature))) === payerWallet) return;
   try {
     const { provider, chainId } = await readHead(city);
     if (chainId !== city.config.network.chainId) throw new Refusal('payment_preserved', { retryAfterSeconds: 10 });
     const hasCode = (await readCode(provider, payerWallet, 'finalized')) !== '0x';
-    const isGood =
-      hasCode && (await checkContractSignature(provider, payerWallet, digest, signature, { block: 'finalized' }));
-    if (isGood) return;
+    const question = { wallet: payerWallet, digest, signature };
+    if (hasCode && (await findAcceptedForm(provider, question, { block: 'finalized' })) !== null) return;
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;

@@ -74,6 +74,12 @@ export const directErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step: 'Sign the exact challenge of the intent with personal_sign and the wallet that pays, and claim again.',
+    of_proof: {
+      status: 402,
+      title: 'The proof was not signed by the key of the payer',
+      do_not_pay_again: false,
+      next_step: 'Nothing was stored or submitted. Sign what accepts asks for with the key of the paying wallet.',
+    },
   },
   wrong_payer: {
     status: 422,

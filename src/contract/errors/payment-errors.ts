@@ -12,10 +12,26 @@ export const paymentErrors = {
   },
   payment_invalid: {
     status: 402,
-    title: 'The payment proof does not fit',
+    title: 'The terms or times of the payment proof do not fit',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'Nothing was submitted. Sign what accepts asks for, then send the same request.',
+  },
+  payer_contract_refused: {
+    status: 402,
+    title: 'The code at the payer’s address did not accept the signature',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step:
+      'Nothing was stored or submitted, and this proof will not be taken. Pay by a transfer: POST /api/purchase-intent/:id, or /api/fee-intent for a fee, with payer_wallet. Or pay with another wallet.',
+  },
+  payer_not_deployed: {
+    status: 402,
+    title: 'The paying wallet is not deployed, so USDC cannot ask it (ERC-6492)',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step:
+      'Nothing was stored or submitted, and this proof will not be taken. Deploy the wallet and sign again, pay by a transfer (POST /api/purchase-intent/:id, or /api/fee-intent for a fee, with payer_wallet), or pay with another wallet.',
   },
   insufficient_funds: {
     status: 402,

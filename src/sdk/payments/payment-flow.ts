@@ -286,6 +286,8 @@ const PATIENCE_UNSIGNED = 4;
 const PATIENCE_UNREADABLE = 6;
 /** The market takes no authorization that ends sooner than this, with some room for clocks that differ. */
 const TOO_SHORT_SECONDS = 30;
+/** A contract has to say yes at the finalized block as well, which a new one does not. */
+const REFUSES_COLLECTING: readonly AnyReason[] = ['payment_invalid', 'payment_required', 'payer_contract_refused'];
 const UNDER_WAY: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
 /** True for a refusal which says that a payment of this buyer is open. */
@@ -312,7 +314,7 @@ function nextStep(error: unknown, state: FlowState): NextStep {
  */
 function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left, mayBuyInstead }: FlowState): boolean {
   if (reason === 'nothing_to_collect') return true;
-  const isRefused = signedToCollect && (reason === 'payment_invalid' || reason === 'payment_required');
+  const isRefused = signedToCollect && REFUSES_COLLECTING.includes(reason);
   return isRefused && left > TOO_SHORT_SECONDS && mayBuyInstead;
 }
 

@@ -118,6 +118,10 @@ function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title'
 const FOR_PEOPLE: Readonly<Record<string, string>> = {
   insufficient_funds: 'Put USDC on this wallet, then try again: the same signature is sent.',
   payment_invalid: 'Put right what is said above. You can pay again once the signature has run out.',
+  signature_invalid:
+    'The wallet signed with another key than that of this account. Try again, or choose another wallet.',
+  payer_contract_refused: 'Choose another wallet, or pay by a transfer.',
+  payer_not_deployed: 'Choose another wallet, or use this one once before you try again.',
   payment_rejected:
     'Put right what is said above and look again. If nothing changes, the attempt ends unpaid by itself.',
   authorization_lapsed: 'If you still want the goods, pay again.',

@@ -72,10 +72,11 @@ function showUnreadable({ screen }: Scene, error: unknown): void {
 }
 
 /** After these the SDK signs once more for the same goods, when it is allowed to. */
-const SIGN_ANEW: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid'];
+const SIGN_ANEW: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid', 'signature_invalid'];
 /** After these there is nothing to sign for, or the person has to look elsewhere first. */
 const OVER: readonly AnyReason[] = [
   ...(['listing_removed', 'listing_unavailable', 'payee_cannot_receive'] as const),
+  ...(['payer_contract_refused', 'payer_not_deployed'] as const),
   ...(['x402_not_offered', 'price_above_limit', 'authorization_used_elsewhere'] as const),
 ];
 

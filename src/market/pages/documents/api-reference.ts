@@ -71,6 +71,9 @@ export function factsOf(reason: Reason): string[] {
     `What to do: ${row.next_step}`,
     `Retry: \`${row.retry}\`. ${RETRIES[row.retry]}`,
     `Paying again: ${payingAgain(row)}`,
+    ...(row.of_proof === undefined
+      ? []
+      : [`Of a proof of x402: status ${row.of_proof.status}. ${row.of_proof.title}. ${row.of_proof.next_step}`]),
   ];
 }
 

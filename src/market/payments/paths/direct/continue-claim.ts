@@ -1,7 +1,8 @@
 import { hashMessage } from 'viem/utils';
 import { readCode } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
-import { checkContractSignature, recoverSigner } from '../../../../platform/chain/signature.ts';
+import { recoverSigner } from '../../../../platform/chain/signature.ts';
+import { canonicalForm, findAcceptedForm } from '../../../../platform/chain/signature-forms.ts';
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
@@ -157,7 +158,7 @@ async function join(
 }
 
 const NO_KEY_SIGNED =
-  'It is not the canonical signature of a key: 65 bytes, low s, v 27 or 28. A contract wallet has to be named when the intent is opened.';
+  'It is not the signature of a key: 65 bytes with a v of 27 or 28, or 64 bytes (EIP-2098), with a low s. A contract wallet has to be named when the intent is opened.';
 
 /** `undeployed`: the named wallet has no code in the finalized block yet, so the signature cannot be judged. */
 type SignatureCheck = { payer: Hex } | { undeployed: Hex };
@@ -174,7 +175,7 @@ async function checkSignature(
   // Hex digits of any case are the same bytes.
   const signature = given.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
-  const signer = await recoverSigner(digest, signature);
+  const signer = await recoverSigner(digest, canonicalForm(signature));
   if (intent.payer === null) {
     if (signer === null) throw new Refusal('signature_invalid', { detail: NO_KEY_SIGNED });
     return { payer: signer };
@@ -187,7 +188,8 @@ async function checkSignature(
       // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
       return { undeployed: wallet };
     }
-    if (await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })) return { payer: wallet };
+    const question = { wallet, digest, signature };
+    if ((await findAcceptedForm(rpc, question, { block: 'finalized' })) !== null) return { payer: wallet };
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;

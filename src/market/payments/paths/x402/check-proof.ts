@@ -1,3 +1,4 @@
+import { checksummed } from '../../../../contract/chain-values.ts';
 import { usdcOfUnits } from '../../../../contract/money.ts';
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../../contract/vocabulary.ts';
 import { isCostly } from '../../../../platform/chain/log-span.ts';
@@ -5,7 +6,8 @@ import { type Log, readCode, readReceipt } from '../../../../platform/chain/read
 import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { blocksBetween, searchLogs } from '../../../../platform/chain/search-logs.ts';
 import { authorizationDigest } from '../../../../platform/chain/shapes.ts';
-import { checkContractSignature, recoverSigner } from '../../../../platform/chain/signature.ts';
+import { recoverSigner } from '../../../../platform/chain/signature.ts';
+import { canonicalForm, delegateOf, findAcceptedForm, isEnvelope } from '../../../../platform/chain/signature-forms.ts';
 import {
   AUTHORIZATION_USED_TOPIC,
   addressTopic,
@@ -13,6 +15,7 @@ import {
   readAuthorizationState,
   readBalance,
 } from '../../../../platform/chain/usdc.ts';
+import { isoTime } from '../../../../platform/clock.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import { admitSpender } from '../../../../platform/tally.ts';
@@ -93,6 +96,10 @@ export function findFault(
   network: ProofMarket['config']['network'],
   now: number,
 ): string | null {
+  return findFaultOfTerms(proof, terms, network) ?? findFaultOfTimes(proof, now);
+}
+
+function findFaultOfTerms(proof: Proof, terms: Terms, network: ProofMarket['config']['network']): string | null {
   const { authorization } = proof;
   const wanted = proof.version === 1 ? network.name : network.caip2;
   if (proof.scheme !== 'exact') return 'The scheme must be exact.';
@@ -103,6 +110,10 @@ export function findFault(
     return 'The amount is not the one asked for.';
   if (authorization.to !== terms.payee) return 'The authorization pays another payee.';
   if (authorization.value !== terms.valueUnits) return `The value must be exactly ${terms.valueUnits} units.`;
+  return null;
+}
+
+function findFaultOfTimes({ authorization }: Proof, now: number): string | null {
   const seconds = BigInt(Math.floor(now / 1000));
   if (authorization.validAfter > seconds) return 'The authorization is not valid yet.';
   const ahead = authorization.validBefore - seconds;
@@ -158,19 +169,58 @@ async function checkOnChain(
 ): Promise<ProofCheck> {
   const { config } = market;
   const { from } = proof.authorization;
-  const { isSigned, hasCode } = await readSignature(market, proof, options);
-  const notSigned = 'The signature is not a canonical one of the payer for these terms.';
-  const fault = findFault(proof, terms, config.network, market.clock.now()) ?? (isSigned ? null : notSigned);
-  const refusal = fault === null ? null : paymentRequired(config, terms, 'payment_invalid', fault);
+  const read = await readSignature(market, proof, options);
+  const isSigned = read.form !== null && read.isFinal;
+  const refusal = refuseMisfit(market, proof, terms) ?? (isSigned ? null : refuseSignature(config, terms, proof, read));
   // A contract wallet may have said yes when it paid and say no today, so its nonce is asked for all the same.
-  if (refusal !== null && !isSigned && !hasCode) return { refusal };
+  if (refusal !== null && !isSigned && read.code === '0x') return { refusal };
   const head = await readHead();
   if (head.chainId !== config.network.chainId || head.floor === null) {
     return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
   }
-  const read = await readPayer(market, head, proof, terms);
-  if ('refusal' in read) return read;
-  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...read } : { refusal };
+  const found = await readPayer(market, head, proof, terms);
+  if ('refusal' in found) return found;
+  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...found } : { refusal };
+}
+
+/** `market_time` stands in the answer where the times are at fault, for who has to compare clocks. */
+function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms): Refusal | null {
+  const now = clock.now();
+  const fault = findFault(proof, terms, config.network, now);
+  if (fault === null) return null;
+  const refusal = paymentRequired(config, terms, 'payment_invalid', fault);
+  const isOfTimes = findFaultOfTerms(proof, terms, config.network) === null;
+  return isOfTimes ? withFields(refusal, { market_time: isoTime(now) }) : refusal;
+}
+
+/** Why the token would not take the signature: it asks the code at the payer's address where there is some, the key elsewhere. */
+function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proof, read: ReadSignature): Refusal {
+  const { form, code } = read;
+  if (code === '0x') {
+    return isEnvelope(signature)
+      ? paymentRequired(config, terms, 'payer_not_deployed')
+      : paymentRequired(config, terms, 'signature_invalid', NO_KEY_OF_THE_PAYER);
+  }
+  const delegate = delegateOf(code);
+  if (form !== null) {
+    const { reason, options } = paymentRequired(config, terms, 'payer_contract_refused', NOT_FINAL);
+    return new Refusal(reason, { ...options, nextStep: 'Sign again once the last change of the wallet is final.' });
+  }
+  const asked =
+    delegate === null
+      ? 'the contract at the payer’s address'
+      : `${checksummed(delegate)}, the contract to which the payer’s address delegates (EIP-7702)`;
+  const detail = `USDC asks ${asked}, and it did not accept the signature.`;
+  return withFields(paymentRequired(config, terms, 'payer_contract_refused', detail), {
+    delegate: delegate && checksummed(delegate),
+  });
+}
+
+const NOT_FINAL = 'The contract accepts the signature at the latest block, and does not at the finalized one.';
+const NO_KEY_OF_THE_PAYER = 'It is not a signature of these terms by the key of the payer, with a low s.';
+
+function withFields({ reason, options }: Refusal, fields: Readonly<Record<string, unknown>>): Refusal {
+  return new Refusal(reason, { ...options, fields: { ...options.fields, ...fields } });
 }
 
 /** What the payer holds; or why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here. */
@@ -225,16 +275,25 @@ async function refuseUsed(
 }
 
 interface ReadSignature {
-  isSigned: boolean;
-  hasCode: boolean;
+  /** The bytes with which the token accepts the signature; null: with none. */
+  form: Hex | null;
+  /** At the payer's address; `0x`: none. */
+  code: Hex;
+  /** False: a contract says no at the finalized block, where that was asked. */
+  isFinal: boolean;
 }
 
-/** Proofs that were found signed. Each request reads a proof of its own, so this is remembered for one request only. */
-const signed = new WeakSet<Proof>();
+/** In which form a proof was found signed. Each request reads a proof of its own, so this is remembered for one request only. */
+const acceptedForms = new WeakMap<Proof, Hex>();
 
 /** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */
 export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
-  return signed.has(proof) || (await readSignature(market, proof, {})).isSigned;
+  return acceptedForms.has(proof) || (await readSignature(market, proof, {})).form !== null;
+}
+
+/** The proof with its signature in the form that was accepted: what a facilitator is handed. */
+export function asAccepted(proof: Proof): Proof {
+  return { ...proof, signature: acceptedForms.get(proof) ?? proof.signature };
 }
 
 async function readSignature(
@@ -254,17 +313,18 @@ async function readSignature(
     },
     authorization,
   );
-  const recovered = (await recoverSigner(digest, signature)) === from;
+  const ofKey = canonicalForm(signature);
+  const recovered = (await recoverSigner(digest, ofKey)) === from;
   if (recovered) admitSpender(from);
-  const isHeldAt = async (block: 'latest' | 'finalized'): Promise<ReadSignature> => {
-    const hasCode = (await readCode(rpc, from, block)) !== '0x';
-    const isSigned = hasCode ? await checkContractSignature(rpc, from, digest, signature, { block }) : recovered;
-    return { isSigned, hasCode };
+  const readAt = async (block: 'latest' | 'finalized'): Promise<Pick<ReadSignature, 'form' | 'code'>> => {
+    const code = await readCode(rpc, from, block);
+    if (code === '0x') return { form: recovered ? ofKey : null, code };
+    return { form: await findAcceptedForm(rpc, { wallet: from, digest, signature }, { block }), code };
   };
-  const now = await isHeldAt('latest');
-  if (now.isSigned) signed.add(proof);
-  if (!alsoAtFinalized || !now.hasCode || !now.isSigned) return now;
-  return { ...now, isSigned: (await isHeldAt('finalized')).isSigned };
+  const now = await readAt('latest');
+  if (now.form !== null) acceptedForms.set(proof, now.form);
+  const isAsked = alsoAtFinalized && now.code !== '0x' && now.form !== null;
+  return { ...now, isFinal: !isAsked || (await readAt('finalized')).form !== null };
 }
 
 /**
@@ -275,8 +335,7 @@ export function mustHold(config: ProofMarket['config'], terms: Terms, balance: b
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
   const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
-  const asked = paymentRequired(config, terms, 'insufficient_funds', detail);
-  throw new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, balance_usdc, price_usdc } });
+  throw withFields(paymentRequired(config, terms, 'insufficient_funds', detail), { balance_usdc, price_usdc });
 }
 
 const MOST_BEHIND_SECONDS = 30n;

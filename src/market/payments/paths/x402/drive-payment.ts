@@ -7,7 +7,7 @@ import { isOpen, type Payment, stoppedRefusal, type X402Payment } from '../../pa
 import { findPayment, findToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import type { Driven, PathContext } from '../payment-path.ts';
-import { isSignedBy } from './check-proof.ts';
+import { asAccepted, isSignedBy } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
 /** Verify while `verifying`, settle while `settling`. */
@@ -67,7 +67,7 @@ function isExpired({ clock }: Market, payment: X402Payment): boolean {
 }
 
 async function verify(market: Market, payment: X402Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
-  const answer = await askVerify(market, proof, terms);
+  const answer = await askVerify(market, asAccepted(proof), terms);
   if (answer.kind === 'valid') return null;
   if (answer.kind === 'unknown') {
     const detail = `The facilitator gave no verdict (${answer.why}); nothing was submitted.`;
@@ -134,7 +134,7 @@ async function commitSettling(
 }
 
 async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
-  const answer = await askSettle(market, proof, terms);
+  const answer = await askSettle(market, asAccepted(proof), terms);
   market.crashPoint('after_settle_before_answer');
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }

@@ -1,6 +1,6 @@
 import { checksummed } from '../../../../contract/chain-values.ts';
 import type { EndpointShape } from '../../../../contract/endpoint.ts';
-import type { Reason } from '../../../../contract/errors.ts';
+import { ERRORS, type Reason } from '../../../../contract/errors.ts';
 import { endpoints } from '../../../../contract/index.ts';
 import { createSchemaPool, type JsonSchema } from '../../../../contract/json-schemas.ts';
 import { MAX_TIMEOUT_SECONDS } from '../../../../contract/vocabulary.ts';
@@ -11,7 +11,13 @@ import { requirementOf, type Terms } from '../../terms.ts';
 
 type PaymentRequiredReason = Extract<
   Reason,
-  'payment_required' | 'payment_invalid' | 'insufficient_funds' | 'authorization_lapsed'
+  | 'payment_required'
+  | 'payment_invalid'
+  | 'signature_invalid'
+  | 'payer_contract_refused'
+  | 'payer_not_deployed'
+  | 'insufficient_funds'
+  | 'authorization_lapsed'
 >;
 
 /**
@@ -25,7 +31,7 @@ export function paymentRequired(
   detail?: string,
 ): Refusal {
   const required = requirementOf(terms, config.network, checksummed);
-  const error = detail ?? 'Payment is required.';
+  const error = detail ?? (reason === 'payment_required' ? 'Payment is required.' : `${ERRORS[reason].title}.`);
   const bazaar = describeForBazaar(terms.resource.slice(config.baseUrl.length));
   const header = {
     x402Version: 2,
@@ -35,6 +41,7 @@ export function paymentRequired(
     ...(bazaar === null ? {} : { extensions: { bazaar } }),
   };
   return new Refusal(reason, {
+    isOfProof: true,
     detail: error,
     fields: { x402Version: 1, accepts: [versionOne(config, terms)] },
     headers: { 'payment-required': Buffer.from(JSON.stringify(header)).toString('base64') },

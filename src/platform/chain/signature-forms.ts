@@ -1,0 +1,75 @@
+import { decodeAbiParameters, parseAbiParameters } from 'viem/utils';
+import type { Hex } from '../hex.ts';
+import type { StateBlock } from './reads.ts';
+import type { Rpc } from './rpc.ts';
+import { checkContractSignature } from './signature.ts';
+
+const PARITY = 1n << 255n;
+/** How other programs write v 27 and 28. */
+const LONG_V: Readonly<Record<string, string>> = { '00': '1b', '01': '1c' };
+
+/**
+ * The one form of a key's signature: 65 bytes with v 27 or 28. A v of 0 or 1 and the 64 bytes of EIP-2098 name the same r, s and parity.
+ * Anything else comes back as it is, a high s too: `isCanonicalSignature` judges it.
+ */
+export function canonicalForm(signature: Hex): Hex {
+  const digits = signature.length - 2;
+  if (digits === 130) {
+    const v = LONG_V[signature.slice(130)];
+    return v === undefined ? signature : `0x${signature.slice(2, 130)}${v}`;
+  }
+  if (digits !== 128) return signature;
+  const word = BigInt(`0x${signature.slice(66)}`);
+  const s = (word & (PARITY - 1n)).toString(16).padStart(64, '0');
+  return `0x${signature.slice(2, 66)}${s}${word < PARITY ? '1b' : '1c'}`;
+}
+
+const ENVELOPE_END = '6492'.repeat(16);
+const ENVELOPE = parseAbiParameters('address factory, bytes factoryCalldata, bytes signature');
+
+/** Whether it is wrapped for a wallet that is not deployed yet (ERC-6492). */
+export function isEnvelope(signature: Hex): boolean {
+  return signature.endsWith(ENVELOPE_END);
+}
+
+/** The signature inside of an ERC-6492 envelope; what is no envelope, or a broken one, comes back as it is. */
+function openEnvelope(signature: Hex): Hex {
+  if (!isEnvelope(signature)) return signature;
+  const wrapped: Hex = `0x${signature.slice(2, -ENVELOPE_END.length)}`;
+  try {
+    return decodeAbiParameters(ENVELOPE, wrapped)[2];
+  } catch {
+    // Bytes that a stranger sent and that decode to nothing: the wallet is asked about them as they are.
+    return signature;
+  }
+}
+
+export interface WalletQuestion {
+  wallet: Hex;
+  digest: Hex;
+  /** Lower-case hex. */
+  signature: Hex;
+}
+
+/**
+ * The form of the signature to which a wallet with code says yes (EIP-1271); null when it says no. It is asked about the bytes as they
+ * came, out of their envelope, since to a Safe a v of 0 or 1 means something else; and once more about the form of a key, where that
+ * differs. Throws an `RpcFailure` when the node could not tell.
+ */
+export async function findAcceptedForm(
+  rpc: Rpc,
+  { wallet, digest, signature }: WalletQuestion,
+  options: { block?: StateBlock } = {},
+): Promise<Hex | null> {
+  const sent = openEnvelope(signature);
+  for (const form of new Set([sent, canonicalForm(sent)])) {
+    if (await checkContractSignature(rpc, wallet, digest, form, options)) return form;
+  }
+  return null;
+}
+
+/** The contract to which an account of a key delegates (EIP-7702); null for any other code. */
+export function delegateOf(code: Hex): Hex | null {
+  const [, delegate] = /^0xef0100([0-9a-f]{40})$/.exec(code) ?? [];
+  return delegate === undefined ? null : `0x${delegate}`;
+}
