@@ -3,7 +3,7 @@ import { addressIn, addressOut, hashIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, pendingAnswer } from './listings.ts';
 import { idParam, timeOut } from './paging.ts';
-import { CLAIM_ERRORS, claimBody, intentId, payAnewIn, paymentOut, recoverySlip } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, intentId, payAnewIn, paymentOut, recoverySlip, signatureIn } from './payments.ts';
 import { publicText } from './text.ts';
 
 const intentFields = {
@@ -23,18 +23,52 @@ const intentFields = {
   challenge: z.string().describe('the exact text to sign'),
   recovery_slip: recoverySlip.optional(),
   tip_allowed: z.literal(true),
+  prove_first: z
+    .boolean()
+    .optional()
+    .describe('true: the wallet has code, so have its signature checked before any money moves'),
   next: z.string(),
 };
 
 export const purchaseIntentOut = z.object({ ...intentFields, listing_id: z.int() }).meta({ id: 'PurchaseIntent' });
 export const feeIntentOut = z.object({ ...intentFields, listing_id: z.null() }).meta({ id: 'FeeIntent' });
 
-const intentBody = z.strictObject({
-  payer_wallet: addressIn
-    .optional()
-    .describe('a contract wallet has to be named; payments that this market has lost are looked for by it alone'),
-  pay_anew: payAnewIn,
-});
+const intentBody = z
+  .strictObject({
+    payer_wallet: addressIn
+      .optional()
+      .describe('a contract wallet has to be named; payments that this market has lost are looked for by it alone'),
+    pay_anew: payAnewIn,
+    intent_id: intentId.optional().describe('of an open intent, to have payer_signature checked before money moves'),
+    payer_signature: signatureIn.optional().describe('of the challenge of intent_id'),
+  })
+  .refine(({ intent_id, payer_signature }) => (intent_id === undefined) === (payer_signature === undefined), {
+    path: ['payer_signature'],
+    message: 'goes with intent_id, and only with it',
+  })
+  .refine(({ intent_id, payer_wallet }) => intent_id === undefined || payer_wallet === undefined, {
+    path: ['payer_wallet'],
+    message: 'stands in the intent that intent_id names',
+  });
+
+const signatureChecked = z
+  .boolean()
+  .nullable()
+  .describe(
+    'whether payer_signature would do as things are now; it is asked again with the claim. null: none was given',
+  );
+
+/** What a claim without a transaction is answered with. */
+const signatureCheck = z
+  .object({
+    signature_checked: signatureChecked.unwrap(),
+    signer: addressOut.nullable().describe('the wallet that signed, from which the transfer has to come'),
+    intent_id: intentId,
+    expires_at: timeOut,
+    next_step: z.string(),
+    do_not_pay_again: z.literal(false),
+  })
+  .meta({ id: 'SignatureCheck' });
 
 export const openPurchaseIntent = endpoint({
   name: 'openPurchaseIntent',
@@ -46,8 +80,8 @@ export const openPurchaseIntent = endpoint({
   body: intentBody,
   body_optional: true,
   answers: {
-    200: z.object({ purchase_intent: purchaseIntentOut }),
-    201: z.object({ purchase_intent: purchaseIntentOut }),
+    200: z.object({ purchase_intent: purchaseIntentOut, signature_checked: signatureChecked.optional() }),
+    201: z.object({ purchase_intent: purchaseIntentOut, signature_checked: signatureChecked.optional() }),
   },
   errors: [
     'listing_unavailable',
@@ -58,6 +92,8 @@ export const openPurchaseIntent = endpoint({
     'purchase_exists',
     'payment_undecided',
     'other_payer_open',
+    'intent_not_found',
+    'intent_changed',
     'payment_may_be_lost',
     'payee_cannot_receive',
     'usdc_paused',
@@ -75,11 +111,17 @@ export const openFeeIntent = endpoint({
   auth: 'key',
   body: intentBody,
   body_optional: true,
-  answers: { 200: z.object({ fee_intent: feeIntentOut }), 201: z.object({ fee_intent: feeIntentOut }) },
+  answers: {
+    200: z.object({ fee_intent: feeIntentOut, signature_checked: signatureChecked.optional() }),
+    201: z.object({ fee_intent: feeIntentOut, signature_checked: signatureChecked.optional() }),
+  },
   errors: [
     'fee_not_due',
     'too_many_open_fees',
     'other_payer_open',
+    'intent_not_found',
+    'intent_changed',
+    'payment_undecided',
     'payment_may_be_lost',
     'payee_cannot_receive',
     'usdc_paused',
@@ -93,12 +135,13 @@ export const claimPurchase = endpoint({
   name: 'claimPurchase',
   method: 'POST',
   path: '/api/claim/:id',
-  summary: 'Claim goods for which a transfer was sent. Send the same claim again until it is decided.',
+  summary:
+    'Claim goods for which a transfer was sent. Send the same claim again until it is decided. Without tx_hash it checks the signature alone.',
   auth: 'key',
   params: idParam,
-  body: claimBody,
-  answers: { 200: delivery, 202: pendingAnswer },
-  errors: [...CLAIM_ERRORS, 'listing_lost', 'own_goods', 'already_bought', 'paid_after_removal'],
+  body: claimBody.partial({ tx_hash: true }),
+  answers: { 200: z.union([delivery, signatureCheck]), 202: pendingAnswer },
+  errors: [...CLAIM_ERRORS, 'purchase_exists', 'listing_lost', 'own_goods', 'already_bought', 'paid_after_removal'],
   cache: 'private',
   claim: true,
   bytes: true,

@@ -82,12 +82,12 @@ function tradeTexts() {
     },
     openPurchaseIntent: {
       tag: 'Buying',
-      says: `For a wallet that makes an ordinary transfer. Sign the challenge with personal_sign, transfer within ${INTENT_MINUTES} minutes, then claim.`,
+      says: `For a wallet that makes an ordinary transfer. Sign the challenge with personal_sign, transfer within ${INTENT_MINUTES} minutes, then claim. With intent_id and payer_signature it says whether the signature will do, before any money moves.`,
       id: LISTING,
     },
     claimPurchase: {
       tag: 'Buying',
-      says: 'payer_signature is the personal_sign signature of the intent’s challenge by the wallet that paid. 202 until the transfer is final, then 200 with the goods.',
+      says: 'payer_signature is the personal_sign signature of the intent’s challenge by the wallet that paid. 202 until the transfer is final, then 200 with the goods. Without tx_hash it says whether the signature will do, before any money moves.',
       id: LISTING,
     },
     listPurchases: {

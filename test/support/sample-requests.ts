@@ -26,6 +26,8 @@ export interface Sample {
 
 const WALLET = '0x00000000000000000000000000000000000b3c1e';
 
+/** Not with the wallet, which stands in the intent. */
+const SIGNED = { intent_id: '0'.repeat(32), payer_signature: `0x${'2'.repeat(130)}` };
 const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: `0x${'2'.repeat(130)}` };
 
 const SESSION = { session: 'a session', csrf: 'a csrf' };
@@ -175,11 +177,11 @@ function directRequests(listingId: bigint) {
     openPurchaseIntent: {
       params,
       by: 'owner' as const,
-      bodies: [{ fields: { payer_wallet: WALLET, pay_anew: true }, opaque: [] }],
+      bodies: [{ fields: { payer_wallet: WALLET, pay_anew: true }, opaque: [], omitted: SIGNED }],
     },
     claimPurchase: { params, bodies: [{ fields: CLAIM, opaque: [] }] },
     openFeeIntent: {
-      bodies: [{ fields: { payer_wallet: WALLET, pay_anew: true }, opaque: [] }],
+      bodies: [{ fields: { payer_wallet: WALLET, pay_anew: true }, opaque: [], omitted: SIGNED }],
       by: 'maintainer' as const,
     },
     reviewPayment: {

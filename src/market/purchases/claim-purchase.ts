@@ -1,5 +1,8 @@
+import { checksummed } from '../../contract/chain-values.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { ClaimBody } from '../../contract/payments.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { isUniqueViolation } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
@@ -10,16 +13,25 @@ import { mustBeOnNetwork, mustNotBeLost } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
+import { type EarlyCheck, judgeSignature } from '../payments/paths/direct/check-signature.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
 import {
+  hasTimeLeft,
+  type IntentFindings,
   type IntentTerms,
   mustNotBeTransferred,
   openIntent,
   presentIntentTerms,
+  readFindings,
   readIntentTime,
   shownAgain,
 } from '../payments/paths/direct/intents.ts';
-import { findOwnIntent, undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
+import {
+  findOwnIntent,
+  findSignedIntent,
+  mustBeUnclaimed,
+  undecidedRefusal,
+} from '../payments/paths/direct/name-transaction.ts';
 import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/paths/direct/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -30,12 +42,16 @@ import { type BuyAnswer, deliver } from './deliver.ts';
 import { keepPayment } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
-interface ClaimRequest {
+/** A signature of an intent's challenge, before anybody names a transaction. */
+interface ShownSignature {
   merchant: Merchant;
   intent: Intent;
   listing: ListingTerms;
-  txHash: Hex;
   signature: Hex;
+}
+
+interface ClaimRequest extends ShownSignature {
+  txHash: Hex;
 }
 
 type ClaimAnswer = BuyAnswer | PendingClaim;
@@ -46,7 +62,10 @@ const MAX_ROUNDS = 4;
 /** POST /api/claim/:id (W8): a signed claim that a transfer was made for an intent. Sent again, it goes on or is answered the same. */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
-    const claim = await readClaim(market, call.caller, call.params.id, call.body);
+    const shown = await readClaim(market, call.caller, call.params.id, call.body);
+    const txHash = call.body.tx_hash;
+    if (txHash === undefined) return await checkAlone(market, payments, shown);
+    const claim = { ...shown, txHash };
     try {
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
         const answer = await answerRound(market, payments, claim);
@@ -63,14 +82,53 @@ async function readClaim(
   market: Market,
   merchant: Merchant,
   listingId: bigint,
-  body: ClaimBody,
-): Promise<ClaimRequest> {
+  body: Omit<ClaimBody, 'tx_hash'>,
+): Promise<ShownSignature> {
   const listing = await findListingTerms(market.database, listingId);
   if (listing === null) await mustNotBeLost(market.database, listingId);
   const intent = await findOwnIntent(market.database, merchant, body.intent_id, 'purchase');
   if (intent.listingId !== listingId) throw new Refusal('intent_changed');
   if (listing === null) throw new TypeError('an intent for no listing');
-  return { merchant, intent, listing, txHash: body.tx_hash, signature: body.payer_signature as Hex };
+  return { merchant, intent, listing, signature: body.payer_signature as Hex };
+}
+
+/** Says what the signature is worth before any money moves. What is paid or under way comes first, and nothing is stored. */
+async function checkAlone(market: Market, payments: Payments, shown: ShownSignature) {
+  const { intent, listing, merchant } = shown;
+  const standing = await findClaim(market.database, intent.id);
+  if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
+  await mustBeUnclaimed(market.database, market, intent);
+  const check = await judge(payments, shown);
+  if (check.signer !== null) {
+    await checkPayer(market, shown, check.signer);
+    const rival = await findRival(market.database, listing.id, merchant, check.signer);
+    if (rival?.status === 'completed') throw new Refusal('purchase_exists');
+    if (rival !== null) throw await undecidedRefusal(market.database, market, rival, merchant);
+  }
+  const isLate = !hasTimeLeft(market, intent);
+  return {
+    status: 200 as const,
+    body: {
+      signature_checked: check.isGood,
+      signer: check.signer && checksummed(check.signer),
+      intent_id: intent.id,
+      expires_at: isoTime(intent.expiresAt),
+      next_step: isLate ? OPEN_ANOTHER : check.nextStep,
+      do_not_pay_again: false as const,
+    },
+  };
+}
+
+const OPEN_ANOTHER =
+  'Less than five minutes of the intent are left. If nothing was sent for it, open another with POST /api/purchase-intent/:id and sign that.';
+
+async function judge(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
+  try {
+    return await judgeSignature(payments.readHead, intent, signature);
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
 }
 
 async function answerRound(market: Market, payments: Payments, claim: ClaimRequest): Promise<ClaimAnswer | null> {
@@ -89,7 +147,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
  * A wallet that the intent names was checked when the intent opened. Any other is judged as of that time: a seller must not keep the
  * goods back by listing the buyer's wallet as its own after the buyer has begun to pay.
  */
-async function checkPayer(market: Market, { intent, listing }: ClaimRequest, payer: Hex): Promise<void> {
+async function checkPayer(market: Market, { intent, listing }: ShownSignature, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
   if (await isSellerWallet(market.database, listing.merchantId, payer, intent.createdAt)) {
     throw new Refusal('own_goods', {
@@ -127,9 +185,15 @@ async function open(
   return null;
 }
 
-async function findRival(tx: Tx, listingId: bigint, { id }: Merchant, payer: Hex): Promise<Payment | null> {
+async function findRival(
+  queryable: Queryable,
+  listingId: bigint,
+  { id }: Merchant,
+  payer: Hex,
+): Promise<Payment | null> {
   return (
-    (await findPaidOrPending(tx, listingId, { merchantId: id })) ?? (await findPaidOrPending(tx, listingId, { payer }))
+    (await findPaidOrPending(queryable, listingId, { merchantId: id })) ??
+    (await findPaidOrPending(queryable, listingId, { payer }))
   );
 }
 
@@ -162,14 +226,28 @@ const NEXT =
 export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
-    const payer = call.body.payer_wallet ?? null;
     const listing = await findListingTerms(market.database, call.params.id);
     if (listing === null) {
       await mustNotBeLost(market.database, call.params.id);
       throw new Refusal('listing_unavailable');
     }
     mustBeGoods(listing);
+    const signed = await findSignedIntent(market.database, merchant, termsOf(listing), call.body);
+    const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
     await checkBuyer(market.database, market, listing, { merchant, payer });
+    const show = (intent: Intent, findings: IntentFindings) => ({
+      purchase_intent: {
+        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
+        listing_id: Number(listing.id),
+      },
+      signature_checked: findings.check?.isGood ?? null,
+    });
+    if (signed !== null && hasTimeLeft(market, signed.intent)) {
+      const findings = await readFindings(payments.readHead, payer, signed);
+      const signer = findings.check?.signer ?? null;
+      if (signer !== null) await checkPayer(market, { ...signed, merchant, listing }, signer);
+      return { status: 200, body: show(signed.intent, findings) };
+    }
     await takeIntentQuota(
       market,
       { ...call, merchant },
@@ -178,6 +256,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     await mustNotBeTransferred(market, payments.readHead, termsOf(listing), call.body);
     await payments.payees.mustReceive(listing.sellerWallet);
     const createdAt = await readIntentTime(market, payments.readHead);
+    const findings = await readFindings(payments.readHead, payer, null);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
       const shared = await shareListing(tx, listing.id);
       if (shared === null) throw new Refusal('listing_unavailable');
@@ -185,8 +264,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
       await checkBuyer(tx, market, shared, { merchant, payer });
       return await openIntent(tx, market, { merchant, terms: termsOf(shared), payer, createdAt });
     });
-    const shown = { ...presentIntentTerms(market, intent, merchant, NEXT), listing_id: Number(listing.id) };
-    return { status: isNew ? 201 : 200, body: { purchase_intent: shown } };
+    return { status: isNew ? 201 : 200, body: show(intent, findings) };
   };
 }
 

@@ -4,13 +4,18 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../../context.ts';
 import { takeIntentQuota } from '../../limits/quotas.ts';
 import {
+  hasTimeLeft,
+  type IntentFindings,
   type IntentTerms,
   mustNotBeTransferred,
   openIntent,
   presentIntentTerms,
+  readFindings,
   readIntentTime,
   shownAgain,
 } from '../../payments/paths/direct/intents.ts';
+import { findSignedIntent, mustBeUnclaimed } from '../../payments/paths/direct/name-transaction.ts';
+import type { Intent } from '../../payments/paths/direct/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { checkOpenFees } from './fee-payment.ts';
 import { countCredits } from './store.ts';
@@ -25,17 +30,29 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     await checkDue(market, merchant);
     await checkOpenFees(market.database, market, merchant.id);
     const terms = feeIntentTerms(market);
-    const payer = call.body.payer_wallet ?? null;
+    const signed = await findSignedIntent(market.database, merchant, terms, call.body);
+    const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
+    const show = (intent: Intent, findings: IntentFindings) => ({
+      fee_intent: {
+        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
+        listing_id: null,
+      },
+      signature_checked: findings.check?.isGood ?? null,
+    });
+    if (signed !== null && hasTimeLeft(market, signed.intent)) {
+      await mustBeUnclaimed(market.database, market, signed.intent);
+      return { status: 200, body: show(signed.intent, await readFindings(payments.readHead, payer, signed)) };
+    }
     await takeIntentQuota(market, { ...call, merchant }, shownAgain(market, { merchant, terms, payer }));
     await mustNotBeTransferred(market, payments.readHead, terms, call.body);
     await payments.payees.mustReceive(terms.payee);
     const createdAt = await readIntentTime(market, payments.readHead);
+    const findings = await readFindings(payments.readHead, payer, null);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
       await tx.lock(`intents:${merchant.id}:fee`);
       return await openIntent(tx, market, { merchant, terms, payer, createdAt });
     });
-    const shown = { ...presentIntentTerms(market, intent, merchant, NEXT), listing_id: null };
-    return { status: isNew ? 201 : 200, body: { fee_intent: shown } };
+    return { status: isNew ? 201 : 200, body: show(intent, findings) };
   };
 }
 

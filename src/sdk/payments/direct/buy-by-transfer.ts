@@ -45,7 +45,9 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
       },
       claim: async (body, recoverySlip) => {
         const answer = await client.claimPurchase({ params: { id: listingId }, body, recoverySlip, signal });
-        return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
+        if (answer.status === 202) return { pending: answer.body };
+        if ('artifact' in answer.body) return { done: answer.body };
+        throw new TypeError('a claim with a transaction was answered as one without');
       },
     });
     checkGoods(options, done, saved?.artifact_commitment ?? '');

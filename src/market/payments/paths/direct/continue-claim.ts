@@ -1,17 +1,12 @@
-import { hashMessage } from 'viem/utils';
-import { readCode } from '../../../../platform/chain/reads.ts';
-import { RpcFailure } from '../../../../platform/chain/rpc.ts';
-import { recoverSigner } from '../../../../platform/chain/signature.ts';
-import { canonicalForm, findAcceptedForm } from '../../../../platform/chain/signature-forms.ts';
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
-import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from './answer-claim.ts';
+import { checkSignature } from './check-signature.ts';
 import {
   checkUnused,
   isBound,
@@ -155,46 +150,6 @@ async function join(
   if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
   return { ...locked, payer };
-}
-
-const NO_KEY_SIGNED =
-  'It is not the signature of a key: 65 bytes with a v of 27 or 28, or 64 bytes (EIP-2098), with a low s. A contract wallet has to be named when the intent is opened.';
-
-/** `undeployed`: the named wallet has no code in the finalized block yet, so the signature cannot be judged. */
-type SignatureCheck = { payer: Hex } | { undeployed: Hex };
-
-/**
- * Who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
- * signature. A contract wallet is asked as of the finalized block. Refuses what no such wallet signed.
- */
-async function checkSignature(
-  payments: Pick<Payments, 'readHead'>,
-  intent: Intent,
-  given: Hex,
-): Promise<SignatureCheck> {
-  // Hex digits of any case are the same bytes.
-  const signature = given.toLowerCase() as Hex;
-  const digest = hashMessage(intent.challenge);
-  const signer = await recoverSigner(digest, canonicalForm(signature));
-  if (intent.payer === null) {
-    if (signer === null) throw new Refusal('signature_invalid', { detail: NO_KEY_SIGNED });
-    return { payer: signer };
-  }
-  if (signer === intent.payer) return { payer: signer };
-  const wallet = intent.payer;
-  try {
-    const { rpc } = await payments.readHead();
-    if ((await readCode(rpc, wallet, 'finalized')) === '0x') {
-      // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
-      return { undeployed: wallet };
-    }
-    const question = { wallet, digest, signature };
-    if ((await findAcceptedForm(rpc, question, { block: 'finalized' })) !== null) return { payer: wallet };
-  } catch (error) {
-    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
-    throw error;
-  }
-  throw new Refusal('signature_invalid');
 }
 
 /**

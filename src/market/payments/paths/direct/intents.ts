@@ -1,6 +1,7 @@
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { usdcText } from '../../../../contract/money.ts';
 import { INTENT_KEPT_DAYS, INTENT_MINUTES, type PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import { readCode } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { isoTime } from '../../../../platform/clock.ts';
 import type { Tx } from '../../../../platform/database/database.ts';
@@ -11,6 +12,7 @@ import type { Market, Merchant } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
 import { mustNotBePaid } from '../../payment-guards.ts';
 import { slipOfIntent } from '../../recovery-slip.ts';
+import { type EarlyCheck, judgeSignature, type SignedIntent } from './check-signature.ts';
 import { deleteOldIntents, type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
 
 /** What is to be paid, before anybody has said by whom. */
@@ -46,6 +48,33 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   const chain = Number(head.latest.timestamp) * 1000;
   if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
+}
+
+/** False: it is replaced by a new one, so that there is time to sign, to send and to be mined. */
+export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Intent): boolean {
+  return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
+}
+
+/** What is said of an intent: whether its wallet has code, and what a signature that came along is worth. */
+export interface IntentFindings {
+  hasCode: boolean;
+  check: EarlyCheck | null;
+}
+
+/** 503 where the chain cannot be read. Nothing has moved, so nothing is lost. */
+export async function readFindings(
+  readHead: () => Promise<ChainHead>,
+  payer: Hex | null,
+  signed: SignedIntent | null,
+): Promise<IntentFindings> {
+  try {
+    const check = signed && (await judgeSignature(readHead, signed.intent, signed.signature));
+    if (payer === null) return { hasCode: false, check };
+    return { hasCode: (await readCode((await readHead()).rpc, payer, 'latest')) !== '0x', check };
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
+    throw error;
+  }
 }
 
 /** As before a payment by x402 (W16). A caller who names no wallet has none whose transfers could be looked for. */
@@ -91,9 +120,7 @@ export async function openIntent(tx: Tx, market: Market, given: NewIntent): Prom
   if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
     throw new Refusal('other_payer_open');
   }
-  const inTime = open.filter(
-    (intent) => intent.expiresAt.getTime() - now >= LEAST_LEFT_MS && (payer === null || intent.payer === payer),
-  );
+  const inTime = open.filter((intent) => hasTimeLeft(market, intent) && (payer === null || intent.payer === payer));
   // Who names a wallet does so after the intent that names none; within a second the times do not tell.
   const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
   if (usable !== undefined) return { intent: usable, isNew: false };
@@ -131,7 +158,7 @@ export function presentIntentTerms(
   market: Pick<Market, 'config' | 'pepper'>,
   intent: Intent,
   merchant: Merchant,
-  next: string,
+  { hasCode, check, next }: IntentFindings & { next: string },
 ) {
   return {
     id: intent.id,
@@ -150,9 +177,13 @@ export function presentIntentTerms(
     challenge: intent.challenge,
     recovery_slip: slipOfIntent(market, intent),
     tip_allowed: true as const,
-    next,
+    prove_first: hasCode,
+    next: check?.nextStep ?? (hasCode ? `${PROVE_FIRST} ${next}` : next),
   };
 }
+
+const PROVE_FIRST =
+  'This wallet has code: before any money moves, send intent_id and payer_signature to this address once more, and pay only if signature_checked is true.';
 
 type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId'> & { baseUrl: string; buyer: string };
 

@@ -4,12 +4,13 @@ import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../../context.ts';
 import { findWatermark } from '../../chain/store.ts';
-import type { DirectPayment, Payment } from '../../payment.ts';
+import { type DirectPayment, hasEnded, type Payment } from '../../payment.ts';
 import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proof-store.ts';
 import { findPaidOrPending } from '../../store.ts';
 import { pathOf } from '../payment-paths.ts';
-import { challengeAgrees } from './intents.ts';
+import type { SignedIntent } from './check-signature.ts';
+import { challengeAgrees, type IntentTerms } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
 
 /** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */
@@ -23,6 +24,27 @@ export async function findOwnIntent(
   if (intent === null || intent.merchantId !== merchant.id) throw new Refusal('intent_not_found');
   if (intent.purpose !== purpose || !challengeAgrees(intent, merchant.handle)) throw new Refusal('intent_changed');
   return intent;
+}
+
+/** Null: no signature was sent. Refuses an intent that is not the caller's, or was made for something else. */
+export async function findSignedIntent(
+  queryable: Queryable,
+  merchant: Merchant,
+  { purpose, listingId }: Pick<IntentTerms, 'purpose' | 'listingId'>,
+  asked: { intent_id?: string | undefined; payer_signature?: string | undefined },
+): Promise<SignedIntent | null> {
+  const { intent_id: id, payer_signature: signature } = asked;
+  if (id === undefined || signature === undefined) return null;
+  const intent = await findOwnIntent(queryable, merchant, id, purpose);
+  if (intent.listingId !== listingId) throw new Refusal('intent_changed');
+  return { intent, signature: signature as Hex };
+}
+
+/** A transfer for it was claimed, so nobody is told that another one is good. */
+export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
+  const claim = await findClaim(queryable, intent.id);
+  if (claim === null || (hasEnded(claim.status) && claim.status !== 'completed')) return;
+  throw await undecidedRefusal(queryable, market, claim);
 }
 
 /**
