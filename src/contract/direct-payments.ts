@@ -37,7 +37,9 @@ const intentBody = z
   .strictObject({
     payer_wallet: addressIn
       .optional()
-      .describe('a contract wallet has to be named; payments that this market has lost are looked for by it alone'),
+      .describe(
+        'name a contract wallet, so that its signature can be checked first; payments that this market has lost are looked for by it alone',
+      ),
     pay_anew: payAnewIn,
     intent_id: intentId.optional().describe('of an open intent, to have payer_signature checked before money moves'),
     payer_signature: signatureIn.optional().describe('of the challenge of intent_id'),

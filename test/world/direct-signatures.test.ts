@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
+import { checksummed } from '../../src/contract/chain-values.ts';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
@@ -280,20 +281,26 @@ describe('a contract wallet', () => {
     });
   });
 
-  it('that was not named is no payer: the answer says that it has to be', async () => {
-    const { id } = await trade.goods();
+  it('that was not named says yes to its own signature, and nobody else can claim what it sent', async () => {
+    const { id, artifact } = await trade.goods();
     const wallet = await createContractWallet(world.chain, PRICE);
     await wallet.deploy();
     const intent = await openIntent(world, buyer, id);
     const txHash = await wallet.transfer({ to: intent.seller_wallet, units: PRICE });
     await world.finalize();
-    const byOwner = await signChallenge(wallet.owner, intent);
-    const refused = await claim(world, buyer, id, { intent, txHash, signature: byOwner });
-    expect(refused).toMatchObject({ status: 422, body: { reason: 'wrong_payer', do_not_pay_again: true } });
-    expect(refused.body['next_step']).toContain('contract wallet has to be named');
-    const long = await claim(world, buyer, id, { intent, txHash, signature: `${byOwner}00` });
+    const foreign = await signChallenge(stranger, intent);
+    expect(await claim(world, buyer, id, { intent, txHash, signature: foreign })).toMatchObject({
+      status: 422,
+      body: { reason: 'wrong_payer', do_not_pay_again: true },
+    });
+    const long = await claim(world, buyer, id, { intent, txHash, signature: `${foreign}00` });
     expect(long).toMatchObject(invalid);
-    expect(long.body['detail']).toContain('contract wallet has to be named');
+    expect(long.body['detail']).toContain('named when the intent is opened');
+    const signature = await signChallenge(wallet.owner, intent);
+    expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({
+      status: 200,
+      body: { artifact, receipt: { payer: checksummed(wallet.address) } },
+    });
   });
 
   it.each<[string, string]>([

@@ -86,7 +86,8 @@ export const directErrors = {
     title: 'The transfer came from another wallet than the one that signed',
     retry: 'after_fix',
     do_not_pay_again: true,
-    next_step: 'Sign with the wallet that sent it. A contract wallet has to be named when the intent is opened.',
+    next_step:
+      'Sign the challenge with the wallet that sent it, a contract wallet in its own way (ERC-1271), and claim again. Do not pay again.',
   },
   transfer_not_found: {
     status: 422,

@@ -95,7 +95,7 @@ function payByTransfer(): Block[] {
       'Without a facilitator, for any price, with a tip if you like. It needs a key, and a wallet that pays its own gas.',
     ),
     steps([
-      `\`POST /api/purchase-intent/<id>\` gives \`challenge\`, the payee and ${INTENT_MINUTES} minutes. A contract wallet has to be named as \`payer_wallet\`; only for a named one is an earlier payment looked for that this market has lost.`,
+      `\`POST /api/purchase-intent/<id>\` gives \`challenge\`, the payee and ${INTENT_MINUTES} minutes. Name a contract wallet as \`payer_wallet\`, and have its signature checked before you pay: the same request with \`intent_id\` and \`payer_signature\`. Only for a named wallet is an earlier payment looked for that this market has lost.`,
       'Sign the exact `challenge` with `personal_sign` and the wallet that pays.',
       'Send at least `minimum_amount_units` of USDC from it to `seller_wallet`, in one transfer whose block is earlier than `expires_at`.',
       '`POST /api/claim/<id>` with `intent_id`, `tx_hash` and `payer_signature`. 202: send the same claim again until it is final; the claim itself may come after `expires_at`.',

@@ -34,6 +34,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A listing may say its `license`: an SPDX license expression, or `other`. Shelves filter by it, edits change it before the first purchase, and purchases show it.',
       'A refused signature has a reason of its own: `signature_invalid`, `payer_contract_refused` (names the contract to which an account delegates), `payer_not_deployed`. `payment_invalid` is about terms and times, and then says `market_time`. Signatures with a v of 0 or 1, of 64 bytes (EIP-2098) and in an ERC-6492 envelope around a deployed wallet are taken.',
       'A payer’s signature can be checked before money moves: `POST /api/claim/:id` without `tx_hash`, and `POST /api/purchase-intent/:id` and `/api/fee-intent` with `intent_id` and `payer_signature`, answer `signature_checked`. Intents for wallets with code say `prove_first`.',
+      'A contract wallet can claim a transfer for an intent that names no wallet: once it is final, up to four senders are asked (ERC-1271).',
       'A merchant reads its own listings back with their goods, salt and fee: `GET /api/me/listing/:id`. No other caller can.',
       'A transfer that is claimed while the payee decides on another one is kept: the refusal has its own `tx_hash`, `GET /api/payment` says what it `waits_for`, and the payee sees it in `further_transfers` of the review.',
       '`/api/me` and the answer to new recovery codes name the `handle`. Rotation and recovery ignore a `client_class`, and a `model` has 0 to 120 characters.',

@@ -11,6 +11,11 @@ import { type Pending, pendingBody, presentIntent, presentPayment } from '../../
 import type { ClaimRefused, ClaimReview } from './decide-claim.ts';
 import { type Intent, listClaimHashes } from './store.ts';
 
+const WAIT_FOR_SENDER =
+  'The signature is not that of a key. Send the same claim again once the transfer is final: then the wallets that sent it are asked (ERC-1271). Do not pay again.';
+const WAIT_FOR_CODE =
+  'The signature is not that of the wallet’s own key. If it is a contract wallet, send the same claim again once it is deployed; else sign with the wallet that pays. Do not pay again.';
+
 /** What a claim is answered with unless it is completed. */
 export interface PendingClaim {
   status: 202;
@@ -77,19 +82,20 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * The wallet that the intent names was no contract yet, so its signature cannot be checked: pending as long as its transfer is not
- * final. Nothing is stored. Null when it is a contract by now, and can be asked.
+ * The wallet that the intent names was no contract yet, or the intent names none (null) and no key signed: the signature cannot be
+ * checked. Pending as long as the transfer is not final. Nothing is stored. Null when the wallet can be asked by now.
  */
-export async function answerUndeployed(
+export async function answerWaiting(
   market: Market,
   payments: Payments,
   intent: Intent,
-  { wallet, txHash }: { wallet: Hex; txHash: Hex },
+  { wallet, txHash }: { wallet: Hex | null; txHash: Hex },
 ): Promise<PendingClaim | null> {
   try {
     const { rpc, finalized } = await payments.readHead();
     const receipt = await readReceipt(rpc, txHash);
     if (receipt !== null && finalized !== null && receipt.blockNumber <= finalized.number) {
+      if (wallet === null) return null;
       // A wallet is often made by the transaction that pays: it may have become final since the code was read.
       if ((await readCode(rpc, wallet, 'finalized')) !== '0x') return null;
       throw new Refusal('signature_invalid', {
@@ -114,8 +120,7 @@ export async function answerUndeployed(
       retry_after_seconds: 5,
       payment_ends_at: null,
       estimate_seconds: null,
-      next_step:
-        'The signature is not that of the wallet’s own key. If it is a contract wallet, send the same claim again once it is deployed; else sign with the wallet that pays. Do not pay again.',
+      next_step: wallet === null ? WAIT_FOR_SENDER : WAIT_FOR_CODE,
     },
   };
 }

@@ -1,9 +1,10 @@
 import { hashMessage } from 'viem/utils';
 import { checksummed } from '../../../../contract/chain-values.ts';
-import { readCode } from '../../../../platform/chain/reads.ts';
+import { type Receipt, readCode, readReceipt } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { recoverSigner } from '../../../../platform/chain/signature.ts';
 import { canonicalForm, findAcceptedForm } from '../../../../platform/chain/signature-forms.ts';
+import { decodeTransfer } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
@@ -11,43 +12,77 @@ import type { Payments } from '../../payments.ts';
 import type { Intent } from './store.ts';
 
 const NO_KEY_SIGNED =
-  'It is not the signature of a key: 65 bytes with a v of 27 or 28, or 64 bytes (EIP-2098), with a low s. A contract wallet has to be named when the intent is opened.';
+  'It is not the signature of a key: 65 bytes with a v of 27 or 28, or 64 bytes (EIP-2098), with a low s. A contract wallet is best named when the intent is opened.';
 
-/** `undeployed`: the named wallet has no code in the finalized block yet, so the signature cannot be judged. */
-type SignatureCheck = { payer: Hex } | { undeployed: Hex };
+/**
+ * `waitsFor`: the wallet that cannot be asked yet, since it has no code in the finalized block; null: it is known once the transfer is
+ * final, since the intent names none and no key signed.
+ */
+type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null };
 
 /**
  * Who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
- * signature. A contract wallet is asked as of the finalized block. Refuses what no such wallet signed.
+ * signature, or a contract that sent a fitting transfer in that transaction. A contract wallet is asked as of the finalized block. Refuses
+ * what no such wallet signed.
  */
 export async function checkSignature(
   payments: Pick<Payments, 'readHead'>,
-  intent: Intent,
-  given: Hex,
+  { intent, txHash, signature: given }: SignedIntent & { txHash: Hex },
 ): Promise<SignatureCheck> {
   // Hex digits of any case are the same bytes.
   const signature = given.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
   const signer = await recoverSigner(digest, canonicalForm(signature));
-  if (intent.payer === null) {
-    if (signer === null) throw new Refusal('signature_invalid', { detail: NO_KEY_SIGNED });
-    return { payer: signer };
-  }
-  if (signer === intent.payer) return { payer: signer };
   const wallet = intent.payer;
+  if (wallet !== null && signer === wallet) return { payer: wallet };
   try {
-    const { rpc } = await payments.readHead();
-    if ((await readCode(rpc, wallet, 'finalized')) === '0x') {
+    const head = await payments.readHead();
+    if (wallet === null) return await checkSenders(head, { intent, txHash, signature }, { digest, signer });
+    if ((await readCode(head.rpc, wallet, 'finalized')) === '0x') {
       // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
-      return { undeployed: wallet };
+      return { waitsFor: wallet };
     }
     const question = { wallet, digest, signature };
-    if ((await findAcceptedForm(rpc, question, { block: 'finalized' })) !== null) return { payer: wallet };
+    if ((await findAcceptedForm(head.rpc, question, { block: 'finalized' })) !== null) return { payer: wallet };
   } catch (error) {
-    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
-    throw error;
+    if (!(error instanceof RpcFailure)) throw error;
+    // A claim by a key is stored whether or not the chain can be read.
+    if (wallet === null && signer !== null) return { payer: signer };
+    throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }
   throw new Refusal('signature_invalid');
+}
+
+/** So many wallets are asked for one claim. */
+const MOST_SENDERS = 4;
+
+/** The key is the payer where it sent one of the transfers, where none of their senders says yes, and as long as they are not final. */
+async function checkSenders(
+  { rpc, finalized }: ChainHead,
+  { intent, txHash, signature }: SignedIntent & { txHash: Hex },
+  { digest, signer }: { digest: Hex; signer: Hex | null },
+): Promise<SignatureCheck> {
+  const receipt = await readReceipt(rpc, txHash);
+  if (receipt === null || finalized === null || receipt.blockNumber > finalized.number)
+    return signer === null ? { waitsFor: null } : { payer: signer };
+  const senders = sendersIn(receipt, intent);
+  if (signer !== null && senders.includes(signer)) return { payer: signer };
+  for (const wallet of senders.slice(0, MOST_SENDERS)) {
+    if ((await readCode(rpc, wallet, 'finalized')) === '0x') continue;
+    const form = await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'finalized' });
+    if (form !== null) return { payer: wallet };
+  }
+  if (signer === null) throw new Refusal('signature_invalid', { detail: NO_KEY_SIGNED });
+  return { payer: signer };
+}
+
+/** Each once, in the order of their transfers of at least the price to the payee. */
+function sendersIn({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): Hex[] {
+  const senders = logs.flatMap((log) => {
+    const transfer = log.address === asset ? decodeTransfer(log) : null;
+    return transfer?.to === payee && transfer.value >= minimumUnits ? [transfer.from] : [];
+  });
+  return [...new Set(senders)];
 }
 
 /** An open intent of the caller, and a signature to be judged before any money moves. */

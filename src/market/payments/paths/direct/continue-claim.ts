@@ -5,8 +5,8 @@ import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
-import { answerUncompleted, answerUndeployed, type PendingClaim } from './answer-claim.ts';
-import { checkSignature } from './check-signature.ts';
+import { answerUncompleted, answerWaiting, type PendingClaim } from './answer-claim.ts';
+import { checkSignature, type SignedIntent } from './check-signature.ts';
 import {
   checkUnused,
   isBound,
@@ -20,10 +20,8 @@ import { refuseMeanwhile } from './refuse-meanwhile.ts';
 import { findClaim, findSurplus, type Intent } from './store.ts';
 
 /** One transaction that is claimed for an intent of the caller, with the signature of who sent it. */
-export interface SignedClaim {
-  intent: Intent;
+export interface SignedClaim extends SignedIntent {
   txHash: Hex;
-  signature: Hex;
 }
 
 /** What is claimed: goods, or a listing for its fee. */
@@ -55,9 +53,9 @@ export async function continueClaim<Answer>(
   const decided = await findDecided(market.database, intent, txHash);
   if (decided !== null) return await answerDecided(market, payments, txHash, subject, decided);
   const standing = await findClaim(market.database, intent.id);
-  const signed = await checkSignature(payments, intent, claim.signature);
-  if ('undeployed' in signed) {
-    return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
+  const signed = await checkSignature(payments, claim);
+  if ('waitsFor' in signed) {
+    return await answerWaiting(market, payments, intent, { wallet: signed.waitsFor, txHash });
   }
   const { payer } = signed;
   await subject.checkPayer(payer);
