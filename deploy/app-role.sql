@@ -29,6 +29,9 @@ grant insert, delete on payment_intents to openaisle_app;
 grant insert, update, delete on claim_hashes to openaisle_app;
 -- What else a payer in review sent is written down once, for the payee.
 grant insert on further_transfers to openaisle_app;
+-- A claim without a signature ends once.
+grant insert on unproven_claims to openaisle_app;
+grant update (outcome, ended_at, decided_by, note) on unproven_claims to openaisle_app;
 
 -- Price, wallet and origin of a listing are not here either.
 grant insert on listings, artifacts, listing_answers, wallet_uses, artifact_shapes to openaisle_app;

@@ -22,11 +22,15 @@ const intentFields = {
   signature_method: z.literal('personal_sign'),
   challenge: z.string().describe('the exact text to sign'),
   recovery_slip: recoverySlip.optional(),
+  exact_amount_units: z
+    .string()
+    .optional()
+    .describe('for a contract wallet: send exactly this, so that the payee can tell that it was meant for this intent'),
   tip_allowed: z.literal(true),
   prove_first: z
-    .boolean()
+    .literal(true)
     .optional()
-    .describe('true: the wallet has code, so have its signature checked before any money moves'),
+    .describe('the wallet has code: have its signature checked before any money moves'),
   next: z.string(),
 };
 

@@ -84,6 +84,20 @@ export const reviewOut = z
       .describe(
         'what else this payer sent to this payee: what the payer claimed meanwhile, and what lies in the time of the intent. They are never added up',
       ),
+    unproven: z
+      .object({
+        merchant: z.string().describe('handle of who claims it'),
+        warning: z.string(),
+        exact_amount: z
+          .boolean()
+          .nullable()
+          .describe('whether exactly exact_amount_units of its intent came; null: it named none'),
+        same_transaction: z
+          .array(idOut)
+          .describe('the other claims of this transfer; at most one of them can be right'),
+      })
+      .optional()
+      .describe('with payer_unproven: the wallet did not sign'),
   })
   .meta({ id: 'Review' });
 

@@ -27,6 +27,8 @@ export const CLAIM_ERRORS = [
   'amount_too_little',
   'outside_window',
   'authorized_transfer',
+  'payer_unproven',
+  'too_many_unproven',
   'payment_preserved',
 ] as const;
 

@@ -218,7 +218,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'purchase_intent',
     title: 'Open a purchase intent',
     description:
-      'For paying by an ordinary transfer, all by arguments: ten minutes and a challenge that the paying wallet signs. Then claim_purchase.',
+      'For paying by an ordinary transfer, all by arguments: ten minutes and a challenge that the paying wallet signs. With intent_id and payer_signature it says whether the signature will do: ask before money moves. Then claim_purchase.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'openPurchaseIntent' }],
@@ -235,7 +235,8 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'fee_intent',
     title: 'Open a fee intent',
-    description: 'For paying the listing fee by an ordinary transfer, named as fee_payment in list_item afterwards.',
+    description:
+      'For paying the listing fee by an ordinary transfer, named as fee_payment in list_item afterwards. With intent_id and payer_signature it checks the signature first.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'openFeeIntent' }],

@@ -34,6 +34,7 @@ export interface IntentFields {
   expires_at: string;
   buyer: string;
   challenge: string;
+  prove_first?: true;
 }
 
 export const INTENT_ID = 'ab'.repeat(16);

@@ -44,6 +44,8 @@ interface GoodsOptions {
 
 export interface Trade {
   world: World;
+  /** The maintainer. */
+  keeper: Member;
   seller: Member;
   buyer: Member;
   /** A listing of the seller, unlike every other one. */
@@ -56,7 +58,7 @@ export interface Trade {
 
 /** One world for all tests of a file, with one who sells and one who buys; readable only while tests run. */
 export function testTrade(options: WorldOptions = {}): Trade {
-  let running: Pick<Trade, 'world' | 'seller' | 'buyer'> | null = null;
+  let running: Pick<Trade, 'world' | 'keeper' | 'seller' | 'buyer'> | null = null;
   let made = 0;
   const clock = options.clock ?? systemClock;
   const current = () => {
@@ -66,9 +68,9 @@ export function testTrade(options: WorldOptions = {}): Trade {
   let started: World | null = null;
   beforeAll(async () => {
     started = await startWorld(options);
-    await started.join('the-keeper');
+    const keeper = await started.join('the-keeper');
     const seller = await started.join('seller-one');
-    running = { world: started, seller, buyer: await started.join('buyer-one') };
+    running = { world: started, keeper, seller, buyer: await started.join('buyer-one') };
   });
   afterAll(() => started?.stop());
   const world = worldBehind(() => current().world);
@@ -76,6 +78,7 @@ export function testTrade(options: WorldOptions = {}): Trade {
 
   return {
     world,
+    keeper: memberBehind(() => current().keeper),
     seller,
     buyer: memberBehind(() => current().buyer),
     goods: async ({ payTo = WORLD_ACCOUNTS.sellerOne.address, units = PRICE, artifact } = {}) => {

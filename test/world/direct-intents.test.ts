@@ -326,7 +326,6 @@ describe('a claim that does not agree with its intent', () => {
   });
 
   it.each<[string, (body: Record<string, unknown>) => Record<string, unknown>]>([
-    ['no hash', ({ tx_hash: _, ...rest }) => rest],
     ['a short hash', (body) => ({ ...body, tx_hash: '0x12' })],
     ['a padded hash', (body) => ({ ...body, tx_hash: ` ${body['tx_hash']}` })],
     ['an intent in upper case', (body) => ({ ...body, intent_id: 'A'.repeat(32) })],

@@ -139,6 +139,21 @@ export const directErrors = {
     do_not_pay_again: true,
     next_step: 'The payee decides. Do not pay again.',
   },
+  payer_unproven: {
+    status: 422,
+    title: 'The wallet of the intent did not sign, so the payee decides',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step:
+      'The payee decides, also about other claims of this transfer. A claim with the wallet’s own signature ends that at once. Do not pay again.',
+  },
+  too_many_unproven: {
+    status: 409,
+    title: 'Too many transfers without a signature wait for their payees',
+    retry: 'same_request',
+    do_not_pay_again: true,
+    next_step: 'Send the same claim again once one of them is decided. Do not pay again.',
+  },
   // Reviews
   already_decided: {
     status: 409,

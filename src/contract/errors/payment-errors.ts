@@ -23,7 +23,7 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted, and this proof will not be taken. Pay by a transfer: POST /api/purchase-intent/:id, or /api/fee-intent for a fee, with payer_wallet. Or pay with another wallet.',
+      'Nothing was stored or submitted, and this proof will not be taken. Pay by a transfer: POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet. Or pay with another wallet.',
   },
   payer_not_deployed: {
     status: 402,
@@ -31,7 +31,7 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted, and this proof will not be taken. Deploy the wallet and sign again, pay by a transfer (POST /api/purchase-intent/:id, or /api/fee-intent for a fee, with payer_wallet), or pay with another wallet.',
+      'Nothing was stored or submitted, and this proof will not be taken. Deploy the wallet and sign again, pay by a transfer (POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet), or pay with another wallet.',
   },
   insufficient_funds: {
     status: 402,

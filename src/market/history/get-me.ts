@@ -18,6 +18,7 @@ import { presentMerchant } from '../merchants/present-merchant.ts';
 import { readMerchant } from '../merchants/store.ts';
 import { readRemovalNotices } from '../moderation/appeals.ts';
 import { listFurther, type ShownTransfer } from '../payments/paths/direct/further-store.ts';
+import { readUnprovenReviews, type UnprovenReviewRow } from '../payments/paths/direct/unproven-store.ts';
 import { readOwnHistory } from '../purchases/store.ts';
 import { presentFlag } from '../reactions/raise-flag.ts';
 import { readFlags } from '../reactions/store.ts';
@@ -133,13 +134,17 @@ async function readAccountSummary(market: Market, snapshot: Queryable, caller: M
   const reviews = await readReviews(snapshot, caller, MOST_REVIEWS);
   const ids = reviews.map(({ id }) => id);
   const further = Map.groupBy(await listFurther(snapshot, ids), ({ paymentId }) => paymentId);
+  const unproven = await readUnprovenReviews(snapshot, caller, MOST_REVIEWS);
   const flags = caller.maintainer ? await readFlags(snapshot, MOST_FLAGS) : [];
   const shown = presentMerchant(merchant);
   return {
     handle: shown.handle,
     merchant: shown,
     credits: Number(await countCredits(snapshot, caller.id)),
-    reviews: reviews.map((row) => presentReview(row, further.get(row.id) ?? [])),
+    reviews: [
+      ...reviews.map((row) => presentReview(row, further.get(row.id) ?? [])),
+      ...presentUnproven(unproven),
+    ],
     removal_notices: await readRemovalNotices(snapshot, caller.id),
     flags: flags.map(presentFlag),
     quotas: await readQuotas(market, snapshot, caller.id),
@@ -183,4 +188,34 @@ function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.inp
       claimed: isClaimed,
     })),
   };
+}
+
+const UNPROVEN_WARNING = 'This merchant has not shown that the wallet is its own.';
+
+/** Claims that no signature proves; those of one transaction name each other. */
+function presentUnproven(rows: readonly UnprovenReviewRow[]): z.input<typeof reviewOut>[] {
+  const byTransaction = Map.groupBy(rows, (row) => toHex(row.tx_hash));
+  return rows.map((row) => {
+    const txHash = toHex(row.tx_hash);
+    const others = byTransaction.get(txHash)?.filter(({ id }) => id !== row.id) ?? [];
+    return {
+      payment_id: Number(row.id),
+      purpose: row.purpose,
+      listing_id: row.listing_id === null ? null : Number(row.listing_id),
+      reason: 'payer_unproven',
+      payer_wallet: checksummed(toHex(row.payer)),
+      payee_wallet: checksummed(toHex(row.payee)),
+      asked_usdc: usdcOfUnits(row.asked_units),
+      received_usdc: usdcOfUnits(row.received_units),
+      tx_hash: txHash,
+      block_time: isoTime(row.block_time),
+      decide_by: isoTime(row.created_at.getTime() + REVIEW_DAYS * DAY_MS),
+      unproven: {
+        merchant: row.handle,
+        warning: UNPROVEN_WARNING,
+        exact_amount: row.exact_units === null ? null : row.exact_units === row.received_units,
+        same_transaction: others.map(({ id }) => Number(id)),
+      },
+    };
+  });
 }

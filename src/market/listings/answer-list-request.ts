@@ -2,6 +2,8 @@ import type { Reason } from '../../contract/errors.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
+import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
 import { lapsedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -122,7 +124,9 @@ async function listWithFee(
     return await listByTransfer(market, payments, request, { claim: request.claim, checked });
   }
   const terms = feeTerms(market, request.subject);
-  const { proof, merchant } = request;
+  const { proof, merchant, bodyHash } = request;
+  const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
+  if (unproven !== null) throw await reviewOfUnproven(market, unproven);
   await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);
   if (proof === null) {

@@ -1,6 +1,7 @@
 import { REVIEW_DAYS } from '../../contract/vocabulary.ts';
 import { createProviderHealth } from '../../platform/chain/providers.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { createCorroboration } from './chain/corroborate.ts';
@@ -11,6 +12,7 @@ import { createWatch } from './chain/watch-providers.ts';
 import type { Completions } from './completion.ts';
 import { createFurtherTransfers } from './paths/direct/further-transfers.ts';
 import { pruneIntents } from './paths/direct/intents.ts';
+import { listUnprovenSince, type UnprovenClaim, viewOfUnproven } from './paths/direct/unproven-store.ts';
 import type { Driven, PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x402/facilitator.ts';
@@ -18,6 +20,7 @@ import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
 import { createSettler } from './read-and-decide.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
+import { decideUnproven } from './review-unproven.ts';
 import {
   countOpenPayments,
   countReviews,
@@ -162,6 +165,22 @@ export async function declineOldReviews(market: Market, completions: Completions
       market.log.error('review_not_ended', { payment_id: payment.id, error });
     }
   }
+  for (const claim of await listUnprovenSince(market.database, before, AT_ONCE)) {
+    try {
+      await market.database.transaction((tx) => declineUnproven(tx, market, completions, claim));
+    } catch (error) {
+      // Decided just now: there is nothing left to end.
+      if (error instanceof Refusal && error.reason === 'already_decided') continue;
+      market.log.error('review_not_ended', { payment_id: claim.id, error });
+    }
+  }
+}
+
+async function declineUnproven(tx: Tx, market: Market, completions: Completions, claim: UnprovenClaim): Promise<void> {
+  const payment = viewOfUnproven(claim);
+  await completions[claim.purpose].lockSubject(tx, payment);
+  await decideUnproven(tx, market, { id: claim.id, outcome: 'declined', by: null, note: null });
+  await recordReview(tx, market, payment, { outcome: 'declined', actor: 'system' });
 }
 
 async function decline(tx: Tx, market: Market, completions: Completions, payment: Payment, now: Date): Promise<void> {

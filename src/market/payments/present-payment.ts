@@ -12,6 +12,7 @@ import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark } from './chain/store.ts';
 import { findWaitingClaim, type WaitingClaim } from './paths/direct/further-store.ts';
 import { findClaim, findIntent, type Intent } from './paths/direct/store.ts';
+import { findUnproven, viewOfUnproven } from './paths/direct/unproven-store.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { hasEnded, isOpen, type Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
@@ -242,6 +243,13 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     if (named !== null) return { status: 200, body: { payment: named } };
     const intent = call.query.intent_id === undefined ? null : await findIntent(market.database, call.query.intent_id);
     const payment = intent === null ? await find(market, call) : await findClaim(market.database, intent.id);
+    const unproven =
+      intent === null || payment !== null ? null : await findUnproven(market.database, { intentId: intent.id });
+    if (unproven !== null) {
+      const watermark = await findWatermark(market.database, unproven.chainId);
+      const view = viewOfUnproven(unproven);
+      return { status: 200, body: { payment: presentPayment(view, watermark, view.listingId, market.clock.now()) } };
+    }
     if (intent !== null && payment === null) {
       const watermark = await findWatermark(market.database, intent.chainId);
       return { status: 200, body: { payment: presentIntent(intent, watermark) } };

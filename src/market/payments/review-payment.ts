@@ -9,7 +9,7 @@ import {
   type TransferEvidence,
 } from '../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
-import type { Tx } from '../../platform/database/database.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
@@ -17,10 +17,12 @@ import { findWatermark, isHalted } from './chain/store.ts';
 import type { Completions } from './completion.ts';
 import { releaseWaiting } from './paths/direct/further-store.ts';
 import { hasAuthorization, hasBought } from './paths/direct/store.ts';
+import { findUnproven, viewOfUnproven } from './paths/direct/unproven-store.ts';
 import type { Payment } from './payment.ts';
 import { type Payments, recordReview } from './payments.ts';
 import { presentPayment } from './present-payment.ts';
 import { findProof, insertProof, isTransferTaken, type ProofRow } from './proof-store.ts';
+import { decideUnproven } from './review-unproven.ts';
 import { endReview, findPayment, lockPayment } from './store.ts';
 
 type ReviewCall = MarketCall<Endpoints['reviewPayment']>;
@@ -35,16 +37,24 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
       call.body.tx_hash === undefined ? null : await readRefund(market, payments, payment, call.body.tx_hash);
     const located = call.body.outcome === 'deliver' ? await locateTransfer(market, payments, payment) : null;
     await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund, located }));
-    const decided = (await findPayment(market.database, payment.id)) ?? payment;
+    const decided = (await findReviewed(market.database, payment.id)) ?? payment;
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(decided);
     return { status: 200, body: { payment: presentPayment(decided, watermark, listingId, market.clock.now()) } };
   };
 }
 
+/** Or a claim that no signature proves, which has a number of payments. */
+async function findReviewed(queryable: Queryable, id: bigint): Promise<Payment | null> {
+  const payment = await findPayment(queryable, id);
+  if (payment !== null) return payment;
+  const unproven = await findUnproven(queryable, { id });
+  return unproven && viewOfUnproven(unproven);
+}
+
 /** A payment that another merchant decides on is answered like an unknown one. */
 async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
-  const payment = await findPayment(market.database, call.params.payment_id);
+  const payment = await findReviewed(market.database, call.params.payment_id);
   const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
   if (payment === null || !wasReviewed) throw new Refusal('payment_not_found');
   const decider = await completions[payment.purpose].deciderOf(market.database, payment);
@@ -112,9 +122,11 @@ async function decide(
   const { outcome, note } = call.body;
   const completion = completions[payment.purpose];
   const subject = await completion.lockSubject(tx, payment);
-  const locked = await lockPayment(tx, payment.id);
-  if (locked?.status !== 'needs_review') throw new Refusal('already_decided');
   const now = new Date(market.clock.now());
+  const by = { id: payment.id, outcome, by: call.caller.id, note: note ?? null };
+  const locked = (await lockPayment(tx, payment.id)) ?? (await decideUnproven(tx, market, by));
+  if (locked === null) return await recordReview(tx, market, payment, { outcome, actor: call.caller.handle });
+  if (locked.status !== 'needs_review') throw new Refusal('already_decided');
   if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
     // Providers differ on what is final: also what the payee would hand over waits for the operator.
@@ -133,7 +145,7 @@ async function decide(
   }
   // What the payer named meanwhile is surplus now, and comes to a review of its own.
   if (outcome === 'deliver') await releaseWaiting(tx, locked.id);
-  await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, logIndex: located, now });
+  await endReview(tx, locked.id, { ...by, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
 }
 

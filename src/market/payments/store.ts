@@ -302,7 +302,8 @@ export async function countOpenPayments(queryable: Queryable): Promise<OpenPayme
 
 export async function countReviews(queryable: Queryable): Promise<number> {
   const { count } = await queryable.one<{ count: bigint }>(
-    sql`select count(*) as count from payments where status = 'needs_review'`,
+    sql`select (select count(*) from payments where status = 'needs_review')
+      + (select count(*) from unproven_claims where ended_at is null) as count`,
   );
   return Number(count);
 }

@@ -6,6 +6,8 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { mustNotBeLost } from '../listings/check-goods.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
+import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
+import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import { lapsedRefusal } from '../payments/paths/x402/payment-required.ts';
@@ -108,6 +110,10 @@ async function answerWithoutPayment(
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
+  const merchantId = request.merchant?.id;
+  const unproven =
+    merchantId === undefined ? null : await findOpenUnproven(market.database, merchantId, { listingId: listing.id });
+  if (unproven !== null) throw await reviewOfUnproven(market, unproven);
   const { txHash } = request;
   if (txHash !== null && signedBy !== null) {
     return await reviewLost(market, payments, { request, listing, payer: signedBy, txHash });

@@ -19,6 +19,7 @@ import {
   hasTimeLeft,
   type IntentFindings,
   type IntentTerms,
+  isContract,
   mustNotBeTransferred,
   openIntent,
   presentIntentTerms,
@@ -33,6 +34,7 @@ import {
   undecidedRefusal,
 } from '../payments/paths/direct/name-transaction.ts';
 import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/paths/direct/store.ts';
+import { findOpenUnproven, viewOfUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findPaidOrPending } from '../payments/store.ts';
@@ -98,6 +100,7 @@ async function checkAlone(market: Market, payments: Payments, shown: ShownSignat
   const standing = await findClaim(market.database, intent.id);
   if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
   await mustBeUnclaimed(market.database, market, intent);
+  await mustBeDecided(market.database, market, listing, merchant);
   const check = await judge(payments, shown);
   if (check.signer !== null) {
     await checkPayer(market, shown, check.signer);
@@ -133,6 +136,7 @@ async function judge(payments: Payments, { intent, signature }: ShownSignature):
 
 async function answerRound(market: Market, payments: Payments, claim: ClaimRequest): Promise<ClaimAnswer | null> {
   return await continueClaim<BuyAnswer>(market, payments, claim, {
+    bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // In the order of every other act on a payment: the listing, then the row.
     lock: (tx) => shareListing(tx, claim.listing.id),
@@ -262,7 +266,13 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
       if (shared === null) throw new Refusal('listing_unavailable');
       await tx.lock(`intents:${merchant.id}:${listing.id}`);
       await checkBuyer(tx, market, shared, { merchant, payer });
-      return await openIntent(tx, market, { merchant, terms: termsOf(shared), payer, createdAt });
+      return await openIntent(tx, market, {
+        merchant,
+        terms: termsOf(shared),
+        payer,
+        isContract: isContract(findings),
+        createdAt,
+      });
     });
     return { status: isNew ? 201 : 200, body: show(intent, findings) };
   };
@@ -280,6 +290,17 @@ function free({ id }: ListingTerms): Refusal {
   });
 }
 
+/** A transfer for it that this merchant has claimed without a signature waits for its payee. */
+async function mustBeDecided(
+  queryable: Queryable,
+  market: Market,
+  listing: ListingTerms,
+  merchant: Merchant,
+): Promise<void> {
+  const unproven = await findOpenUnproven(queryable, merchant.id, { listingId: listing.id });
+  if (unproven !== null) throw await undecidedRefusal(queryable, market, viewOfUnproven(unproven), merchant);
+}
+
 /** What was bought or is being paid comes first: an ended listing never hides it. */
 async function checkBuyer(
   queryable: Queryable,
@@ -292,6 +313,7 @@ async function checkBuyer(
     (payer && (await findPaidOrPending(queryable, listing.id, { payer })));
   if (known?.status === 'completed') throw new Refusal('purchase_exists');
   if (known) throw await undecidedRefusal(queryable, market, known, merchant);
+  await mustBeDecided(queryable, market, listing, merchant);
   if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
   mustStep(listing, 'buy');
   mustBeOnNetwork(market, listing);

@@ -113,7 +113,7 @@ async function open(
     if (shared === null) throw new TypeError('a claim for no listing');
     const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;
     const terms = { purpose: 'purchase' as const, listingId, payee, minimumUnits };
-    const intent = makeIntent(market, { merchant, terms, payer, createdAt });
+    const intent = makeIntent(market, { merchant, terms, payer, isContract: false, createdAt });
     const surplus = await hasBought(tx, listingId, { merchantId: merchant.id, payer });
     await insertIntent(tx, intent);
     const claim = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });

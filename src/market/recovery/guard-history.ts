@@ -72,7 +72,7 @@ async function isForSale(tx: Tx, slip: PaymentSlip | IntentSlip): Promise<boolea
 async function putIntent(tx: Tx, slip: IntentSlip): Promise<void> {
   if (!(await store.hasMerchant(tx, slip.merchantId, openedBy(slip))) || (await store.hasIntent(tx, slip.id))) return;
   const { kind: _, ...intent } = slip;
-  await insertIntent(tx, intent satisfies Intent);
+  await insertIntent(tx, { ...intent, exactUnits: null } satisfies Intent);
 }
 
 async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {

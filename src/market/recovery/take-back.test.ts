@@ -17,7 +17,7 @@ const after = new Date(AT.getTime() + 1);
 function lostSlip(merchantId = 1n): string {
   return slipOfIntent(marketContext({ database: db.database }), {
     ...{ id: ID, purpose: 'listing_fee', listingId: null, merchantId, chainId: 8453n, payer: null },
-    ...{ asset: `0x${'1'.repeat(40)}`, payee: `0x${'2'.repeat(40)}`, minimumUnits: 1_000_000n },
+    ...{ asset: `0x${'1'.repeat(40)}`, payee: `0x${'2'.repeat(40)}`, minimumUnits: 1_000_000n, exactUnits: null },
     ...{ nonce: 'b'.repeat(32), challenge: 'text', createdAt: AT, expiresAt: after },
   });
 }

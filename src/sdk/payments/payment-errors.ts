@@ -15,6 +15,7 @@ export type WhyRefused =
   | 'wrong_intent'
   | 'other_market'
   | 'too_little_time'
+  | 'wallet_cannot_sign'
   | 'clock_wrong'
   | 'own_goods'
   | 'not_goods';
@@ -46,6 +47,8 @@ const NEXT_STEPS: Readonly<Record<WhyRefused, string>> = {
   wrong_intent: 'Open a new intent.',
   other_market: 'Use the client of the market that this belongs to.',
   too_little_time: 'Open a new intent, and pay at once.',
+  wallet_cannot_sign:
+    'Have the wallet sign the challenge in its own way (ERC-1271), or pay from another wallet: its transfer could not be claimed.',
   clock_wrong: 'Set the clock of this machine, then call again. If it is right, tell the operator of the site.',
   own_goods: 'getOwnListing gives your own goods back. To try a purchase, use a wallet of another person.',
   not_goods: 'Buy it in its city, or by buyThing.',

@@ -176,6 +176,7 @@ async function continueFeeClaim(
   const intent = await findOwnIntent(market.database, merchant, claim.intent_id, 'listing_fee');
   const signed = { intent, txHash: claim.tx_hash, signature: claim.payer_signature as Hex };
   return await continueClaim<ListAnswer>(market, payments, signed, {
+    bodyHash: request.bodyHash,
     checkPayer: async () => {},
     lock: (tx) => tx.lock(`fees:${merchant.id}`),
     openClaim: async (tx, payer) => checked && (await open(tx, market, request, intent, { payer, checked })),

@@ -7,6 +7,7 @@ import {
   hasTimeLeft,
   type IntentFindings,
   type IntentTerms,
+  isContract,
   mustNotBeTransferred,
   openIntent,
   presentIntentTerms,
@@ -50,7 +51,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     const findings = await readFindings(payments.readHead, payer, null);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
       await tx.lock(`intents:${merchant.id}:fee`);
-      return await openIntent(tx, market, { merchant, terms, payer, createdAt });
+      return await openIntent(tx, market, { merchant, terms, payer, isContract: isContract(findings), createdAt });
     });
     return { status: isNew ? 201 : 200, body: show(intent, findings) };
   };

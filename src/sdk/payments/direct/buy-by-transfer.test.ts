@@ -106,6 +106,24 @@ describe('an intent that is not what the listing says', () => {
   });
 });
 
+test.each([
+  [true, 1],
+  // An older market says nothing of it.
+  [undefined, 1],
+  [false, 0],
+])('a wallet with code is asked about before money moves: with %s it sends %i', async (signature_checked, sent) => {
+  const first = await buyerBefore({});
+  const opened = intentAnswer({ payer: first.wallet.address, nowMs: first.time.now() }, { prove_first: true });
+  const { body } = opened as { body: object };
+  const checked: Reply = { status: 200, body: { ...body, signature_checked } };
+  const { act, wallet, asked } = await buyerBefore({ wallet: first.wallet, intents: [opened, checked] });
+  const done = act();
+  if (sent === 0) await expect(done).rejects.toMatchObject({ name: 'TermsRefused', why: 'wallet_cannot_sign' });
+  else expect((await done).artifact).toBe(ARTIFACT);
+  expect([wallet.signed.length, wallet.sent.length]).toEqual([1, sent]);
+  expect(asked('/api/purchase-intent/7')[1]?.body).toMatchObject({ intent_id: INTENT_ID });
+});
+
 test('an owner who takes too long to sign sends nothing, and calling again goes on with another intent', async () => {
   const buyer = await buyerBefore({});
   const slow = async (asked: { message: string }) => {

@@ -43,6 +43,8 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
         const answer = await client.openPurchaseIntent({ params: { id: listingId }, body, signal });
         return { intent: answer.body.purchase_intent, isNew: answer.status === 201 };
       },
+      checkSignature: async (body) =>
+        (await client.openPurchaseIntent({ params: { id: listingId }, body, signal })).body.signature_checked ?? null,
       claim: async (body, recoverySlip) => {
         const answer = await client.claimPurchase({ params: { id: listingId }, body, recoverySlip, signal });
         if (answer.status === 202) return { pending: answer.body };

@@ -38,6 +38,7 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
       const answer = await client.openFeeIntent({ body, signal });
       return { intent: answer.body.fee_intent, isNew: answer.status === 201 };
     },
+    checkSignature: async (body) => (await client.openFeeIntent({ body, signal })).body.signature_checked ?? null,
     claim: (body, recoverySlip) => post(options, body, recoverySlip),
   });
   reportTransfer(run, 'delivered');

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { NETWORKS } from '../../../contract/vocabulary.ts';
 import { isGatewayFault, MarketError, UnreadableAnswer } from '../../errors.ts';
-import { saidOf } from '../payment-errors.ts';
+import { saidOf, TermsRefused } from '../payment-errors.ts';
 import { GATEWAY_TRIES, pauseSeconds, readThroughGateway } from '../payment-run.ts';
 import { signingTime } from '../signing-clock.ts';
 import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
@@ -110,6 +110,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       const known = await hashBefore(run, draft, isNew);
       const payer_signature = await wallet.signMessage({ message: intent.challenge });
       reportTransfer(run, 'signed', { intentId: intent.id });
+      if (known === null) await mustBeAccepted(run, intent, payer_signature);
       // The signer may have taken a long time.
       checkTimeLeft(intent, signingTime(client, NOT_SENT));
       signal?.throwIfAborted();
@@ -125,6 +126,15 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       (_, cause) => new TransferUndecided('Another call pays for this intent', null, cause),
     );
   }
+}
+
+/** The code of a wallet may take no signature: that is found out before money moves, where the market says that there is some. */
+async function mustBeAccepted(run: TransferRun, intent: Intent, payer_signature: Hex): Promise<void> {
+  if (intent.prove_first !== true) return;
+  if ((await run.checkSignature({ intent_id: intent.id, payer_signature })) !== false) return;
+  throw new TermsRefused('wallet_cannot_sign', 'the code at this wallet does not accept its signature', {
+    outcome: 'nothing was sent',
+  });
 }
 
 async function isSaved(run: TransferRun, key: string): Promise<boolean> {

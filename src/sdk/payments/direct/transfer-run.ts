@@ -20,6 +20,8 @@ export interface TransferFlow<Done> {
   /** Before anything is opened: what to expect of the intent, or what came without a payment. */
   agree(run: TransferRun<Done>): Promise<{ terms: TransferTerms } | { done: Done }>;
   openIntent(): Promise<{ intent: Intent; isNew: boolean }>;
+  /** Whether the market would take that signature of the intent's challenge. Null: it has not said. */
+  checkSignature(body: { intent_id: string; payer_signature: string }): Promise<boolean | null>;
   claim(body: ClaimBody, recoverySlip?: string): Promise<Answer<Done>>;
 }
 

@@ -8,7 +8,6 @@ import { decodeTransfer } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
-import type { Payments } from '../../payments.ts';
 import type { Intent } from './store.ts';
 
 const NO_KEY_SIGNED =
@@ -18,15 +17,21 @@ const NO_KEY_SIGNED =
  * `waitsFor`: the wallet that cannot be asked yet, since it has no code in the finalized block; null: it is known once the transfer is
  * final, since the intent names none and no key signed.
  */
-type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null };
+type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null } | Unsigned;
+
+/** The wallet that the intent names, with its code in the finalized block, which said no. */
+export interface Unsigned {
+  unsigned: Hex;
+  code: Hex;
+}
 
 /**
  * Who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
  * signature, or a contract that sent a fitting transfer in that transaction. A contract wallet is asked as of the finalized block. Refuses
- * what no such wallet signed.
+ * what no key and no sender signed.
  */
 export async function checkSignature(
-  payments: Pick<Payments, 'readHead'>,
+  payments: { readHead(): Promise<ChainHead> },
   { intent, txHash, signature: given }: SignedIntent & { txHash: Hex },
 ): Promise<SignatureCheck> {
   // Hex digits of any case are the same bytes.
@@ -38,19 +43,20 @@ export async function checkSignature(
   try {
     const head = await payments.readHead();
     if (wallet === null) return await checkSenders(head, { intent, txHash, signature }, { digest, signer });
-    if ((await readCode(head.rpc, wallet, 'finalized')) === '0x') {
+    const code = await readCode(head.rpc, wallet, 'finalized');
+    if (code === '0x') {
       // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
       return { waitsFor: wallet };
     }
     const question = { wallet, digest, signature };
-    if ((await findAcceptedForm(head.rpc, question, { block: 'finalized' })) !== null) return { payer: wallet };
+    const form = await findAcceptedForm(head.rpc, question, { block: 'finalized' });
+    return form === null ? { unsigned: wallet, code } : { payer: wallet };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     // A claim by a key is stored whether or not the chain can be read.
     if (wallet === null && signer !== null) return { payer: signer };
     throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }
-  throw new Refusal('signature_invalid');
 }
 
 /** So many wallets are asked for one claim. */

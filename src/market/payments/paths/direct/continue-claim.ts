@@ -1,5 +1,6 @@
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
@@ -18,6 +19,8 @@ import {
 } from './name-transaction.ts';
 import { refuseMeanwhile } from './refuse-meanwhile.ts';
 import { findClaim, findSurplus, type Intent } from './store.ts';
+import { refuseUnsigned } from './unproven-claim.ts';
+import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
 
 /** One transaction that is claimed for an intent of the caller, with the signature of who sent it. */
 export interface SignedClaim extends SignedIntent {
@@ -26,6 +29,8 @@ export interface SignedClaim extends SignedIntent {
 
 /** What is claimed: goods, or a listing for its fee. */
 export interface ClaimSubject<Answer> {
+  /** Of the listing that the fee is for; null for goods. */
+  bodyHash: Buffer | null;
   /** Refuses a wallet whose transfer could pay for nothing here. */
   checkPayer(payer: Hex): Promise<void>;
   /** Locks what comes before the payment's row in the order of locks. */
@@ -56,6 +61,16 @@ export async function continueClaim<Answer>(
   const signed = await checkSignature(payments, claim);
   if ('waitsFor' in signed) {
     return await answerWaiting(market, payments, intent, { wallet: signed.waitsFor, txHash });
+  }
+  if ('unsigned' in signed) {
+    const { bodyHash } = subject;
+    throw await refuseUnsigned(market, payments, {
+      intent,
+      txHash,
+      payer: signed.unsigned,
+      code: signed.code,
+      bodyHash,
+    });
   }
   const { payer } = signed;
   await subject.checkPayer(payer);
@@ -123,12 +138,15 @@ async function tryToOpen(
 ): Promise<DirectPayment | null> {
   return await market.database.transaction(async (tx) => {
     await subject.lock(tx);
+    await lockTransfer(tx, txHash);
     const standing = await findClaim(tx, intent.id);
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await subject.openClaim(tx, payer, standing)
         : await join(tx, market, subject, standing, payer);
-    if (opened !== null) await nameTransaction(tx, market, opened, txHash);
+    if (opened === null) return null;
+    await nameTransaction(tx, market, opened, txHash);
+    await endUnprovenOf(tx, { txHash, payer, payee: intent.payee }, 'proven', new Date(market.clock.now()));
     return opened;
   });
 }
@@ -190,8 +208,12 @@ async function nameSurplus(
   // Another request may have brought it to a review just now.
   if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
+    await lockTransfer(tx, txHash);
     await lockPayment(tx, claim.id);
-    return await tryToName(tx, claim, txHash);
+    if (!(await tryToName(tx, claim, txHash))) return false;
+    const { payer, payee } = claim;
+    await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', new Date(market.clock.now()));
+    return true;
   });
   if (!isNamed) return null;
   market.crashPoint('after_claim_committed');

@@ -1,8 +1,14 @@
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { usdcText } from '../../../../contract/money.ts';
-import { INTENT_KEPT_DAYS, INTENT_MINUTES, type PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import {
+  INTENT_KEPT_DAYS,
+  INTENT_MINUTES,
+  MOST_EXACT_UNITS,
+  type PaymentPurpose,
+} from '../../../../contract/vocabulary.ts';
 import { readCode } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { delegateOf } from '../../../../platform/chain/signature-forms.ts';
 import { isoTime } from '../../../../platform/clock.ts';
 import type { Tx } from '../../../../platform/database/database.ts';
 import type { ScalarQuery } from '../../../../platform/database/quota.ts';
@@ -57,7 +63,8 @@ export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Int
 
 /** What is said of an intent: whether its wallet has code, and what a signature that came along is worth. */
 export interface IntentFindings {
-  hasCode: boolean;
+  /** Of the wallet that the intent names, at the latest block; `0x`: none, or none is named. */
+  code: Hex;
   check: EarlyCheck | null;
 }
 
@@ -69,8 +76,8 @@ export async function readFindings(
 ): Promise<IntentFindings> {
   try {
     const check = signed && (await judgeSignature(readHead, signed.intent, signed.signature));
-    if (payer === null) return { hasCode: false, check };
-    return { hasCode: (await readCode((await readHead()).rpc, payer, 'latest')) !== '0x', check };
+    if (payer === null) return { code: '0x', check };
+    return { code: await readCode((await readHead()).rpc, payer, 'latest'), check };
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
     throw error;
@@ -101,7 +108,14 @@ export interface NewIntent {
   merchant: Merchant;
   terms: IntentTerms;
   payer: Hex | null;
+  /** Its code is that of a contract: such a wallet is asked for an amount of its own. */
+  isContract: boolean;
   createdAt: Date;
+}
+
+/** An account that delegates by EIP-7702 has a key, whose signature counts. */
+export function isContract({ code }: Pick<IntentFindings, 'code'>): boolean {
+  return code !== '0x' && delegateOf(code) === null;
 }
 
 export interface OpenedIntent {
@@ -132,7 +146,7 @@ export async function openIntent(tx: Tx, market: Market, given: NewIntent): Prom
 /** A new one, not stored yet. */
 export function makeIntent(
   market: Pick<Market, 'config' | 'random'>,
-  { merchant, terms, payer, createdAt }: NewIntent,
+  { merchant, terms, payer, isContract: asksExactly, createdAt }: NewIntent,
 ): Intent {
   const { network, baseUrl } = market.config;
   const { purpose, listingId, payee, minimumUnits } = terms;
@@ -145,6 +159,7 @@ export function makeIntent(
     payee,
     payer,
     minimumUnits,
+    exactUnits: asksExactly ? minimumUnits + 1n + BigInt(market.random.int(MOST_EXACT_UNITS)) : null,
     nonce: market.random.bytes(16).toString('hex'),
     createdAt,
     expiresAt: new Date(createdAt.getTime() + INTENT_MS),
@@ -158,8 +173,10 @@ export function presentIntentTerms(
   market: Pick<Market, 'config' | 'pepper'>,
   intent: Intent,
   merchant: Merchant,
-  { hasCode, check, next }: IntentFindings & { next: string },
+  { code, check, next }: IntentFindings & { next: string },
 ) {
+  const hasCode = code !== '0x';
+  const exact = intent.exactUnits === null ? {} : { exact_amount_units: intent.exactUnits.toString() };
   return {
     id: intent.id,
     buyer: merchant.handle,
@@ -170,6 +187,7 @@ export function presentIntentTerms(
     asset: checksummed(intent.asset),
     minimum_amount_usdc: usdcText(intent.minimumUnits),
     minimum_amount_units: intent.minimumUnits.toString(),
+    ...exact,
     challenge_nonce: intent.nonce,
     created_at: isoTime(intent.createdAt),
     expires_at: isoTime(intent.expiresAt),
@@ -177,15 +195,15 @@ export function presentIntentTerms(
     challenge: intent.challenge,
     recovery_slip: slipOfIntent(market, intent),
     tip_allowed: true as const,
-    prove_first: hasCode,
+    ...(hasCode ? { prove_first: true as const } : {}),
     next: check?.nextStep ?? (hasCode ? `${PROVE_FIRST} ${next}` : next),
   };
 }
 
 const PROVE_FIRST =
-  'This wallet has code: before any money moves, send intent_id and payer_signature to this address once more, and pay only if signature_checked is true.';
+  'This wallet has code: before any money moves, send intent_id and payer_signature to this address once more, and pay only if signature_checked is true. Send exact_amount_units, where it is named, in place of the least.';
 
-type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId'> & { baseUrl: string; buyer: string };
+type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId' | 'exactUnits'> & { baseUrl: string; buyer: string };
 
 const SERVICE = 'Openaisle';
 /** Where the intent names no wallet. */

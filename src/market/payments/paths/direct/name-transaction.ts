@@ -12,6 +12,7 @@ import { pathOf } from '../payment-paths.ts';
 import type { SignedIntent } from './check-signature.ts';
 import { challengeAgrees, type IntentTerms } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
+import { findUnproven, viewOfUnproven } from './unproven-store.ts';
 
 /** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */
 export async function findOwnIntent(
@@ -42,7 +43,8 @@ export async function findSignedIntent(
 
 /** A transfer for it was claimed, so nobody is told that another one is good. */
 export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
-  const claim = await findClaim(queryable, intent.id);
+  const unproven = await findUnproven(queryable, { intentId: intent.id });
+  const claim = (await findClaim(queryable, intent.id)) ?? (unproven && viewOfUnproven(unproven));
   if (claim === null || (hasEnded(claim.status) && claim.status !== 'completed')) return;
   throw await undecidedRefusal(queryable, market, claim);
 }

@@ -18,7 +18,7 @@ async function intentOf(merchantId: bigint, listingId: bigint, ageDays: number):
   const intent: Intent = {
     ...{ id: systemRandom.bytes(16).toString('hex'), nonce: systemRandom.bytes(16).toString('hex') },
     ...{ purpose: 'purchase', listingId, merchantId, chainId: 8453n, asset: NETWORKS.base.usdc },
-    ...{ payee: `0x${'2'.repeat(40)}`, payer: PAYER, minimumUnits: 1n, challenge: 'as it was' },
+    ...{ payee: `0x${'2'.repeat(40)}`, payer: PAYER, minimumUnits: 1n, exactUnits: null, challenge: 'as it was' },
     ...{ createdAt, expiresAt: new Date(createdAt.getTime() + 600_000) },
   };
   await db.database.transaction((tx) => insertIntent(tx, intent));

@@ -18,6 +18,8 @@ export interface Intent {
   /** Null: the wallet that signs the challenge. */
   payer: Hex | null;
   minimumUnits: bigint;
+  /** What a contract wallet is asked to send, so that its transfer can be recognised; null: it is none. */
+  exactUnits: bigint | null;
   /** 32 hex digits. */
   nonce: string;
   challenge: string;
@@ -35,14 +37,15 @@ interface IntentRow {
   payee: Buffer;
   payer: Buffer | null;
   minimum_units: bigint;
+  exact_units: bigint | null;
   nonce: Buffer;
   challenge: string;
   created_at: Date;
   expires_at: Date;
 }
 
-const intentColumns = sql`id, purpose, listing_id, merchant_id, chain_id, asset, payee, payer, minimum_units, nonce, challenge, created_at,
-  expires_at`;
+const intentColumns = sql`id, purpose, listing_id, merchant_id, chain_id, asset, payee, payer, minimum_units, exact_units, nonce, challenge,
+  created_at, expires_at`;
 
 function intentOf(row: IntentRow): Intent {
   return {
@@ -55,6 +58,7 @@ function intentOf(row: IntentRow): Intent {
     payee: toHex(row.payee),
     payer: row.payer && toHex(row.payer),
     minimumUnits: row.minimum_units,
+    exactUnits: row.exact_units,
     nonce: row.nonce.toString('hex'),
     challenge: row.challenge,
     createdAt: row.created_at,
@@ -69,7 +73,7 @@ export async function insertIntent(tx: Tx, intent: Intent): Promise<void> {
     sql`insert into payment_intents (${intentColumns})
       values (${idBytes(intent.id)}, ${intent.purpose}, ${intent.listingId}, ${intent.merchantId}, ${intent.chainId},
         ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${intent.payer && toBytes(intent.payer)}, ${intent.minimumUnits},
-        ${idBytes(intent.nonce)}, ${intent.challenge}, ${intent.createdAt}, ${intent.expiresAt})`,
+        ${intent.exactUnits}, ${idBytes(intent.nonce)}, ${intent.challenge}, ${intent.createdAt}, ${intent.expiresAt})`,
   );
 }
 
@@ -114,6 +118,7 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
     delete from payment_intents where id = any (array(
       select id from payment_intents i
       where expires_at < ${before} and not exists (select from payments p where p.intent_id = i.id)
+        and not exists (select from unproven_claims u where u.intent_id = i.id)
       order by expires_at limit ${most}))`);
 }
 

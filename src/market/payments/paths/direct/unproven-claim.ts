@@ -1,0 +1,175 @@
+import { MOST_UNPROVEN_CLAIMS, UNPROVEN_AFTER_HOURS } from '../../../../contract/vocabulary.ts';
+import { readBlock, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { type FoundTransfer, isStillFinal } from '../../../../platform/chain/sighting.ts';
+import { delegateOf } from '../../../../platform/chain/signature-forms.ts';
+import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
+import { isoTime } from '../../../../platform/clock.ts';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market } from '../../../context.ts';
+import { findWatermark, isHalted } from '../../chain/store.ts';
+import type { Payments } from '../../payments.ts';
+import { presentPayment, reviewRefusal } from '../../present-payment.ts';
+import { type ClaimDecision, type ClaimEvidence, claimTermsOf, decideClaim } from './decide-claim.ts';
+import { findClaim, hasAuthorization, hasBought, type Intent } from './store.ts';
+import {
+  countOpenUnproven,
+  findUnproven,
+  insertUnproven,
+  isTransactionClaimed,
+  lockTransfer,
+  type UnprovenClaim,
+  viewOfIntent,
+  viewOfUnproven,
+} from './unproven-store.ts';
+
+/** A claim of a transfer by the wallet that the intent names, whose code said no to the signature. */
+export interface UnsignedClaim {
+  intent: Intent;
+  txHash: Hex;
+  payer: Hex;
+  /** Of the wallet, in the finalized block. */
+  code: Hex;
+  bodyHash: Buffer | null;
+}
+
+const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
+
+/**
+ * Why a claim is refused that the wallet did not sign. Where the wallet can sign nothing, and its transfer is final, fits, is nobody's and a
+ * day old, the payee decides from now on: the claim is stored, and the refusal says so. It takes no place and writes no proof.
+ */
+export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
+  const { database } = market;
+  const known = await findUnproven(database, { intentId: claim.intent.id });
+  if (known !== null) return await refuseKnown(market, known, claim.txHash);
+  if (delegateOf(claim.code) !== null) return new Refusal('signature_invalid', { detail: OF_A_DELEGATE });
+  const head = await readTransfer(market, payments, claim);
+  if (head === null) return new Refusal('signature_invalid', { detail: SAID_NO });
+  const { transfer, finalizedAt } = head;
+  const from = transfer.blockTime + AFTER_SECONDS;
+  if (finalizedAt < from || market.clock.now() < Number(from) * 1000) {
+    const reviewFrom = isoTime(Number(from) * 1000);
+    return new Refusal('signature_invalid', {
+      detail: SAID_NO,
+      fields: { review_from: reviewFrom },
+      nextStep: `Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, send the same claim from ${reviewFrom} on: then the payee decides. Do not pay again.`,
+    });
+  }
+  return await database.transaction((tx) => open(tx, market, payments, claim, transfer));
+}
+
+const SAID_NO = 'The code at the wallet of the intent did not accept the signature.';
+const OF_A_DELEGATE =
+  'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
+
+/** Null: it is not final, does not fit, or another provider does not bear it out. */
+async function readTransfer(
+  market: Market,
+  payments: Payments,
+  claim: UnsignedClaim,
+): Promise<{ transfer: FoundTransfer; finalizedAt: bigint } | null> {
+  try {
+    const head = await payments.readHead();
+    const { rpc, chainId, finalized } = head;
+    const receipt = await readReceipt(rpc, claim.txHash);
+    if (receipt === null || finalized === null) return null;
+    const { asset, payee } = claim.intent;
+    const [block, transfersInBlock] = await Promise.all([
+      readBlock(rpc, receipt.blockNumber),
+      readLogs(rpc, {
+        address: asset,
+        topics: [TRANSFER_TOPIC, null, addressTopic(payee)],
+        blockHash: receipt.blockHash,
+      }),
+    ]);
+    const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
+    const isOfLedger = await hasAuthorization(market.database, claim.intent, used);
+    const evidence = { chainId, finalized, receipt, block, transfersInBlock, isOfLedger };
+    const decision = await decideUnsigned(market.database, claim, evidence, null);
+    if (decision.outcome !== 'settled') return null;
+    const isCertain =
+      (await payments.corroborate(head, { id: 0n, asset }, evidence)) && (await isStillFinal(rpc, head));
+    return isCertain ? { transfer: decision.transfer, finalizedAt: finalized.timestamp } : null;
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+}
+
+/** The same verdict as on a claim that was signed. */
+async function decideUnsigned(
+  queryable: Queryable,
+  { intent, payer }: UnsignedClaim,
+  evidence: ClaimEvidence,
+  removedAt: Date | null,
+): Promise<ClaimDecision> {
+  const { listingId, merchantId } = intent;
+  const surplus = listingId !== null && (await hasBought(queryable, listingId, { merchantId, payer }));
+  return decideClaim(evidence, claimTermsOf({ ...viewOfIntent(intent, payer), surplus }, removedAt));
+}
+
+async function open(
+  tx: Tx,
+  market: Market,
+  payments: Payments,
+  claim: UnsignedClaim,
+  transfer: FoundTransfer,
+): Promise<Refusal> {
+  const { intent, payer, txHash } = claim;
+  const subject = viewOfIntent(intent, payer);
+  const { removedAt } = await payments.completions[intent.purpose].lockSubject(tx, subject);
+  await lockTransfer(tx, txHash);
+  await tx.lock(`unproven:${intent.merchantId}`);
+  if (await isHalted(tx, intent.chainId)) return new Refusal('payment_preserved', { retryAfterSeconds: 60 });
+  const known =
+    (await findUnproven(tx, { intentId: intent.id })) ??
+    (await findUnproven(tx, { merchantId: intent.merchantId, txHash }));
+  if (known !== null) return await refuseKnown(market, known, txHash, tx);
+  if (await isTransactionClaimed(tx, { txHash, payer })) return new Refusal('transaction_used');
+  if ((await findClaim(tx, intent.id)) !== null) return new Refusal('signature_invalid', { detail: SAID_NO });
+  if (removedAt !== null && Number(transfer.blockTime) * 1000 >= removedAt.getTime()) {
+    return new Refusal('signature_invalid', { detail: SAID_NO });
+  }
+  if ((await countOpenUnproven(tx, intent.merchantId)) >= MOST_UNPROVEN_CLAIMS) {
+    return new Refusal('too_many_unproven', { retryAfterSeconds: 3_600 });
+  }
+  const { bodyHash } = claim;
+  await insertUnproven(tx, { intent, payer, bodyHash, transfer, now: new Date(market.clock.now()) });
+  const opened = await findUnproven(tx, { intentId: intent.id });
+  if (opened === null) throw new TypeError('a claim that was stored is not there');
+  return await refuseKnown(market, opened, txHash, tx);
+}
+
+/** The payee decides, or has. */
+async function refuseKnown(
+  market: Market,
+  claim: UnprovenClaim,
+  txHash: Hex,
+  queryable: Queryable = market.database,
+): Promise<Refusal> {
+  if (claim.transfer.txHash !== txHash) {
+    return new Refusal('payment_undecided', {
+      detail: 'Another transfer was claimed for this intent without a signature, and its payee decides on that.',
+      retryAfterSeconds: 3_600,
+    });
+  }
+  if (claim.outcome !== null) {
+    return new Refusal('transaction_used', {
+      detail: `That claim was not signed by the wallet, and is ${claim.outcome}.`,
+      nextStep: 'Only the wallet’s own signature can claim that transfer now. GET /api/payment shows what was decided.',
+      doNotPayAgain: claim.outcome !== 'declined' && claim.outcome !== 'refunded',
+    });
+  }
+  const watermark = await findWatermark(queryable, claim.chainId);
+  const view = viewOfUnproven(claim);
+  const payment = presentPayment(view, watermark, view.listingId, market.clock.now());
+  return new Refusal('payer_unproven', { fields: { payment_status: 'needs_review', payment } });
+}
+
+/** For who would pay for the same again: that claim is undecided. */
+export async function reviewOfUnproven({ database, clock }: Market, claim: UnprovenClaim): Promise<Refusal> {
+  return reviewRefusal(viewOfUnproven(claim), await findWatermark(database, claim.chainId), clock.now());
+}

@@ -1,0 +1,315 @@
+import sql, { type Sql } from 'sql-template-tag';
+import type { PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import type { FoundTransfer } from '../../../../platform/chain/sighting.ts';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
+import { type Hex, toBytes, toHex, ZERO_ADDRESS } from '../../../../platform/hex.ts';
+import type { DirectPayment, ReviewOutcome } from '../../payment.ts';
+import { readPayments } from '../../store.ts';
+import type { Intent } from './store.ts';
+
+/** What became of it: the payee's decision; the wallet's own signature came; or its transfer pays for another claim. */
+export type UnprovenOutcome = ReviewOutcome | 'proven' | 'superseded';
+
+/** A claim of a final transfer by the contract wallet that its intent names, which did not sign. No payment, and no proof. */
+export interface UnprovenClaim {
+  id: bigint;
+  purpose: PaymentPurpose;
+  intentId: string;
+  merchantId: bigint;
+  listingId: bigint | null;
+  bodyHash: Buffer | null;
+  chainId: bigint;
+  asset: Hex;
+  payee: Hex;
+  payer: Hex;
+  minimumUnits: bigint;
+  windowFrom: Date;
+  windowTo: Date;
+  transfer: FoundTransfer;
+  createdAt: Date;
+  outcome: UnprovenOutcome | null;
+  endedAt: Date | null;
+}
+
+interface UnprovenRow {
+  id: bigint;
+  purpose: PaymentPurpose;
+  intent_id: Buffer;
+  merchant_id: bigint;
+  listing_id: bigint | null;
+  body_hash: Buffer | null;
+  chain_id: bigint;
+  asset: Buffer;
+  payee: Buffer;
+  payer: Buffer;
+  minimum_units: bigint;
+  window_from: Date;
+  window_to: Date;
+  tx_hash: Buffer;
+  log_index: number;
+  block_number: bigint;
+  block_hash: Buffer;
+  block_time: Date;
+  value_units: bigint;
+  created_at: Date;
+  outcome: UnprovenOutcome | null;
+  ended_at: Date | null;
+}
+
+const selected = sql`select u.id, i.purpose, u.intent_id, u.merchant_id, u.listing_id, u.body_hash, i.chain_id, i.asset, i.payee, u.payer,
+    i.minimum_units, i.created_at as window_from, i.expires_at as window_to, u.tx_hash, u.log_index, u.block_number, u.block_hash,
+    u.block_time, u.value_units, u.created_at, u.outcome, u.ended_at
+  from unproven_claims u join payment_intents i on i.id = u.intent_id`;
+
+function claimOf(row: UnprovenRow): UnprovenClaim {
+  return {
+    id: row.id,
+    purpose: row.purpose,
+    intentId: row.intent_id.toString('hex'),
+    merchantId: row.merchant_id,
+    listingId: row.listing_id,
+    bodyHash: row.body_hash,
+    chainId: row.chain_id,
+    asset: toHex(row.asset),
+    payee: toHex(row.payee),
+    payer: toHex(row.payer),
+    minimumUnits: row.minimum_units,
+    windowFrom: row.window_from,
+    windowTo: row.window_to,
+    transfer: {
+      txHash: toHex(row.tx_hash),
+      logIndex: row.log_index,
+      blockNumber: row.block_number,
+      blockHash: toHex(row.block_hash),
+      blockTime: BigInt(Math.floor(row.block_time.getTime() / 1000)),
+      value: row.value_units,
+      // Who sent it was looked at when it was judged.
+      sender: ZERO_ADDRESS,
+    },
+    createdAt: row.created_at,
+    outcome: row.outcome,
+    endedAt: row.ended_at,
+  };
+}
+
+async function maybeClaim(queryable: Queryable, query: Sql): Promise<UnprovenClaim | null> {
+  const row = await queryable.maybe<UnprovenRow>(query);
+  return row && claimOf(row);
+}
+
+export function findUnproven(
+  queryable: Queryable,
+  by: { id: bigint } | { intentId: string } | { merchantId: bigint; txHash: Hex },
+): Promise<UnprovenClaim | null> {
+  if ('id' in by) return maybeClaim(queryable, sql`${selected} where u.id = ${by.id}`);
+  if ('intentId' in by) {
+    return maybeClaim(queryable, sql`${selected} where u.intent_id = ${Buffer.from(by.intentId, 'hex')}`);
+  }
+  return maybeClaim(
+    queryable,
+    sql`${selected} where u.merchant_id = ${by.merchantId} and u.tx_hash = ${toBytes(by.txHash)}`,
+  );
+}
+
+/** Of this merchant for these goods, or for the fee of this body, undecided. */
+export function findOpenUnproven(
+  queryable: Queryable,
+  merchantId: bigint,
+  of: { listingId: bigint } | { bodyHash: Buffer },
+): Promise<UnprovenClaim | null> {
+  const what = 'listingId' in of ? sql`u.listing_id = ${of.listingId}` : sql`u.body_hash = ${of.bodyHash}`;
+  return maybeClaim(
+    queryable,
+    sql`${selected} where u.merchant_id = ${merchantId} and ${what} and u.ended_at is null order by u.id limit 1`,
+  );
+}
+
+/** Serializes what is done with one transaction: naming it with a good signature, opening a review of it, and deciding on one. */
+export function lockTransfer(tx: Tx, txHash: Hex): Promise<void> {
+  return tx.lock(`transfer:${txHash}`);
+}
+
+/** Null when it is decided, or there is none. Waits for the transaction that is changing it. */
+export function lockOpenUnproven(tx: Tx, id: bigint): Promise<UnprovenClaim | null> {
+  return maybeClaim(tx, sql`${selected} where u.id = ${id} and u.ended_at is null for update of u`);
+}
+
+export async function countOpenUnproven(queryable: Queryable, merchantId: bigint): Promise<number> {
+  const { open } = await queryable.one<{ open: bigint }>(
+    sql`select count(*) as open from unproven_claims where merchant_id = ${merchantId} and ended_at is null`,
+  );
+  return Number(open);
+}
+
+export interface NewUnproven {
+  intent: Intent;
+  payer: Hex;
+  bodyHash: Buffer | null;
+  transfer: FoundTransfer;
+  now: Date;
+}
+
+export async function insertUnproven(tx: Tx, { intent, transfer, ...given }: NewUnproven): Promise<void> {
+  await tx.run(
+    sql`insert into unproven_claims (intent_id, merchant_id, listing_id, body_hash, payer, tx_hash, log_index, block_number, block_hash,
+        block_time, value_units, created_at)
+      values (${Buffer.from(intent.id, 'hex')}, ${intent.merchantId}, ${intent.listingId}, ${given.bodyHash}, ${toBytes(given.payer)},
+        ${toBytes(transfer.txHash)}, ${transfer.logIndex}, ${transfer.blockNumber}, ${toBytes(transfer.blockHash)},
+        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.value}, ${given.now})`,
+  );
+}
+
+interface UnprovenEnd {
+  outcome: ReviewOutcome;
+  /** Null: it was not decided in time. */
+  by: bigint | null;
+  note: string | null;
+  now: Date;
+}
+
+/** Call with the row locked and open. */
+export async function endUnproven(tx: Tx, id: bigint, { outcome, by, note, now }: UnprovenEnd): Promise<void> {
+  await tx.run(
+    sql`update unproven_claims set outcome = ${outcome}, ended_at = ${now}, decided_by = ${by}, note = ${note} where id = ${id}`,
+  );
+}
+
+/** Ends all that are open for transfers of that wallet to that payee in that transaction. */
+export async function endUnprovenOf(
+  tx: Tx,
+  { txHash, payer, payee }: { txHash: Hex; payer: Hex; payee: Hex },
+  outcome: 'proven' | 'superseded',
+  now: Date,
+): Promise<void> {
+  await tx.run(
+    sql`update unproven_claims u set outcome = ${outcome}, ended_at = ${now} from payment_intents i
+      where i.id = u.intent_id and i.payee = ${toBytes(payee)} and u.tx_hash = ${toBytes(txHash)} and u.payer = ${toBytes(payer)}
+        and u.ended_at is null`,
+  );
+}
+
+/** In review since before that time, the oldest first. */
+export async function listUnprovenSince(queryable: Queryable, before: Date, limit: number): Promise<UnprovenClaim[]> {
+  const rows = await queryable.rows<UnprovenRow>(
+    sql`${selected} where u.ended_at is null and u.created_at <= ${before} order by u.created_at, u.id limit ${limit}`,
+  );
+  return rows.map(claimOf);
+}
+
+/**
+ * The payment that it becomes by the payee's decision, under the same number. It has to be in review, with its proof, before the
+ * transaction ends. Null when the goods, the fee or the intent have another payment.
+ */
+export async function insertFromUnproven(
+  tx: Tx,
+  claim: UnprovenClaim,
+  { surplus, now }: { surplus: boolean; now: Date },
+): Promise<DirectPayment | null> {
+  const [made] = await readPayments(
+    tx,
+    (columns) => sql`
+      insert into payments (id, purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
+        intent_id, window_from, window_to, surplus, settling_at, created_at, updated_at)
+      overriding system value
+      values (${claim.id}, ${claim.purpose}, 'direct', 'settling', ${claim.listingId}, ${claim.merchantId}, ${claim.bodyHash},
+        ${claim.chainId}, ${toBytes(claim.asset)}, ${toBytes(claim.payee)}, ${toBytes(claim.payer)}, ${claim.minimumUnits},
+        ${Buffer.from(claim.intentId, 'hex')}, ${claim.windowFrom}, ${claim.windowTo}, ${surplus}, ${claim.createdAt},
+        ${claim.createdAt}, ${now})
+      on conflict do nothing
+      returning ${columns}`,
+  );
+  return made?.path === 'direct' ? made : null;
+}
+
+/** Whether a payment of that wallet, or a claim of it that is open, has the transaction already. */
+export async function isTransactionClaimed(
+  queryable: Queryable,
+  { txHash, payer }: { txHash: Hex; payer: Hex },
+): Promise<boolean> {
+  const hash = toBytes(txHash);
+  const { claimed } = await queryable.one<{ claimed: boolean }>(
+    sql`select exists (select from payment_proofs where tx_hash = ${hash})
+      or exists (select from payments where tx_hash = ${hash} and payer = ${toBytes(payer)} and status <> 'unpaid')
+      or exists (select from claim_hashes h join payments p on p.id = h.payment_id
+        where h.tx_hash = ${hash} and h.refused_reason is null and p.payer = ${toBytes(payer)} and p.status = 'settling') as claimed`,
+  );
+  return claimed;
+}
+
+export interface UnprovenReviewRow {
+  id: bigint;
+  purpose: PaymentPurpose;
+  listing_id: bigint | null;
+  handle: string;
+  payer: Buffer;
+  payee: Buffer;
+  asked_units: bigint;
+  received_units: bigint;
+  exact_units: bigint | null;
+  tx_hash: Buffer;
+  block_time: Date;
+  created_at: Date;
+}
+
+/** Those on which this merchant has to decide; all claims of a transaction follow one another. */
+export async function readUnprovenReviews(
+  queryable: Queryable,
+  merchant: { id: bigint; maintainer: boolean },
+  limit: number,
+): Promise<UnprovenReviewRow[]> {
+  return await queryable.rows<UnprovenReviewRow>(sql`
+    select u.id, i.purpose, u.listing_id, m.handle, u.payer, i.payee, i.minimum_units as asked_units, u.value_units as received_units,
+      i.exact_units, u.tx_hash, u.block_time, u.created_at
+    from unproven_claims u join payment_intents i on i.id = u.intent_id join merchants m on m.id = u.merchant_id
+      left join listings l on l.id = u.listing_id
+    where u.ended_at is null and (l.merchant_id = ${merchant.id} or (${merchant.maintainer} and i.purpose = 'listing_fee'))
+    order by min(u.created_at) over (partition by u.tx_hash), u.tx_hash, u.id limit ${limit}`);
+}
+
+/** As the payment that it would be. */
+export function viewOfUnproven(claim: UnprovenClaim): DirectPayment {
+  const { transfer, outcome } = claim;
+  const isOver = outcome === 'declined' || outcome === 'proven' || outcome === 'superseded';
+  return {
+    ...NOTHING_YET,
+    ...{ id: claim.id, purpose: claim.purpose, listingId: claim.listingId, merchantId: claim.merchantId },
+    ...{ bodyHash: claim.bodyHash, chainId: claim.chainId, asset: claim.asset, payee: claim.payee, payer: claim.payer },
+    ...{ valueUnits: claim.minimumUnits, intentId: claim.intentId },
+    ...{ windowFrom: claim.windowFrom, windowTo: claim.windowTo },
+    ...{ createdAt: claim.createdAt, settlingAt: claim.createdAt, updatedAt: claim.endedAt ?? claim.createdAt },
+    ...{ txHash: transfer.txHash, blockNumber: transfer.blockNumber, logIndex: transfer.logIndex },
+    blockTime: new Date(Number(transfer.blockTime) * 1000),
+    endedAt: claim.createdAt,
+    status: isOver ? 'rejected' : 'needs_review',
+    endReason: outcome === 'proven' || outcome === 'superseded' ? outcome : 'payer_unproven',
+    reviewOutcome: outcome === 'declined' ? 'declined' : null,
+  };
+}
+
+/** As the claim that a signature would open. */
+export function viewOfIntent(intent: Intent, payer: Hex): DirectPayment {
+  return {
+    ...NOTHING_YET,
+    ...{
+      id: 0n,
+      purpose: intent.purpose,
+      status: 'settling',
+      listingId: intent.listingId,
+      merchantId: intent.merchantId,
+    },
+    ...{ bodyHash: null, chainId: intent.chainId, asset: intent.asset, payee: intent.payee, payer },
+    ...{ valueUnits: intent.minimumUnits, intentId: intent.id },
+    ...{ windowFrom: intent.createdAt, windowTo: intent.expiresAt },
+    ...{ createdAt: intent.createdAt, settlingAt: intent.createdAt, updatedAt: intent.createdAt },
+    ...{ txHash: null, blockNumber: null, blockTime: null, logIndex: null },
+    ...{ endReason: null, reviewOutcome: null, endedAt: null },
+  };
+}
+
+const NOTHING_YET = {
+  path: 'direct',
+  deliveryTokenHash: null,
+  payerCollectsOnly: false,
+  stoppedAt: null,
+  surplus: false,
+} as const;

@@ -1,0 +1,60 @@
+import type { Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { hasBought } from './paths/direct/store.ts';
+import {
+  endUnproven,
+  endUnprovenOf,
+  findUnproven,
+  insertFromUnproven,
+  lockOpenUnproven,
+  lockTransfer,
+  type UnprovenClaim,
+} from './paths/direct/unproven-store.ts';
+import type { Payment, ReviewOutcome } from './payment.ts';
+import { insertProof } from './proof-store.ts';
+import { endPayment } from './store.ts';
+
+export interface UnprovenDecision {
+  id: bigint;
+  outcome: ReviewOutcome;
+  /** Null: it was not decided in time. */
+  by: bigint | null;
+  note: string | null;
+}
+
+/**
+ * Ends a claim that no signature proves, as its payee decides. Taken as paid or given back it becomes a payment in review with the proof of
+ * its transfer, for the caller to go on with, and all other claims of that transfer end. Declined, it leaves the transfer free: null. Call
+ * with its subject locked. Refuses what is decided already.
+ */
+export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenDecision): Promise<Payment | null> {
+  const found = await findUnproven(tx, { id: decision.id });
+  if (found === null) throw new Refusal('already_decided');
+  const { txHash } = found.transfer;
+  await lockTransfer(tx, txHash);
+  const claim = await lockOpenUnproven(tx, decision.id);
+  if (claim === null) throw new Refusal('already_decided');
+  const now = new Date(market.clock.now());
+  await endUnproven(tx, claim.id, { ...decision, now });
+  if (decision.outcome === 'declined') return null;
+  const payment = await becomePayment(tx, claim, decision.outcome, now);
+  await endUnprovenOf(tx, { txHash, payer: claim.payer, payee: claim.payee }, 'superseded', now);
+  return payment;
+}
+
+async function becomePayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
+  const { listingId, merchantId, payer, transfer } = claim;
+  // What is given back takes no place of a payment that may be under way by now.
+  const surplus =
+    outcome === 'refunded' || (listingId !== null && (await hasBought(tx, listingId, { merchantId, payer })));
+  const made = await insertFromUnproven(tx, claim, { surplus, now });
+  if (made === null || !(await insertProof(tx, made, made.purpose, transfer, now))) {
+    throw new Refusal('not_deliverable', {
+      detail: 'Another payment for the same is under way or made, by this merchant or with this transfer.',
+      nextStep: 'Wait until that is decided, or decide on declined.',
+    });
+  }
+  const end = { status: 'needs_review', reason: 'payer_unproven', transfer, payerCollectsOnly: false } as const;
+  return await endPayment(tx, made.id, { ...end, logIndex: transfer.logIndex }, now);
+}
