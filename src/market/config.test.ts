@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_LIMITS, NETWORKS } from '../contract/vocabulary.ts';
 import { ConfigError } from '../platform/config.ts';
@@ -21,6 +22,15 @@ function faultsOf(env: Record<string, string>): readonly string[] {
 }
 
 describe('readMarketConfig', () => {
+  it('takes the environment of deploy/cluster, once the rest is named', () => {
+    const text = readFileSync(new URL('../../deploy/cluster/market.env', import.meta.url), 'utf8');
+    const env = Object.fromEntries(
+      [...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+    );
+    expect(faultsOf(env)).toEqual([]);
+    expect(readMarketConfig({ ...least, ...env })).toMatchObject({ workers: 2, databaseConnections: 30 });
+  });
+
   it('needs a node, a treasury and a facilitator and fills in the rest', () => {
     const config = readMarketConfig(least);
     expect(config).toMatchObject({

@@ -141,10 +141,7 @@ async function readAccountSummary(market: Market, snapshot: Queryable, caller: M
     handle: shown.handle,
     merchant: shown,
     credits: Number(await countCredits(snapshot, caller.id)),
-    reviews: [
-      ...reviews.map((row) => presentReview(row, further.get(row.id) ?? [])),
-      ...presentUnproven(unproven),
-    ],
+    reviews: [...reviews.map((row) => presentReview(row, further.get(row.id) ?? [])), ...presentUnproven(unproven)],
     removal_notices: await readRemovalNotices(snapshot, caller.id),
     flags: flags.map(presentFlag),
     quotas: await readQuotas(market, snapshot, caller.id),
