@@ -6,6 +6,7 @@ import { DIRECT } from './list/direct.ts';
 import { HISTORY } from './list/history.ts';
 import { RECORDS } from './list/records.ts';
 import { REVIEWS } from './list/reviews.ts';
+import { UNPROVEN } from './list/unproven.ts';
 import { CLAIM_VERDICTS } from './list/verdicts-claims.ts';
 import { X402_VERDICTS } from './list/verdicts-x402.ts';
 import { WORLD } from './list/world.ts';
@@ -22,6 +23,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...BESIDE,
   ...CHAIN,
   ...REVIEWS,
+  ...UNPROVEN,
   ...RECORDS,
   ...HISTORY,
   ...WORLD,

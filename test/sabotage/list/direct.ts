@@ -5,7 +5,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 const INTENT = 'src/market/payments/paths/direct/intents.ts';
 const OPEN = 'src/market/purchases/claim-purchase.ts';
 const NAME = 'src/market/payments/paths/direct/name-transaction.ts';
-const SIGNED = 'src/market/payments/paths/direct/continue-claim.ts';
+const SIGNED = 'src/market/payments/paths/direct/check-signature.ts';
 const SETTLE = 'src/market/payments/paths/direct/settle-claim.ts';
 const ANSWER = 'src/market/payments/paths/direct/answer-claim.ts';
 const GATHER = 'src/market/payments/paths/direct/gather-claims.ts';
@@ -36,8 +36,8 @@ const intents: readonly Sabotage[] = [
   bug(
     'intent-shown-with-too-little-time',
     INTENT,
-    '- now >= LEAST_LEFT_MS',
-    '- now > LEAST_LEFT_MS - 20_000',
+    '- clock.now() >= LEAST_LEFT_MS',
+    '- clock.now() > LEAST_LEFT_MS - 20_000',
     world('direct-intents'),
   ),
   bug('two-intents-at-once', OPEN, 'await tx.lock(`intents', 'void (`intents', world('direct-intents')),
@@ -91,22 +91,22 @@ const claims: readonly Sabotage[] = [
   bug(
     'claim-signed-by-any-key',
     SIGNED,
-    'if (signer === intent.payer) return { payer: signer };',
-    'if (signer !== null) return { payer: intent.payer };',
+    'if (wallet !== null && signer === wallet) return { payer: wallet };',
+    'if (wallet !== null && signer !== null) return { payer: wallet };',
     world('direct-signatures'),
   ),
   bug(
     'claim-signed-by-nobody',
     SIGNED,
-    "throw new Refusal('signature_invalid');\n}",
-    'return { payer: wallet };\n}',
+    'return form === null ? { unsigned: wallet, code } : { payer: wallet };',
+    'return { payer: wallet };',
     world('direct-signatures'),
   ),
   bug(
     'contract-asked-at-the-latest-block',
     SIGNED,
-    "readCode(rpc, wallet, 'finalized')",
-    "readCode(rpc, wallet, 'latest')",
+    "readCode(head.rpc, wallet, 'finalized')",
+    "readCode(head.rpc, wallet, 'latest')",
     world('direct-signatures'),
   ),
   bug(

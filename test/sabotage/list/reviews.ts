@@ -21,8 +21,8 @@ export const REVIEWS: readonly Sabotage[] = [
   bug(
     'review-decided-twice',
     REVIEW,
-    "if (locked?.status !== 'needs_review') throw new Refusal('already_decided');",
-    "if (locked === null) throw new Refusal('already_decided');",
+    "if (locked.status !== 'needs_review') throw new Refusal('already_decided');",
+    '',
     world('review-refunds'),
   ),
   bug('refund-without-finality', REFUND, 'const isFinal = ', 'const isFinal = true || ', world('review-refunds')),

@@ -14,24 +14,20 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, signature)) === from;';
+const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, ofKey)) === from;';
 /** Also what is signed for another domain. */
 function alsoSigned(domain: string): string {
   const given =
     'name: network.domainName, version: network.domainVersion, chainId: network.chainId, verifyingContract: network.usdc';
   const other = `authorizationDigest({ ${given}, ${domain} }, authorization)`;
-  return `const recovered = (await recoverSigner(digest, signature)) === from || (await recoverSigner(${other}, signature)) === from;`;
+  return `const recovered = (await recoverSigner(digest, ofKey)) === from || (await recoverSigner(${other}, ofKey)) === from;`;
 }
 
 const proofs: readonly Sabotage[] = [
   bug('high-s-is-taken', SIGNATURE, 's <= CURVE_ORDER / 2n', 's < CURVE_ORDER', world('bad-payment')),
-  bug(
-    'v-of-0-and-1-is-taken',
-    SIGNATURE,
-    "v === '1b' || v === '1c'",
-    "['1b', '1c', '00', '01'].includes(v)",
-    world('bad-payment'),
-  ),
+  bug('v-of-0-and-1-is-taken', SIGNATURE, "v === '1b' || v === '1c'", "['1b', '1c', '00', '01'].includes(v)", [
+    'src/platform/chain/signature.test.ts',
+  ]),
   bug(
     'signed-by-anybody',
     CHECK,
@@ -197,8 +193,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'used-nonce-is-asked-to-pay',
     CHECK,
-    "if ('refusal' in read) return read;",
-    "if ('refusal' in read && refusal === null) return read;",
+    "if ('refusal' in found) return found;",
+    "if ('refusal' in found && refusal === null) return found;",
     world('nonce-first'),
   ),
   bug(

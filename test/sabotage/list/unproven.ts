@@ -1,0 +1,74 @@
+import type { Sabotage } from '../sabotage.ts';
+
+const OPEN = 'src/market/payments/paths/direct/unproven-claim.ts';
+const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
+const STORE = 'src/market/payments/paths/direct/unproven-store.ts';
+const DECIDE = 'src/market/payments/review-unproven.ts';
+const SIGNED = 'src/market/payments/paths/direct/check-signature.ts';
+const FORMS = 'src/platform/chain/signature-forms.ts';
+const REVIEWS = ['test/world/unproven-reviews.heavy.ts'];
+const RIVALS = ['test/world/unproven-rivals.heavy.ts'];
+const SENDERS = ['test/world/unnamed-payers.heavy.ts'];
+const KINDS = ['test/world/wallet-kinds.heavy.ts'];
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+/** Signatures of wallets with code, and claims without one. */
+export const UNPROVEN: readonly Sabotage[] = [
+  bug(
+    'unproven-before-a-day-is-over',
+    OPEN,
+    'if (finalizedAt < from || ',
+    'if (finalizedAt < 0n || false && ',
+    REVIEWS,
+  ),
+  bug('unproven-of-a-key-that-delegates', OPEN, 'if (delegateOf(claim.code) !== null)', 'if (false)', REVIEWS),
+  bug('unproven-without-a-limit', OPEN, '>= MOST_UNPROVEN_CLAIMS', '>= 1_000', REVIEWS),
+  bug(
+    'unproven-outlives-a-signature',
+    FLOW,
+    "    await endUnprovenOf(tx, { txHash, payer, payee: intent.payee }, 'proven', new Date(market.clock.now()));\n",
+    '',
+    RIVALS,
+  ),
+  bug(
+    'unproven-of-what-was-paid',
+    OPEN,
+    "if (await isTransactionClaimed(tx, { txHash, payer })) return new Refusal('transaction_used');",
+    '',
+    RIVALS,
+  ),
+  bug(
+    'unproven-outlives-a-decision',
+    DECIDE,
+    "  await endUnprovenOf(tx, { txHash, payer: claim.payer, payee: claim.payee }, 'superseded', now);\n",
+    '',
+    RIVALS,
+  ),
+  bug(
+    'rivals-are-not-shown-together',
+    STORE,
+    'where u.ended_at is null and (l.merchant_id',
+    'where u.id = (select max(id) from unproven_claims) and (l.merchant_id',
+    RIVALS,
+  ),
+  bug('any-sender-is-asked', SIGNED, 'senders.slice(0, MOST_SENDERS)', 'senders', SENDERS),
+  bug(
+    'any-sender-is-the-payer',
+    SIGNED,
+    'if (form !== null) return { payer: wallet };',
+    'return { payer: wallet };',
+    SENDERS,
+  ),
+  bug('envelope-is-not-opened', FORMS, 'const sent = openEnvelope(signature);', 'const sent = signature;', KINDS),
+  bug('one-form-is-asked', FORMS, 'new Set([sent, canonicalForm(sent)])', 'new Set([sent])', KINDS),
+  bug(
+    'sent-form-is-settled',
+    'src/market/payments/paths/x402/check-proof.ts',
+    'signature: acceptedForms.get(proof) ?? proof.signature',
+    'signature: proof.signature',
+    KINDS,
+  ),
+];
