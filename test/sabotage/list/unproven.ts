@@ -1,4 +1,4 @@
-import type { Sabotage } from '../sabotage.ts';
+import { type Sabotage, world } from '../sabotage.ts';
 
 const OPEN = 'src/market/payments/paths/direct/unproven-claim.ts';
 const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
@@ -6,10 +6,10 @@ const STORE = 'src/market/payments/paths/direct/unproven-store.ts';
 const DECIDE = 'src/market/payments/review-unproven.ts';
 const SIGNED = 'src/market/payments/paths/direct/check-signature.ts';
 const FORMS = 'src/platform/chain/signature-forms.ts';
-const REVIEWS = ['test/world/unproven-reviews.heavy.ts'];
-const RIVALS = ['test/world/unproven-rivals.heavy.ts'];
-const SENDERS = ['test/world/unnamed-payers.heavy.ts'];
-const KINDS = ['test/world/wallet-kinds.heavy.ts'];
+const REVIEWS = world('unproven-reviews');
+const RIVALS = world('unproven-rivals');
+const SENDERS = world('unnamed-payers');
+const KINDS = world('wallet-kinds');
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
   return { name, edits: [{ file, find, put }], tests };
