@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
-import { readPayments } from '../../store.ts';
+import { findPayment, readPayments } from '../../store.ts';
 import { MOST_HASHES } from './store.ts';
 
 /** Transactions that a claim in review keeps carry this reason in claim_hashes: they are judged once the payee has decided. */
@@ -61,17 +61,13 @@ export interface WaitingClaim {
 
 /** The claim for which a transaction waits that was seen on the chain; null: none, or its intent has a newer claim by now. */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
-  const [claim] = await readPayments(
-    queryable,
-    (columns) => sql`select ${columns} from payments p where id = (
-        select h.payment_id from claim_hashes h
-        where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING} and h.seen_block is not null
-        order by h.payment_id desc limit 1)
-      and not exists (select from payments newer where newer.intent_id = p.intent_id and newer.beside is null and newer.id > p.id)`,
-  );
-  if (claim?.path !== 'direct') return null;
-  const seenBlock = (await listWaiting(queryable, claim.id)).find((one) => one.txHash === txHash)?.seenBlock ?? null;
-  return seenBlock === null ? null : { claim, seenBlock };
+  const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
+    select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id
+    where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING} and h.seen_block is not null
+      and not exists (select from payments newer where newer.intent_id = p.intent_id and newer.beside is null and newer.id > p.id)
+    order by h.payment_id desc limit 1`);
+  const claim = row && (await findPayment(queryable, row.payment_id));
+  return row !== null && claim?.path === 'direct' ? { claim, seenBlock: row.seen_block } : null;
 }
 
 /** One transfer of the payer to the payee that is not the one in review. */
