@@ -50,7 +50,12 @@ const PAYERS = 48;
 const BLOCK_MS = 250;
 const LIFE_SECONDS = 3_600;
 
-const minedTransaction = z.object({ hash: z.string(), from: z.string(), input: z.string() });
+const minedTransaction = z.object({
+  hash: z.string(),
+  from: z.string(),
+  to: z.string().nullable(),
+  input: z.string(),
+});
 const fullBlock = z.object({ transactions: z.array(minedTransaction) });
 
 export async function openKillRig(options: { settlements: number; finalityBlocks: number }): Promise<KillRig> {
@@ -168,8 +173,8 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
   const failed: Hex[] = [];
   for (let number = fromBlock; number <= latest; number += 1) {
     const block = fullBlock.parse(await chain.rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, true]));
-    for (const { hash, from, input } of block.transactions) {
-      if (from.toLowerCase() !== sender) continue;
+    for (const { hash, from, to, input } of block.transactions) {
+      if (from.toLowerCase() !== sender || isTakenOut(to, input)) continue;
       const { functionName, args } = decodeFunctionData({ abi: usdcWriteAbi, data: input as Hex });
       if (functionName !== 'transferWithAuthorization') throw new Error(`the account has sent ${functionName}`);
       const nonce = args[5];
@@ -179,6 +184,11 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
     }
   }
   return { onChain, failed };
+}
+
+/** Ether that an operator takes out of the account; see takeEtherOut. */
+function isTakenOut(to: string | null, input: string): boolean {
+  return input === '0x' && to?.toLowerCase() === WORLD_ACCOUNTS.stranger.address;
 }
 
 /** What a run is: it is played again by its seed, as far as the machine lets it. */

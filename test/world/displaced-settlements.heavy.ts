@@ -56,14 +56,21 @@ async function buyOnce({ member, payer }: Buyer): Promise<unknown> {
 }
 
 /** Takes the place of a settlement that is in no block, at a moment and a place that the dice choose. No block comes meanwhile. */
-async function useAccountElsewhere(dice: Dice, blocks: ReturnType<typeof createBlocks>): Promise<void> {
+async function useAccountElsewhere(
+  dice: Dice,
+  blocks: ReturnType<typeof createBlocks>,
+  used: Set<number>,
+): Promise<void> {
   const { address } = world.facilitator;
   for (;;) {
     await blocks.stop();
     const mined = await minedBy(world.chain, address);
     const pending = Number(await world.chain.rpc.call('eth_getTransactionCount', [address, 'pending']));
-    if (pending > mined) {
-      await takeEtherOut(world.chain, mined + dice.number(pending - mined));
+    const places = Array.from({ length: pending - mined }, (_, n) => mined + n).filter((place) => !used.has(place));
+    if (places.length > 0) {
+      const place = dice.pick(places);
+      used.add(place);
+      await takeEtherOut(world.chain, place);
       blocks.start();
       return;
     }
@@ -108,7 +115,8 @@ it(`thirty buyers and four foreign transactions: everybody has the goods, each p
   blocks.start();
   const bought = Promise.all(buyers.map(buyOnce));
   try {
-    for (let n = 0; n < FOREIGN; n += 1) await useAccountElsewhere(dice, blocks);
+    const used = new Set<number>();
+    for (let n = 0; n < FOREIGN; n += 1) await useAccountElsewhere(dice, blocks, used);
     expect(await bought).toEqual(buyers.map(() => artifact));
   } finally {
     await blocks.stop();
