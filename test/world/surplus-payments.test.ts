@@ -96,7 +96,8 @@ describe('transactions that are named for an intent that is paid', () => {
     const { given, first } = await paidTwice();
     const forged = await signChallenge(await trade.wallet(), { challenge: 'another text' });
     for (let index = 0; index < 10; index += 1) {
-      expect((await name(given, someHash(), `0x${'11'.repeat(65)}`)).body['reason']).toBe('signature_invalid');
+      // The signature of no key may be that of a contract, which is known once the transfer is final.
+      expect((await name(given, someHash(), `0x${'11'.repeat(65)}`)).status).toBe(202);
       // Any key signs something: of a wallet that did not pay, nothing is stored, and the goods stay the buyer’s.
       expect((await name(given, someHash(), forged)).status).toBe(200);
     }

@@ -66,6 +66,7 @@ describe('the published powers', () => {
     'src/platform/http/server-options.ts': null,
     'src/market/history/get-me.ts': 'GET /api/me',
     'src/market/history/store.ts': 'POST /api/review/:payment_id',
+    'src/market/payments/paths/direct/unproven-store.ts': 'POST /api/review/:payment_id',
     'src/market/listings/fees/complete-fee.ts': 'POST /api/review/:payment_id',
     'src/market/listings/answer-list-request.ts': ['POST /api/listing', 'POST /api/world/listing'],
     'src/market/listings/check-goods.ts': 'POST /api/listing',

@@ -102,8 +102,8 @@ export const RECORDS: readonly Sabotage[] = [
   bug(
     'every-step-of-the-catalog-looks-back-to-the-oldest-transaction',
     FEED,
-    'where xid >= pg_snapshot_xmax(',
-    'where xid >= pg_snapshot_xmin(',
+    'then pg_snapshot_xmax(',
+    'then pg_snapshot_xmin(',
     FOLLOWED,
   ),
   bug(
