@@ -4,10 +4,13 @@ import { usdcOfUnits } from '../../src/contract/money.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
+import { createClient } from '../../src/sdk/client.ts';
+import { buy } from '../../src/sdk/payments/buy.ts';
 import { countRows } from '../support/database.ts';
 import { minedBy, paymentBody, post, signPayment, startTestFacilitator } from '../support/facilitator.ts';
 import { type Answer, signProof } from '../support/market-world.ts';
 import { type Goods, scriptedTrade, testTrade } from '../support/trade.ts';
+import { cliRuns } from './run-cli.ts';
 
 const { sellerTwo } = WORLD_ACCOUNTS;
 /** Gas of a settlement is some cents then. */
@@ -15,6 +18,7 @@ const ETHER_USDC = 500;
 /** Longer than the market keeps what the facilitator said. */
 const FORGOTTEN = { timeout: 20_000, interval: 500 };
 
+const cli = cliRuns();
 const trade = testTrade({ facilitator: { etherUsdc: ETHER_USDC } });
 const { world, buyer, goods, wallet } = trade;
 
@@ -86,6 +90,41 @@ test('the page to buy on says so, and keeps its flow for what was paid before', 
   expect(page).toContain(`/api/purchase-intent/${cheap.id}`);
   expect(page).toContain('id="flow"');
   expect(await open((await goods()).id)).not.toContain('Too small for a signature');
+});
+
+describe('clients sign no payment for such a sale, and say what to do', () => {
+  test('the SDK', async () => {
+    const cheap = await goods({ units: (await leastPrice()) / 2n });
+    const { address, signer } = await wallet();
+    const signed: bigint[] = [];
+    const bought = buy({
+      client: createClient({ baseUrl: world.url }),
+      wallet: {
+        address,
+        signTypedData: (typed) => {
+          signed.push(BigInt(typed.message.value));
+          return signer.signTypedData(typed);
+        },
+      },
+      ...{ listingId: Number(cheap.id), maxPriceUsdc: 1 },
+    });
+    const refused = await bought.catch((error: unknown) => error);
+    expect(refused).toMatchObject({ reason: 'x402_not_offered', doNotPayAgain: false });
+    expect(refused).toMatchObject({ problem: { least_price_usdc: expect.any(Number), retry: 'never' } });
+    // At most over nothing, to collect what was bought before.
+    expect(signed.filter((value) => value > 0n)).toEqual([]);
+  });
+
+  test('the command line', async () => {
+    const cheap = await goods({ units: (await leastPrice()) / 2n });
+    const { key } = await wallet();
+    const env = { OPENAISLE_WALLET_KEY: key };
+    const run = await cli.run(['buy', String(cheap.id), '--max', '1'], { market: world.url, env });
+    expect(run.code).not.toBe(0);
+    expect(run.stderr).toMatch(/x402 is offered from 0\.\d+ USDC on/);
+    expect(run.stderr).toContain('pay by a transfer');
+    expect(run.stderr).toMatch(/The seller can list it anew at 0\.\d+ USDC or more/);
+  });
 });
 
 describe('a facilitator', () => {
