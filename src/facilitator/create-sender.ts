@@ -129,20 +129,23 @@ function createSendOnceMore(
   context: Context,
   { write, broadcast, isClosed }: FurtherDependencies,
 ): Sender['sendOnceMore'] {
-  const { crashPoint, journal, nonces, quoteGas } = context;
+  const { counts, crashPoint, journal, nonces, quoteGas } = context;
   return async (entry) => {
     const { data } = parseTransaction(newestOf(entry).raw);
     if (data === undefined) throw new TransferRefused('its place was filled, as the authorization had run out');
     try {
-      const [quote] = await Promise.all([quoteGas.rehearse(data), nonces.ready()]);
+      const quote = await quoteGas.rehearse(data);
       if (isClosed()) throw new ChainTrouble('the facilitator is closing');
       refuseHopeless(context, entry.authorization);
-      let accountNonce = nonces.take();
+      let accountNonce: number | null = null;
       while (accountNonce === null) {
         await nonces.ready();
+        // A reorganisation may have brought its first transaction into a block meanwhile.
+        if (entry.ending !== null) return;
         accountNonce = nonces.take();
       }
       await write({ data, quote, accountNonce }, (transaction) => journal.addTransaction(entry, transaction));
+      counts.resent += 1;
       crashPoint('after_further_line_synced');
       await broadcast(entry);
       crashPoint('after_further_broadcast');

@@ -18,6 +18,7 @@ import {
   temporaryFolder,
   usesOf,
 } from '../../test/support/facilitator.ts';
+import { eachCall, idOf, startRpcServer } from '../../test/support/rpc-server.ts';
 import { type TestAccount, testAccount, USDC_ADDRESS, usdcWriteAbi, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
 import { fund, submit } from '../local/chain/transactions.ts';
@@ -142,6 +143,43 @@ test('what would not go through any more is refused, and holds nobody up', async
   expect((await settle(payment)).body).toMatchObject({ success: false, transaction: '' });
   expect((await settle(await newPayment())).body).toMatchObject({ success: true });
   expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+});
+
+test('a node that counts a settlement and shows no receipt of it is waited for: nothing is sent a second time', async () => {
+  const hidden = new Set<unknown>();
+  let looks = 0;
+  const node = await startRpcServer();
+  node.answer(
+    eachCall((response, body) => {
+      const { method, params } = body as { method: string; params: unknown[] };
+      if (method === 'eth_getTransactionReceipt' && hidden.has(params[0])) {
+        looks += 1;
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), result: null }));
+        return;
+      }
+      const headers = { 'content-type': 'application/json' };
+      void fetch(chain.url, { method: 'POST', headers, body: JSON.stringify(body) }).then(async (answer) =>
+        response.end(await answer.text()),
+      );
+    }),
+  );
+  facilitator = await startTestFacilitator(chain, { rpcUrl: node.url, timing: BRIEF });
+  try {
+    const payment = await newPayment();
+    const { hash, accountNonce } = await settlePending(payment);
+    hidden.add(hash);
+    await chain.mine();
+    await expect.poll(() => looks, WAITED).toBeGreaterThan(40);
+    expect((await settle(payment)).body).toMatchObject({ errorReason: 'settlement_pending', transaction: hash });
+    hidden.clear();
+    await automine(true);
+    expect(await mustBePaidOnce(payment)).toBe(hash);
+    expect(await minedBy(chain, signer.address)).toBe(accountNonce + 1);
+    expect(facilitator.lines.map(({ event }) => event)).not.toContain('settlement_displaced');
+  } finally {
+    await facilitator.close();
+    await node.close();
+  }
 });
 
 describe('reorganisations', () => {

@@ -20,7 +20,7 @@ export async function resendDisplaced(
   entry: Readonly<Entry>,
   newest: Head,
 ): Promise<void> {
-  const { address, counts, crashPoint, log, nonces, rpc } = context;
+  const { address, crashPoint, log, nonces, rpc } = context;
   // The account of an earlier key signs no more.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.lost(entry);
@@ -34,7 +34,6 @@ export async function resendDisplaced(
   crashPoint('before_further_signed');
   try {
     await sender.sendOnceMore(entry);
-    counts.resent += 1;
   } catch (error) {
     if (!(error instanceof TransferRefused)) throw error;
     log.warn('settlement_not_resent', { ...fields, why: error.message });
@@ -98,7 +97,10 @@ export async function reopenReplaced(context: Context, conclude: Conclude, asked
     byBlock.set(ending.blockNumber, [...(byBlock.get(ending.blockNumber) ?? []), entry]);
   }
   const check = async ([number, entries]: [bigint, Readonly<Entry>[]]): Promise<void> => {
-    const inBlock = new Set(((await readBlock(rpc, number))?.transactions ?? []) as string[]);
+    const block = await readBlock(rpc, number);
+    // The node is behind.
+    if (block === null) return;
+    const inBlock = new Set<string>(block.transactions);
     for (const entry of entries) {
       const before = entry.ending;
       if (before === null || inBlock.has(before.hash ?? '')) continue;
