@@ -2,7 +2,7 @@
 -- A transfer by a contract wallet that cannot sign: its claim goes to the payee a day later. It is no payment as long as nobody has decided:
 -- it proves nothing and takes no place, so that nobody can block or take by it what another one sent.
 
--- What a named contract may send to be recognised by: a little more than the price, drawn for this intent.
+-- A named contract is recognised by this amount: a little more than the price, drawn for this intent.
 alter table payment_intents add column exact_units bigint;
 alter table payment_intents add constraint payment_intents_exact_amount
   check (exact_units > minimum_units and exact_units < minimum_units + 10000) not valid;

@@ -64,7 +64,7 @@ const signatureChecked = z
     'whether payer_signature would do as things are now; it is asked again with the claim. null: none was given',
   );
 
-/** What a claim without a transaction is answered with. */
+/** Answers a claim without a transaction. */
 const signatureCheck = z
   .object({
     signature_checked: signatureChecked.unwrap(),

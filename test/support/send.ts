@@ -26,7 +26,7 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
   });
   const given = problem['reason'] as Reason;
   const table: ErrorRow = ERRORS[given];
-  // Of a proof a reason may say more than of anything else.
+  // A reason may have other fields where it is given of a proof.
   const row = status === table.of_proof?.status ? { ...table, ...table.of_proof } : table;
   expect(status).toBe(row.status);
   expect(status, text).toBeLessThan(500);

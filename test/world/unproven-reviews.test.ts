@@ -76,12 +76,17 @@ it('a claim that no wallet signed waits a day, then the payee decides, and nobod
 
 it('given back, the transfer is used up and the buyer may buy again', async () => {
   const buyer = await join();
-  const { subject, account, intent, txHash, own } = await paid(buyer);
+  const { subject, account, intent, txHash, own } = await paid(buyer, { units: PRICE + 5n });
   await stage.waitADay();
   const { payment } = (await own()).body as { payment: { id: number } };
-  await fund(world.chain, [{ address: WORLD_ACCOUNTS.sellerOne.address, usdcUnits: PRICE, wei: GAS_WEI }]);
-  const back = await transfer(world, WORLD_ACCOUNTS.sellerOne, account.address, PRICE);
+  await fund(world.chain, [{ address: WORLD_ACCOUNTS.sellerOne.address, usdcUnits: 3n * PRICE, wei: GAS_WEI }]);
+  const little = await transfer(world, WORLD_ACCOUNTS.sellerOne, account.address, PRICE);
+  const back = await transfer(world, WORLD_ACCOUNTS.sellerOne, account.address, PRICE + 5n);
   await world.finalize();
+  expect(await stage.review(seller, payment.id, { outcome: 'refunded', tx_hash: little })).toMatchObject({
+    status: 422,
+    body: { reason: 'refund_not_found' },
+  });
   const decided = await stage.review(seller, payment.id, { outcome: 'refunded', tx_hash: back });
   expect(decided).toMatchObject({
     status: 200,

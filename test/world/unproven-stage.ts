@@ -14,12 +14,6 @@ import {
 import type { Answer, Member } from '../support/market-world.ts';
 import { type GoodsBody, listGoods, newGoods, PRICE, testTrade } from '../support/trade.ts';
 
-/** What a payer sends, and how. */
-export interface Paying {
-  address: Hex;
-  transfer(to: string, units: bigint): Promise<Hex>;
-}
-
 /** Goods of the seller, or the fee for a listing of the claimant: what a claim is about, without the difference. */
 export interface Subject {
   kind: 'goods' | 'fee';

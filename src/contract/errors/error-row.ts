@@ -7,6 +7,6 @@ export interface ErrorRow {
   /** On payment answers: true when a payment may exist. Undefined: the reason says nothing about payments. */
   do_not_pay_again?: boolean;
   next_step: string;
-  /** What is different where the reason is given of a proof of x402, in a 402. */
+  /** Replaces the fields above where the reason is given of a proof of x402, in a 402. */
   of_proof?: { status: 402; title: string; do_not_pay_again: false; next_step: string };
 }

@@ -66,7 +66,9 @@ async function findReviewable(market: Market, completions: Completions, call: Re
 async function readRefund(market: Market, payments: Payments, payment: Payment, txHash: Hex): Promise<FoundTransfer> {
   const { database } = market;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
-  const received = (await findProof(database, { paymentId: payment.id }))?.valueUnits ?? payment.valueUnits;
+  const proof = await findProof(database, { paymentId: payment.id });
+  const unproven = proof === null ? await findUnproven(database, { id: payment.id }) : null;
+  const received = proof?.valueUnits ?? unproven?.transfer.value ?? payment.valueUnits;
   const evidence = await gatherRefund(payments, payment, txHash);
   const decision = decideRefund(evidence, {
     chainId: payment.chainId,

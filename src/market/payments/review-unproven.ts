@@ -45,7 +45,7 @@ export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenD
 
 async function becomePayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
   const { listingId, merchantId, payer, transfer } = claim;
-  // What is given back takes no place of a payment that may be under way by now.
+  // A payment that is given back takes no place of one that may be under way by now.
   const surplus =
     outcome === 'refunded' || (listingId !== null && (await hasBought(tx, listingId, { merchantId, payer })));
   const made = await insertFromUnproven(tx, claim, { surplus, now });

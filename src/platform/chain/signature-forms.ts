@@ -10,7 +10,7 @@ const LONG_V: Readonly<Record<string, string>> = { '00': '1b', '01': '1c' };
 
 /**
  * The one form of a key's signature: 65 bytes with v 27 or 28. A v of 0 or 1 and the 64 bytes of EIP-2098 name the same r, s and parity.
- * Anything else comes back as it is, a high s too: `isCanonicalSignature` judges it.
+ * Other bytes come back as they are, a high s too: `isCanonicalSignature` judges it.
  */
 export function canonicalForm(signature: Hex): Hex {
   const digits = signature.length - 2;

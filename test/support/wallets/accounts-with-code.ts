@@ -80,7 +80,7 @@ export async function delegateTo(chain: LocalChain, { address }: TestAccount, de
   await chain.rpc.call('anvil_setCode', [address, `0xef0100${delegate.slice(2)}`]);
 }
 
-/** What the wrapping delegate takes. */
+/** Signs as the wrapping delegate takes it. */
 export function signWrapped(account: TestAccount, digest: Hex): Promise<Hex> {
   const hash = keccak256(`0x${digest.slice(2)}${pad(account.address, { size: 32 }).slice(2)}`);
   return account.signer.sign({ hash });

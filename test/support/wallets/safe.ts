@@ -39,7 +39,7 @@ const SAFE_TX = [
 /** A wallet of a test that says yes to what its owners signed (EIP-1271). */
 export interface SigningWallet {
   address: Hex;
-  /** What it says yes to. */
+  /** Signs as the wallet takes it. */
   sign(digest: Hex): Promise<Hex>;
   /** Resolves with the transaction's hash when it is mined. */
   transfer(to: string, units: bigint): Promise<Hex>;

@@ -26,7 +26,7 @@ export interface Unsigned {
 }
 
 /**
- * Who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
+ * Finds who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
  * signature, or a contract that sent a fitting transfer in that transaction. A contract wallet is asked as of the finalized block. Refuses
  * what no key and no sender signed.
  */
@@ -97,12 +97,12 @@ export interface SignedIntent {
   signature: Hex;
 }
 
-/** What a signature is worth before any money has moved. */
+/** Worth of a signature before any money has moved. */
 export interface EarlyCheck {
   isGood: boolean;
   /** The wallet that signed; null where none did. */
   signer: Hex | null;
-  /** What to do now. */
+  /** Says what to do now. */
   nextStep: string;
 }
 

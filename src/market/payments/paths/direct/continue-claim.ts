@@ -29,7 +29,7 @@ export interface SignedClaim extends SignedIntent {
 
 /** What is claimed: goods, or a listing for its fee. */
 export interface ClaimSubject<Answer> {
-  /** Of the listing that the fee is for; null for goods. */
+  /** Names the listing that the fee is for; null for goods. */
   bodyHash: Buffer | null;
   /** Refuses a wallet whose transfer could pay for nothing here. */
   checkPayer(payer: Hex): Promise<void>;

@@ -61,9 +61,9 @@ export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Int
   return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
 }
 
-/** What is said of an intent: whether its wallet has code, and what a signature that came along is worth. */
+/** Facts about an intent: the code of its wallet, and the worth of a signature that came along. */
 export interface IntentFindings {
-  /** Of the wallet that the intent names, at the latest block; `0x`: none, or none is named. */
+  /** Code of the wallet that the intent names, at the latest block; `0x`: none, or no wallet is named. */
   code: Hex;
   check: EarlyCheck | null;
 }

@@ -18,7 +18,7 @@ export interface Intent {
   /** Null: the wallet that signs the challenge. */
   payer: Hex | null;
   minimumUnits: bigint;
-  /** What a contract wallet is asked to send, so that its transfer can be recognised; null: it is none. */
+  /** Amount that a contract wallet is asked to send, so that its transfer can be recognised; null: it is no contract. */
   exactUnits: bigint | null;
   /** 32 hex digits. */
   nonce: string;

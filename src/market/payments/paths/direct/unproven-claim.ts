@@ -30,7 +30,7 @@ export interface UnsignedClaim {
   intent: Intent;
   txHash: Hex;
   payer: Hex;
-  /** Of the wallet, in the finalized block. */
+  /** Code of the wallet in the finalized block. */
   code: Hex;
   bodyHash: Buffer | null;
 }
@@ -38,7 +38,7 @@ export interface UnsignedClaim {
 const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
 
 /**
- * Why a claim is refused that the wallet did not sign. Where the wallet can sign nothing, and its transfer is final, fits, is nobody's and a
+ * Says why a claim is refused that the wallet did not sign. Where the wallet can sign nothing, and its transfer is final, fits, is nobody's and a
  * day old, the payee decides from now on: the claim is stored, and the refusal says so. It takes no place and writes no proof.
  */
 export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
@@ -143,7 +143,7 @@ async function open(
   return await refuseKnown(market, opened, txHash, tx);
 }
 
-/** The payee decides, or has. */
+/** Refuses a claim on which the payee decides, or has decided. */
 async function refuseKnown(
   market: Market,
   claim: UnprovenClaim,
@@ -158,7 +158,7 @@ async function refuseKnown(
   }
   if (claim.outcome !== null) {
     return new Refusal('transaction_used', {
-      detail: `That claim was not signed by the wallet, and is ${claim.outcome}.`,
+      detail: `That claim was not signed by the wallet, and ended as ${claim.outcome}.`,
       nextStep: 'Only the wallet’s own signature can claim that transfer now. GET /api/payment shows what was decided.',
       doNotPayAgain: claim.outcome !== 'declined' && claim.outcome !== 'refunded',
     });
@@ -169,7 +169,7 @@ async function refuseKnown(
   return new Refusal('payer_unproven', { fields: { payment_status: 'needs_review', payment } });
 }
 
-/** For who would pay for the same again: that claim is undecided. */
+/** Refuses another payment for the same: that claim is undecided. */
 export async function reviewOfUnproven({ database, clock }: Market, claim: UnprovenClaim): Promise<Refusal> {
   return reviewRefusal(viewOfUnproven(claim), await findWatermark(database, claim.chainId), clock.now());
 }

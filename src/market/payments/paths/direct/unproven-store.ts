@@ -7,7 +7,7 @@ import type { DirectPayment, ReviewOutcome } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
 import type { Intent } from './store.ts';
 
-/** What became of it: the payee's decision; the wallet's own signature came; or its transfer pays for another claim. */
+/** End of such a claim: the payee's decision; the wallet's own signature came; or its transfer pays for another claim. */
 export type UnprovenOutcome = ReviewOutcome | 'proven' | 'superseded';
 
 /** A claim of a final transfer by the contract wallet that its intent names, which did not sign. No payment, and no proof. */
@@ -111,7 +111,7 @@ export function findUnproven(
   );
 }
 
-/** Of this merchant for these goods, or for the fee of this body, undecided. */
+/** Finds the undecided one of this merchant for these goods, or for the fee of this body. */
 export function findOpenUnproven(
   queryable: Queryable,
   merchantId: bigint,
@@ -251,7 +251,7 @@ export interface UnprovenReviewRow {
   created_at: Date;
 }
 
-/** Those on which this merchant has to decide; all claims of a transaction follow one another. */
+/** Reads those on which this merchant has to decide; all claims of a transaction follow one another. */
 export async function readUnprovenReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },
