@@ -15,8 +15,10 @@ import {
   type Named,
   type Payment,
   type Proof,
+  releaseWaiting,
   type Transfer,
   type View,
+  waitFor,
 } from './terms.ts';
 import { faultOfProof, faultOfRefund, judgeClaim, paidBy } from './verdicts.ts';
 
@@ -172,6 +174,7 @@ export class Reference {
     if (intent.payer !== null && signer !== intent.payer) return unsigned;
     if (standing?.status === 'completed') return this.#claimPaid(standing, claiming);
     if (this.proven.has(hash)) return 'transaction_used';
+    if (standing?.status === 'review') return waitFor(standing, claiming);
     if (standing !== undefined && standing.payer !== signer) this.settle(standing);
     if (isDecided(standing)) return this.claim(claiming);
     const claim = this.#openOrJoin(claiming, standing?.status === 'open' ? standing : null);
@@ -191,7 +194,7 @@ export class Reference {
   /** What a transaction is answered with before it is looked at who signed: a review, or the payment that it made. */
   #decidedBy(intent: Intent, hash: string): Payment | undefined {
     const claim = this.claimPaymentOf(intent);
-    const isOwn = claim?.status === 'review' || (claim?.status === 'completed' && claim.transfer?.hash === hash);
+    const isOwn = claim?.transfer?.hash === hash && (claim.status === 'review' || claim.status === 'completed');
     return this.#besideOf(intent, hash) ?? (isOwn ? claim : undefined);
   }
 
@@ -289,6 +292,7 @@ export class Reference {
       this.proven.set(refund, payment);
     }
     payment.status = outcome === 'deliver' ? 'completed' : 'rejected';
+    if (outcome === 'deliver') releaseWaiting(payment);
     if (outcome === 'deliver' && payment.isFee) this.credits += 1;
     return 'done';
   }

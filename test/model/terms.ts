@@ -142,3 +142,19 @@ export const isOpen = ({ status }: Payment): boolean => status === 'open';
 /** Not a fee, whose subject is the listing that it made. */
 export const isPurchaseOf = (one: Payment, { name }: Listing): boolean => !one.isFee && one.subject === name;
 export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
+
+/** Judged by nobody until the payee has decided on the transfer that stands for the claim. */
+const WAITING = 'payment_undecided';
+
+/** What the wallet of a claim in review names meanwhile is kept. The answer is the review. */
+export function waitFor(claim: Payment, { hash, signer }: Claiming): string {
+  const before = claim.named.find((one) => one.hash === hash);
+  if (claim.payer === signer && before === undefined) claim.named.push({ hash, refused: WAITING, seen: null });
+  else if (claim.payer === signer && before?.refused) before.refused = WAITING;
+  return claim.reason;
+}
+
+/** The payee has delivered: what waited is looked at like what else was named. */
+export function releaseWaiting({ named }: Payment): void {
+  for (const one of named) if (one.refused === WAITING) one.refused = null;
+}
