@@ -72,6 +72,31 @@ describe('a transfer of a wallet that can sign is neither taken nor blocked by w
   });
 });
 
+it('a decision for the rival and the signature of the wallet that come at once: one of them counts, and the transfer pays once', async () => {
+  for (let round = 0; round < 6; round += 1) {
+    const subject = round % 2 === 0 ? await stage.goods() : await stage.fee();
+    const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 20_000_000n });
+    await safe.deploy();
+    const { owner, intent, foreign, txHash, steal } = await contest(subject, safe, false);
+    const { payment } = (await steal()).body as { payment: { id: number } };
+    const signature = await safe.sign(hashMessage(intent.challenge));
+    const [decided, claimed] = await Promise.all([
+      stage.review(subject.decider, payment.id, { outcome: 'deliver' }),
+      subject.claim(owner, { intent, txHash, signature }),
+    ]);
+    const wasDelivered = decided.status === 200;
+    expect([round, subject.isTaken(claimed)]).toEqual([round, !wasDelivered]);
+    const loser = wasDelivered ? claimed : decided;
+    expect([round, loser.status, ['transaction_used', 'already_decided']]).toEqual([
+      round,
+      409,
+      expect.arrayContaining([loser.body['reason']]),
+    ]);
+    expect(await openReviews(subject, txHash)).toEqual([]);
+    expect((await statusOf(foreign))['payment_status']).toBe(wasDelivered ? 'completed' : 'rejected');
+  }
+});
+
 describe('of a wallet that can sign nothing', () => {
   it.each(attempts)(
     'the payee decides, $kind, the rival $when, exact amount: $exact',
