@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '../../test/support/processor-time.ts';
 import { createLog, redact } from './log.ts';
 import { systemRandom } from './random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from './secrets.ts';
@@ -167,10 +168,11 @@ describe('redact', () => {
   });
 
   it('takes time in proportion to the text', () => {
-    const started = performance.now();
-    for (const worst of ['a', 'Bearer ', 'authorization: ', 'eyJ', '://a', 'x_sk_', 'x-payment', ' ', 'a_', '0x']) {
-      redact(worst.repeat(65_536 / worst.length));
-    }
-    expect(performance.now() - started).toBeLessThan(3_000);
+    const redactWorst = (): void => {
+      for (const worst of ['a', 'Bearer ', 'authorization: ', 'eyJ', '://a', 'x_sk_', 'x-payment', ' ', 'a_', '0x']) {
+        redact(worst.repeat(65_536 / worst.length));
+      }
+    };
+    expect(processorMs(redactWorst)).toBeLessThan(3_000);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '../../test/support/processor-time.ts';
 import { systemRandom } from './random.ts';
 import { createSecretGuard, makeMerchantKey, makePairingCode, makeRecoveryCode } from './secrets.ts';
 
@@ -65,12 +66,13 @@ describe('the secret guard', () => {
   });
 
   it('is as fast on the worst text as its length allows', () => {
-    const started = performance.now();
-    for (const worst of ['aisle_sk_', 'aisle_rc_AAAAA-', 'aisle_', 'A'])
-      guard.inText(worst.repeat(1_000_000 / worst.length));
-    guard.inText(`${'A'.repeat(1_000_000)}!`);
-    guard.inText(`${'='.repeat(1_000_000)}`);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    const readWorst = (): void => {
+      for (const worst of ['aisle_sk_', 'aisle_rc_AAAAA-', 'aisle_', 'A'])
+        guard.inText(worst.repeat(1_000_000 / worst.length));
+      guard.inText(`${'A'.repeat(1_000_000)}!`);
+      guard.inText(`${'='.repeat(1_000_000)}`);
+    };
+    expect(processorMs(readWorst)).toBeLessThan(2_000);
   });
 
   it('knows its own prefixes alone', () => {

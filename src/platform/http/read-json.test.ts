@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '../../../test/support/processor-time.ts';
 import { JsonFault, readJson } from './read-json.ts';
 
 const read = (text: string) => readJson(Buffer.from(text));
@@ -114,11 +115,12 @@ describe('readJson', () => {
   });
 
   it('takes time in proportion to the body, also of the worst kind', () => {
-    const started = performance.now();
-    read(`{"a":"${'\\\\'.repeat(500_000)}"}`);
-    fault(`{"a":"${'\\"'.repeat(500_000)}`);
-    fault(`{${'"'.repeat(1_000_000)}`);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    const worst = (): void => {
+      read(`{"a":"${'\\\\'.repeat(500_000)}"}`);
+      fault(`{"a":"${'\\"'.repeat(500_000)}`);
+      fault(`{${'"'.repeat(1_000_000)}`);
+    };
+    expect(processorMs(worst)).toBeLessThan(2_000);
   });
 
   it('counts fields and items while it reads, and stops at the first too many', () => {

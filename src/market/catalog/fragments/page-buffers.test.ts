@@ -73,7 +73,8 @@ test('no two pages ever share memory, all of it is counted, and all of it is fou
     { seed: 20_261_122, numRuns: 60 },
   );
   expect(apart).toBeGreaterThan(20);
-});
+  // Gigabytes of memory are touched for the first time: a second on an idle machine, and half a minute beside many browsers.
+}, 120_000);
 
 test('what finds no room has memory of its own and is not counted', () => {
   const buffers = createPageBuffers(LEAST);
