@@ -25,9 +25,9 @@ export interface ServerChoice {
   isCurrent(client: ClientBase): boolean;
   /**
    * Throws if a primary among several hosts was on a higher timeline: each promotion begins a new one, so another server has taken the place
-   * of this one. A higher timeline than before makes that of every connection a lower one. One host alone may be on any.
+   * of this one. A higher timeline than before makes that of every connection a lower one. Null: one host alone may be on any.
    */
-  acceptTimeline(timeline: number): void;
+  acceptTimeline: ((timeline: number) => void) | null;
 }
 
 const SPLIT =
@@ -50,6 +50,15 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
       made.set(this, { host: host(), round });
     }
   }
+  const acceptTimeline = (timeline: number): void => {
+    if (timeline === newest) return;
+    if (timeline < newest) throw new DatabaseUnavailable(Object.assign(new Error(SPLIT), { code: SPLIT_CODE }), false);
+    const isFirst = newest === 0;
+    newest = timeline;
+    if (isFirst) return;
+    round += 1;
+    onMoved();
+  };
   return {
     Client: ServerClient,
     hosts,
@@ -74,15 +83,6 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
       const facts = made.get(client);
       return facts?.round === round && facts.host === primary;
     },
-    acceptTimeline: (timeline) => {
-      if (hosts.length === 1 || timeline === newest) return;
-      if (timeline < newest)
-        throw new DatabaseUnavailable(Object.assign(new Error(SPLIT), { code: SPLIT_CODE }), false);
-      const isFirst = newest === 0;
-      newest = timeline;
-      if (isFirst) return;
-      round += 1;
-      onMoved();
-    },
+    acceptTimeline: hosts.length === 1 ? null : acceptTimeline,
   };
 }

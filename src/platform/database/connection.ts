@@ -1,6 +1,7 @@
 import { Client, type ClientBase, type ClientConfig, types } from 'pg';
 import { ConfigError } from '../config.ts';
 import { DatabaseUnavailable, isUnavailable, withAvailability } from './database-error.ts';
+import { readTimeline } from './timeline.ts';
 
 /** A transaction that forgets to end must not hold its locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
@@ -15,8 +16,8 @@ export interface ConnectionOptions {
   /** The server ends a longer statement; 0 for no limit. */
   statementTimeoutMs: number;
   connectTimeoutMs?: number;
-  /** Throws for a primary on a timeline that is not to be used. */
-  acceptTimeline?(timeline: number): void;
+  /** Throws for a primary on a timeline that is not to be used. Without it, no server is asked for its timeline. */
+  acceptTimeline?: ((timeline: number) => void) | null;
 }
 
 export function clientConfig(options: ConnectionOptions): ClientConfig {
@@ -60,19 +61,18 @@ function sessionSettings(statementTimeoutMs: number): string {
 const STANDBY =
   'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
 
-/** Of a primary, in hexadecimal; null: the server is a standby. */
-const TIMELINE = `select case when not pg_is_in_recovery() then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`;
-
 /** Prepares every new connection. A standby is refused: it lags, hands out locks of its own and takes no writes. */
 export async function prepareConnection(
   client: ClientBase,
   { statementTimeoutMs, acceptTimeline }: Pick<ConnectionOptions, 'statementTimeoutMs' | 'acceptTimeline'>,
 ): Promise<void> {
-  const { rows } = await client.query<{ timeline: string | null }>(TIMELINE);
-  const timeline = rows[0]?.timeline ?? null;
-  if (timeline === null)
+  const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby');
+  if (rows[0]?.standby !== false)
     throw new DatabaseUnavailable(Object.assign(new Error(STANDBY), { code: READ_ONLY_SQL_TRANSACTION }), false);
-  acceptTimeline?.(Number.parseInt(timeline, 16));
+  if (acceptTimeline) {
+    const timeline = await readTimeline(async (query) => (await client.query<{ timeline: string }>(query)).rows);
+    if (timeline !== null) acceptTimeline(timeline);
+  }
   await client.query(sessionSettings(statementTimeoutMs));
 }
 

@@ -7,7 +7,7 @@ import { applyPins, pinnedAt } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
 import { type PackedRow, readFiguresBetween, readListings, readListingsBetween } from '../store.ts';
 import { type Follower, readFollowers } from './apply-feed.ts';
-import { type Moment, readMerchantsBetween, readMoment, readPinPeriods } from './store.ts';
+import { type Moment, readMerchantsBetween, readMoment, readPinPeriods, tellsTimeline } from './store.ts';
 
 const PORTION = 2_000;
 const FIGURES_AT_ONCE = 10_000;
@@ -37,9 +37,10 @@ export interface Opened extends Moment {
  */
 export async function loadModel(model: Model, loading: Loading): Promise<Opened> {
   const opened = Promise.withResolvers<Moment>();
+  const byTimeline = await tellsTimeline(loading.database);
   const filled = loading.database.transaction(
     async (tx) => {
-      const { newestId, ...moment } = await openShelves(model, tx, loading);
+      const { newestId, ...moment } = await openShelves(model, tx, { ...loading, byTimeline });
       await fillFirst(model, tx, newestId);
       opened.resolve(moment);
       await fillRest(model, tx, newestId, loading.stopped);
@@ -51,8 +52,12 @@ export async function loadModel(model: Model, loading: Loading): Promise<Opened>
   return { ...(await opened.promise), filled };
 }
 
-async function openShelves(model: Model, tx: Tx, { followers, tell }: Loading): ReturnType<typeof readMoment> {
-  const moment = await readMoment(tx);
+async function openShelves(
+  model: Model,
+  tx: Tx,
+  { followers, tell, byTimeline }: Loading & { byTimeline: boolean },
+): ReturnType<typeof readMoment> {
+  const moment = await readMoment(tx, byTimeline);
   await eachRange(
     { last: moment.newestMerchantId, size: PORTION },
     (above, upTo) => readMerchantsBetween(tx, above, upTo),

@@ -1,5 +1,6 @@
 import { type Clock, yieldToEventLoop } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
+import { isTimelineRefused } from '../../../platform/database/timeline.ts';
 import type { Log } from '../../../platform/log.ts';
 import { createModel, type Model, nextUnfilled } from '../model/model.ts';
 import { applyFeed, type Follower } from './apply-feed.ts';
@@ -82,7 +83,11 @@ export async function refreshModel(feed: Feed): Promise<void> {
   if (state.moment === null || state.model.torn || feed.outdated) return loadAll(feed);
   const askedAt = clock.now();
   const requestedIds = [...feed.requestedIds].slice(0, REQUESTED_AT_ONCE);
-  const moment = await applyFeed(state.model, state.moment, { ...feed, requestedIds });
+  const moment = await applyFeed(state.model, state.moment, { ...feed, requestedIds }).catch((error: unknown) => {
+    // Another server may have taken the place of one that told its timeline.
+    if (isTimelineRefused(error)) return null;
+    throw error;
+  });
   if (moment === null) {
     log.warn('catalog_feed_reset');
     return loadAll(feed);

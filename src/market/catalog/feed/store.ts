@@ -2,6 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { createSingletonJob, type SingletonJob } from '../../../platform/background-jobs.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Queryable, Tx } from '../../../platform/database/database.ts';
+import { readTimeline, timelineText } from '../../../platform/database/timeline.ts';
 import type { Log } from '../../../platform/log.ts';
 import { type ListingRow, listings } from '../store.ts';
 
@@ -24,26 +25,37 @@ export interface PinPeriod {
 export interface Moment {
   /** A snapshot of PostgreSQL as text: which transactions it sees. */
   snapshot: string;
-  /** Of the server, and which database of it. On another timeline the server may lack what the model holds. */
-  timeline: string;
+  /** Whether the server tells its timeline. */
+  tellsTimeline: boolean;
+  /** The server's timeline, or else its start, and the database's oid, as text. Another server may lack what the model holds. */
+  server: string;
   /** When the server was started, as text. After a start, ids of transactions that left no trace on its disk are given once more. */
   startedAt: string;
   lastRevision: bigint;
 }
 
 /** Without what else came with it. */
-export function momentOf({ snapshot, timeline, startedAt, lastRevision }: Moment): Moment {
-  return { snapshot, timeline, startedAt, lastRevision };
+export function momentOf({ snapshot, tellsTimeline, server, startedAt, lastRevision }: Moment): Moment {
+  return { snapshot, tellsTimeline, server, startedAt, lastRevision };
 }
 
 const startedAt = sql`pg_postmaster_start_time()::text`;
-const timeline = sql`
-    (select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ' ' || oid from pg_database where datname = current_database())`;
-const moment = sql`pg_current_snapshot()::text as snapshot, ${timeline} as timeline, ${startedAt} as "startedAt"`;
+const serverOf = (tellsTimeline: boolean): Sql => sql`
+    (select ${tellsTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
+const moment = (tellsTimeline: boolean): Sql => sql`
+    pg_current_snapshot()::text as snapshot, ${tellsTimeline}::bool as "tellsTimeline", ${serverOf(tellsTimeline)} as server, ${startedAt} as "startedAt"`;
 
-export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
+/** Whether moments go by the timeline. Asked before a model is loaded, and outside its transaction. */
+export async function tellsTimeline(database: Database): Promise<boolean> {
+  return (await readTimeline((query) => database.rows(query))) !== null;
+}
+
+export async function readMoment(
+  tx: Queryable,
+  byTimeline: boolean,
+): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
   return tx.one(sql`
-    select ${moment}, last_act as "lastRevision",
+    select ${moment(byTimeline)}, last_act as "lastRevision",
       (select coalesce(max(id), 0) from listings) as "newestId",
       (select coalesce(max(id), 0) from merchants) as "newestMerchantId"
     from catalog_state`);
@@ -67,11 +79,12 @@ const changesSince = (since: Moment): Sql => sql`
 
 /**
  * Whether rows may be missing, or the model may hold what the database does not: they were deleted, the database was put back to before the
- * earlier snapshot, or a standby has taken the place of the server, which may have lost the last of its transactions. A mark from ahead of
- * all transactions came with a dump from another server, and says nothing of this one.
+ * earlier snapshot, or a standby has taken the place of the server, which may have lost the last of its transactions. A server that does not
+ * tell its timeline may be another one after each start. A mark from ahead of all transactions came with a dump from another server, and says
+ * nothing of this one.
  */
 const isLost = (since: Moment): Sql => sql`(
-    ${timeline} <> ${since.timeline}
+    ${serverOf(since.tellsTimeline)} <> ${since.server}
     or pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax(${since.snapshot}::pg_snapshot)
     or s.kept_from > pg_snapshot_xmin(${since.snapshot}::pg_snapshot) and s.kept_from <= pg_snapshot_xmax(pg_current_snapshot()))`;
 
@@ -85,7 +98,7 @@ export interface Changes extends Moment {
 export async function readChanges(tx: Queryable, since: Moment): Promise<Changes | null> {
   return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
-    select ${moment}, s.last_act as "lastRevision",
+    select ${moment(since.tellsTimeline)}, s.last_act as "lastRevision",
       array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as "listingIds",
       array(select merchant_id from changed where merchant_id is not null order by merchant_id) as "merchantIds"
     from catalog_state s where not ${isLost(since)}`);
@@ -105,7 +118,7 @@ export async function peekAtChanges(
   const { revision, most, requestedIds } = known;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
-      select ${moment}, s.last_act as "lastRevision",
+      select ${moment(since.tellsTimeline)}, s.last_act as "lastRevision",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${revision} or not exists (select from pin_periods where began > ${revision} or ended > ${revision}))
