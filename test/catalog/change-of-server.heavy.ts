@@ -104,24 +104,43 @@ it.for(['tells', 'does not tell'])(
   },
 );
 
-it('after a crash of the server, which gives ids once more that left no trace, a copy is the same as a new one', async () => {
-  const market = processOn(database);
-  await market.catalog.fresh();
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    await takeIds(database, 'rollback');
-    await market.catalog.fresh();
-    const before = await nextIdOf(database);
+const CRASHES: Readonly<Record<string, () => Promise<void>>> = {
+  'the whole server': async () => {
     await primary.kill();
     await primary.start();
-    wire.cut();
-    const other = await openDatabase({ url: primary.url, poolSize: 1 });
-    const reused = (await vote(other, round % 6, Math.floor(round / 6))) < before;
-    await takeIds(other, 'commit', 2 * LOST);
-    await other.close();
-    await expectSame(market, processOn(database), addressesOf(ids));
-    // Nothing was lost, so nothing has to be read but what was noted.
-    expect(loads(market)).toBe(1);
-    if (reused) return;
-  }
-  throw new Error('the server gave no id twice');
-});
+  },
+  // The postmaster ends all others, recovers, and goes on: its own start stays the same.
+  'one of its sessions': async () => {
+    const starts = await startsOf(primary);
+    const { pid } = await database.one<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => startsOf(primary), { timeout: 20_000, interval: 20 }).toBe(starts + 1);
+  },
+};
+
+const startsOf = async (server: PostgresServer): Promise<number> =>
+  (await server.said()).split('ready to accept connections').length - 1;
+
+it.for(Object.entries(CRASHES))(
+  'after a crash of %s, which makes it give ids once more that left no trace, a copy is the same as a new one',
+  async ([, crash]) => {
+    const market = processOn(database);
+    await market.catalog.fresh();
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      await takeIds(database, 'rollback');
+      await market.catalog.fresh();
+      const before = await nextIdOf(database);
+      await crash();
+      wire.cut();
+      const other = await openDatabase({ url: primary.url, poolSize: 1 });
+      const reused = (await vote(other, round % 6, Math.floor(round / 6))) < before;
+      await takeIds(other, 'commit', 2 * LOST);
+      await other.close();
+      await expectSame(market, processOn(database), addressesOf(ids));
+      // Nothing was lost, so nothing has to be read but what was noted.
+      expect(loads(market)).toBe(1);
+      if (reused) return;
+    }
+    throw new Error('the server gave no id twice');
+  },
+);

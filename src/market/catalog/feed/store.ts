@@ -29,7 +29,7 @@ export interface Moment {
   tellsTimeline: boolean;
   /** The server's timeline, or else its start, and the database's oid, as text. Another server may lack what the model holds. */
   server: string;
-  /** When the server was started, as text. After a start, ids of transactions that left no trace on its disk are given once more. */
+  /** When the server was started and crashed, as text. After a crash, ids of transactions that left no trace on its disk are given once more. */
   startedAt: string;
   lastRevision: bigint;
 }
@@ -39,7 +39,11 @@ export function momentOf({ snapshot, tellsTimeline, server, startedAt, lastRevis
   return { snapshot, tellsTimeline, server, startedAt, lastRevision };
 }
 
-const startedAt = sql`pg_postmaster_start_time()::text`;
+/**
+ * The end of one session by force makes the server recover and go on under the same start. Its counters are in memory: it sets them back
+ * after each crash, before it takes connections. An administrator may set them back too, which costs one look at all that is kept.
+ */
+const startedAt = sql`concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())`;
 const serverOf = (tellsTimeline: boolean): Sql => sql`
     (select ${tellsTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
 const moment = (tellsTimeline: boolean): Sql => sql`
@@ -64,7 +68,7 @@ export async function readMoment(
 /**
  * What this snapshot sees and the earlier one did not: rows of transactions that began after the earlier one, and of those that ran then
  * and are committed now. Others are not looked at, however old a transaction is that still runs somewhere on the server. Once the server
- * was started again all that is kept counts as new: a transaction may have an id that the earlier snapshot took for done.
+ * was started again or has crashed, all that is kept counts as new: a transaction may have an id that the earlier snapshot took for done.
  */
 const changesSince = (since: Moment): Sql => sql`
     changed as materialized (
