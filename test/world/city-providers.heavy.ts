@@ -40,7 +40,7 @@ async function calm(): Promise<void> {
   spare.heal();
   await pass(120);
   for (const standing of sale.city.providerHealth.all) {
-    standing.noteAnswer(true);
+    for (const about of ['logs', 'receipts'] as const) standing.noteAnswer(about, true);
     standing.noteHead({ number: 0n, timestamp: BigInt(await sale.time()) });
   }
 }

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
 import { createMetrics } from '../../src/market/create-metrics.ts';
 import { chainFacts } from '../../src/market/observe-chain.ts';
+import { claim, type DirectPurchase, payDirectly } from '../support/direct.ts';
 import { type PaidGoods, tradeOnPair } from '../support/rpc-pair.ts';
+import { GAS_WEI, PRICE } from '../support/trade.ts';
 
 const FINALITY_BLOCKS = 60;
 const pair = await tradeOnPair({ chain: { finalityBlocks: FINALITY_BLOCKS } });
@@ -68,4 +70,36 @@ it('the first shows no logs at all: it is said so, and after a minute the second
     payments_unreadable: 0,
     providers: [{ left_out: 'mute' }, { left_out: null }],
   });
+});
+
+it('the first shows receipts and no logs: direct claims that it bears out do not let it lead again', async () => {
+  const before = await pay();
+  await finalize();
+  await expectDelivered(before);
+  expect(await readyz()).toMatchObject(NOBODY_LEFT_OUT);
+
+  const claims: { id: bigint; direct: DirectPurchase }[] = [];
+  for (let n = 0; n < 6; n += 1) {
+    const { id } = await pair.goods();
+    const payer = await pair.wallet(PRICE, GAS_WEI);
+    claims.push({ id, direct: await payDirectly(world, { buyer, listingId: id, payer, units: PRICE }) });
+  }
+  const paid = await pay();
+  await finalize();
+  primary.capLogs(0);
+  const stands: unknown[] = [];
+  for (const [at, { id, direct }] of claims.entries()) {
+    if (at > 0) {
+      pair.advance(20_500);
+      await mine(1);
+    }
+    // Both show the receipt, so the claim is decided, whoever leads.
+    expect((await claim(world, buyer, id, direct)).status).toBe(200);
+    await payments().reconcileOnce();
+    stands.push(await stand(paid));
+  }
+  // The fourth reading comes a minute after the first. From the fifth on the second provider leads.
+  expect(stands.slice(0, 3)).toEqual(Array(3).fill('payment_pending'));
+  expect(stands.slice(4)).toEqual(['completed', 'completed']);
+  expect(await readyz()).toMatchObject({ payments: 'open', providers: [{ left_out: 'mute' }, { left_out: null }] });
 });

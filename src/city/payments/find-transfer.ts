@@ -41,7 +41,7 @@ export async function findTransfer(
     return new Map();
   };
   const objections = await Promise.all(
-    others.map((health) => findObjections(providerHealth, health, { keys: ['window'], askOne })),
+    others.map((health) => findObjections(providerHealth, health, { about: 'logs', keys: ['window'], askOne })),
   );
   const [first] = elsewhere;
   if (first !== undefined) return { transfer: first };

@@ -94,6 +94,7 @@ async function corroborate(
   if (others.length === 0 || finals.length === 0) return reading;
   const corroborated = new Map(reading);
   const request = {
+    about: 'receipts' as const,
     keys: finals.map(([hash]) => hash),
     askOne: (health: ProviderHealth) => objectToMined(health, head, terms.asset, finals),
   };

@@ -34,7 +34,7 @@ test('time that merely went by costs nothing: after a sleep of the machine every
   const { providerHealth, one, other, secondsLater, head } = pair();
   one.noteHead(head(5n));
   other.noteHead(head(4n));
-  other.noteAnswer(false);
+  other.noteAnswer('logs', false);
   secondsLater(3_600);
   one.noteHead(head(1_800n));
   expect(other.exclusionReason(providerHealth.best())).toBeNull();
@@ -69,11 +69,11 @@ test('a provider that claims a head far in the future excludes no provider that 
 
 test('a failure of long ago and one of now are two, and not a long silence', () => {
   const { providerHealth, other, secondsLater, head } = pair();
-  other.noteAnswer(false);
+  other.noteAnswer('logs', false);
   other.noteHead(head(1n));
   secondsLater(86_400);
   other.noteHead(head(2n));
-  other.noteAnswer(false);
+  other.noteAnswer('logs', false);
   expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
@@ -94,10 +94,27 @@ test('one that cannot say anything about payments loses its say for them alone',
   for (let seconds = 0; seconds <= 70; seconds += 10) {
     expect(other.exclusionReason(providerHealth.best())).toBeNull();
     other.noteHead(head(3n + BigInt(seconds)));
-    other.noteAnswer(false);
+    other.noteAnswer('logs', false);
     secondsLater(10);
   }
   expect(other.exclusionReason(providerHealth.best())).toBe('mute');
-  other.noteAnswer(true);
+  other.noteAnswer('logs', true);
   expect(other.exclusionReason(providerHealth.best())).toBeNull();
+});
+
+test('an answer to another question does not bring the say back, and a provider without logs does not lead', () => {
+  const { providerHealth, one, other, secondsLater, head } = pair();
+  for (let seconds = 0; seconds <= 70; seconds += 10) {
+    for (const health of [one, other]) health.noteHead(head(3n + BigInt(seconds)));
+    one.noteAnswer('logs', false);
+    one.noteAnswer('receipts', true);
+    secondsLater(10);
+  }
+  expect(one.exclusionReason(providerHealth.best())).toBe('mute');
+  expect(one.exclusionReason(providerHealth.best(), 'logs')).toBe('mute');
+  // Its word on receipts counts: otherwise a provider that disagrees about them would not be heard.
+  expect(one.exclusionReason(providerHealth.best(), 'receipts')).toBeNull();
+  expect(providerHealth.leaders()).toEqual([other, one]);
+  one.noteAnswer('logs', true);
+  expect(providerHealth.leaders()).toEqual([one, other]);
 });

@@ -66,8 +66,8 @@ export interface ProviderHealth {
   noteHead(latest: Pick<Block, 'number' | 'timestamp'>): void;
   /** Its head could not be read. */
   noteSilence(): void;
-  /** Whether it could answer when it was asked about a payment. */
-  noteAnswer(given: boolean): void;
+  /** Whether it could answer when it was asked about a payment. An answer of one kind says nothing about the other. */
+  noteAnswer(about: PaymentQuestion, isAnswered: boolean): void;
   noteDisagreement(): void;
   /** It had not reached a block so long that the decision was made without it. */
   noteExcused(): void;
@@ -79,15 +79,19 @@ export interface ProviderHealth {
   isPausing(): boolean;
   /**
    * Why it has no say; null while it has. `silent`: its head cannot be read. `stuck`: its head stands still, below `best`, the highest
-   * latest block that any provider has shown. `mute`: its head moves, but it cannot say anything about payments.
+   * latest block that any provider has shown. `mute`: its head moves, but it cannot answer what it is asked about payments. `about` names the
+   * question; left out, one kind that it cannot answer is enough, as for the lead.
    */
-  exclusionReason(best: bigint): ExclusionReason | null;
+  exclusionReason(best: bigint, about?: PaymentQuestion): ExclusionReason | null;
   /** Its latest block is so old, by our own clock, that no decision waits for this provider. */
   isLate(): boolean;
   facts(): HealthFacts;
 }
 
 type ExclusionReason = 'silent' | 'stuck' | 'mute';
+
+/** Many plans serve receipts and no logs over a range. */
+export type PaymentQuestion = 'logs' | 'receipts';
 
 interface HealthFacts {
   head: { number: bigint; ageMs: number } | null;
@@ -102,7 +106,9 @@ interface HealthFacts {
  */
 function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;
-  const [silence, stillness, muteness] = [createSpell(clock), createSpell(clock), createSpell(clock)];
+  const [silence, stillness] = [createSpell(clock), createSpell(clock)];
+  const muteness = { logs: createSpell(clock), receipts: createSpell(clock) };
+  const isMute = (about: PaymentQuestion): boolean => (muteness[about].lastsMs() ?? 0) > PATIENCE_MS;
   let disagreements = 0;
   let excusedAt: number | null = null;
   let refusal: string | null = null;
@@ -116,7 +122,7 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
       head = { number, timestamp };
     },
     noteSilence: silence.goesOn,
-    noteAnswer: (given) => (given ? muteness.over() : muteness.goesOn()),
+    noteAnswer: (about, isAnswered) => (isAnswered ? muteness[about].over() : muteness[about].goesOn()),
     noteDisagreement: () => {
       disagreements += 1;
     },
@@ -130,10 +136,11 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
     },
     isFailing: () => silence.lastsMs() !== null,
     isPausing: () => silence.isFresh(),
-    exclusionReason: (best) => {
+    exclusionReason: (best, about) => {
       if ((silence.lastsMs() ?? 0) > PATIENCE_MS) return 'silent';
       if ((stillness.lastsMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
-      return (muteness.lastsMs() ?? 0) > PATIENCE_MS ? 'mute' : null;
+      const isLeftOut = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
+      return isLeftOut ? 'mute' : null;
     },
     isLate: () => head !== null && clock.now() - Number(head.timestamp) * 1_000 > PATIENCE_MS,
     facts: () => ({

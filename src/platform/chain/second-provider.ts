@@ -1,5 +1,5 @@
 import type { Hex } from '../hex.ts';
-import type { ProviderHealth, ProvidersHealth } from './providers.ts';
+import type { PaymentQuestion, ProviderHealth, ProvidersHealth } from './providers.ts';
 import { type Block, readBlock, readChainId, readReceipt } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 import { SearchUnfinished } from './search-logs.ts';
@@ -97,6 +97,7 @@ export type Objections<Key> = Map<Key, Objection>;
 
 /** What one provider is asked about what another one shows. */
 export interface CorroborationRequest<Key> {
+  about: PaymentQuestion;
   keys: readonly Key[];
   /** One provider's objections. Throws RpcFailure when it cannot say anything. */
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
@@ -109,12 +110,12 @@ export async function findObjections<Key>(
   request: CorroborationRequest<Key>,
 ): Promise<Objections<Key>> {
   const before = health.exclusionReason(providerHealth.best());
-  // One that is mute is asked all the same: as soon as it says something it has its say again.
+  // One that is mute is asked all the same: as soon as it answers this question it has its say about it again.
   if (before === 'silent' || before === 'stuck') return new Map();
   const said = await askPatiently(health, request);
   const heard = said.size < request.keys.length || [...said.values()].some((why) => why !== 'silent');
-  health.noteAnswer(heard);
-  if (health.exclusionReason(providerHealth.best()) !== null) return new Map();
+  health.noteAnswer(request.about, heard);
+  if (health.exclusionReason(providerHealth.best(), request.about) !== null) return new Map();
   if (!health.isLate()) return said;
   const kept = [...said].filter(([, why]) => why !== 'behind');
   if (kept.length < said.size) health.noteExcused();

@@ -64,6 +64,7 @@ export function createCorroboration(
   ): Promise<ReadonlySet<Hex>> =>
     objectedBy({
       leader: head.rpc,
+      about: 'receipts',
       keys: finals.map(([hash]) => hash),
       paymentOf: () => id,
       askOne: (health) => objectToMined(health, head, asset, finals),
@@ -76,6 +77,7 @@ export function createCorroboration(
       if (finals.length === 0) return gathered;
       const objected = await objectedBy({
         leader: head.rpc,
+        about: 'logs',
         keys: finals.map(({ payment }) => payment.id),
         paymentOf: (id) => id,
         askOne: (health) => objectToUses(market, health, head, finals),

@@ -8,7 +8,7 @@ interface PathReading {
   /** The provider that leads. */
   rpc: Rpc;
   path: Payment['path'];
-  payments: readonly Payment[];
+  payments: readonly Pick<Payment, 'id'>[];
   /** By payment, without those that could not be read by themselves. Null where what all share, the logs as a rule, could not be read. */
   shown: ReadonlyMap<bigint, unknown> | null;
 }
@@ -44,7 +44,7 @@ export function createUnreadablePayments(clock: Clock, providerHealth: Providers
       if (shown === null) failures.set(path, now);
       else failures.delete(path);
       const health = providerHealth.all.find(({ provider }) => provider === rpc);
-      health?.noteAnswer(forget(failures) === 0);
+      health?.noteAnswer(path === 'x402' ? 'logs' : 'receipts', shown !== null);
     },
     count: () => forget(unreadable),
     isFailing: () => forget(failures) > 0,
