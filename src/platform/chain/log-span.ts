@@ -59,8 +59,8 @@ export interface LogPart extends BlockRange {
 }
 
 /**
- * The logs at one end of a range: of as many blocks as the provider takes in one query. A refusal halves the number, down to one block.
- * Throws RpcFailure where the provider refuses single blocks too, and for all that is no refusal of so many blocks.
+ * The logs at one end of a range: of as many blocks as the provider takes in one query. A refusal that repetitions confirm halves the
+ * number, down to one block. Throws RpcFailure where the provider refuses single blocks too, and for all that is no refusal of so many blocks.
  */
 export async function readLogsAt(
   end: 'oldest' | 'newest',
@@ -72,23 +72,38 @@ export async function readLogsAt(
   const { address, topics, most } = filter;
   const read = (part: BlockRange): Promise<Log[]> =>
     readLogs(rpc, { address, topics, fromBlock: part.fromBlock, toBlock: part.toBlock });
-  let isAboutBlocks = false;
-  let blocks = least(countBlocks(range), logSpanOf(rpc, most));
   for (;;) {
+    const blocks = least(countBlocks(range), logSpanOf(rpc, most));
     const part = cut(end, range, blocks);
-    try {
-      const logs = await read(part);
+    const logs = await readUnlessTooMany(part, read, () => logSpanOf(rpc, most));
+    if (logs !== null) {
       noteTaken(span, blocks);
       return { ...part, logs };
+    }
+    // Otherwise another query has learned it meanwhile.
+    if (logSpanOf(rpc, most) >= blocks) noteRefused(span, blocks);
+  }
+}
+
+/** Errors that come and go may come in a row: of ten in a hundred, four in a row are one in ten thousand. */
+const REPETITIONS = 3;
+
+/**
+ * The logs of a part; null where it has too many blocks: single ones are answered for, and the part is refused each time. Another query may
+ * have learned meanwhile that it is too large: then it is not repeated.
+ */
+async function readUnlessTooMany(
+  part: BlockRange,
+  read: (part: BlockRange) => Promise<Log[]>,
+  spanNow: () => bigint,
+): Promise<Log[] | null> {
+  for (let refusals = 1; ; refusals += 1) {
+    try {
+      return await read(part);
     } catch (error) {
-      if (blocks <= 1n || !isRefusal(error)) throw error;
-      if (isAboutBlocks) {
-        blocks = noteRefused(span, blocks);
-        continue;
-      }
-      isAboutBlocks = await takesSingleBlocks(part, read);
-      if (!isAboutBlocks) throw error;
-      // The same range is tried once more: an error that comes and goes says nothing about it.
+      if (countBlocks(part) <= 1n || !isRefusal(error)) throw error;
+      if (refusals === 1 && !(await takesSingleBlocks(part, read))) throw error;
+      if (refusals > REPETITIONS || spanNow() < countBlocks(part)) return null;
     }
   }
 }
@@ -120,10 +135,9 @@ function noteTaken(span: Span, blocks: bigint): void {
   if (span.blocks === blocks && performance.now() - span.refusedAt >= KEPT_MS) span.blocks = 2n * blocks;
 }
 
-function noteRefused(span: Span, blocks: bigint): bigint {
+function noteRefused(span: Span, blocks: bigint): void {
   span.blocks = least(span.blocks ?? blocks, blocks / 2n);
   span.refusedAt = performance.now();
-  return span.blocks;
 }
 
 /** Statuses of nodes that refuse a query as too large, in place of an answer. */

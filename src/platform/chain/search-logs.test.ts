@@ -109,8 +109,8 @@ describe('a provider that takes few blocks in one log query', () => {
     expect(await countQueries(WORLD_ACCOUNTS.stranger)).toBe(queries);
     expect(logSpanOf(rpc)).toBe(span);
     vi.spyOn(performance, 'now').mockImplementation(() => start + 301_000);
-    // Twice as many are refused two times, and their first and last block are looked at in between.
-    expect(await countQueries(WORLD_ACCOUNTS.treasury)).toBe(queries + 4);
+    // Twice as many are refused four times, and their first and last block are looked at in between.
+    expect(await countQueries(WORLD_ACCOUNTS.treasury)).toBe(queries + 6);
     expect(logSpanOf(rpc)).toBe(span);
     proxy.capLogs(null);
     vi.spyOn(performance, 'now').mockImplementation(() => start + 700_000);
@@ -250,8 +250,8 @@ it('a chain that changes between two queries of one reading is an error, and not
       ...rpc,
       call: async (method, params, options) => {
         if (method === 'eth_getLogs') queries += 1;
-        // Six teach what it takes, and the seventh is for the newest blocks.
-        if (method === 'eth_getLogs' && queries === 8) await reorg(own, 20);
+        // Thirteen teach what it takes, and the next one is for the newest blocks.
+        if (method === 'eth_getLogs' && queries === 15) await reorg(own, 20);
         return await rpc.call(method, params, options);
       },
     };
