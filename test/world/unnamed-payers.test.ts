@@ -6,7 +6,7 @@ import { MULTICALL3_ADDRESS } from '../../src/local/chain/deploy-usdc.ts';
 import { send } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { countRows } from '../support/database.ts';
-import { claim, openIntent, type ShownIntent, signChallenge } from '../support/direct.ts';
+import { claim, openIntent, type ShownIntent, signChallenge, statusBy } from '../support/direct.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 import { createSafe, type SafeWallet } from '../support/wallets/safe.ts';
 import { createContractWallet } from './contract-wallet.ts';
@@ -38,9 +38,30 @@ it.each([
     status: 202,
     body: { do_not_pay_again: true, retry: 'same_request' },
   });
-  // Two signatures are no key's: until the senders are known nothing is stored.
-  if (threshold > 1) expect(await countRows(world.db.database)).toEqual(before);
+  // Two signatures are no key's, and one is of a key that sent nothing: until the senders can be asked nothing is stored.
+  expect(await countRows(world.db.database)).toEqual(before);
   await world.finalize();
+  await world.running.payments.reconcileOnce();
+  const again = await claim(world, buyer, id, { intent, txHash, signature });
+  expect(again).toMatchObject({ status: 200, body: { artifact, receipt: { payer: checksummed(safe.address) } } });
+});
+
+it('a Safe claims before its transaction is in a block: the pass cannot tell who signed, and nobody is told to pay again', async () => {
+  const safe = await safeOf(1, 1);
+  const { id, artifact } = await trade.goods();
+  const intent = await openIntent(world, buyer, id);
+  const signature = await signBy(safe, intent);
+  const before = await world.chain.rpc.call('evm_snapshot', []);
+  const txHash = await safe.transfer(intent.seller_wallet, PRICE);
+  await world.chain.rpc.call('evm_revert', [before]);
+  expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({ status: 202 });
+  expect(await safe.transfer(intent.seller_wallet, PRICE)).toBe(txHash);
+  await world.finalize();
+  await world.running.payments.reconcileOnce();
+  expect(await statusBy(world, { intent_id: intent.id })).toMatchObject({
+    ...{ payment_status: 'unpaid', outcome: 'wrong_payer', do_not_pay_again: true },
+    next_step: expect.stringContaining('send the same claim again'),
+  });
   const again = await claim(world, buyer, id, { intent, txHash, signature });
   expect(again).toMatchObject({ status: 200, body: { artifact, receipt: { payer: checksummed(safe.address) } } });
 });

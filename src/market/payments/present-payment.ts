@@ -257,9 +257,21 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     if (payment === null) throw new Refusal('payment_not_found');
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(payment);
-    return { status: 200, body: { payment: presentPayment(payment, watermark, listingId, market.clock.now()) } };
+    const view = presentPayment(payment, watermark, listingId, market.clock.now());
+    const isByOther = intent?.payer === null && payment.status === 'unpaid' && payment.endReason === 'wrong_payer';
+    return { status: 200, body: { payment: isByOther ? { ...view, ...PAID_BY_OTHER } : view } };
   };
 }
+
+/**
+ * A claim by a key, of a transfer that another wallet sent, for an intent that names none. A contract that sent it may have signed, and is
+ * asked when the claim comes again.
+ */
+const PAID_BY_OTHER = {
+  next_step:
+    'Another wallet than the key behind the signature sent that transfer. If it is yours, send the same claim again, or sign with that wallet, and do not pay again. If you sent nothing, a new intent may be opened.',
+  do_not_pay_again: true,
+};
 
 /** The sale of a thing is paid in the city: the ledger here has no payment for it, and its proof says all there is to say. */
 async function findCitySale(market: Market, { query }: StatusCall): Promise<PaymentOut | null> {

@@ -12,7 +12,7 @@ import type { ClaimRefused, ClaimReview } from './decide-claim.ts';
 import { type Intent, listClaimHashes } from './store.ts';
 
 const WAIT_FOR_SENDER =
-  'The signature is not that of a key. Send the same claim again once the transfer is final: then the wallets that sent it are asked (ERC-1271). Do not pay again.';
+  'The signature is not that of a key that sent the transfer. Send the same claim again once the transfer is final: then the wallets that sent it are asked (ERC-1271). Do not pay again.';
 const WAIT_FOR_CODE =
   'The signature is not that of the wallet’s own key. If it is a contract wallet, send the same claim again once it is deployed; else sign with the wallet that pays. Do not pay again.';
 
@@ -82,7 +82,7 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * The wallet that the intent names was no contract yet, or the intent names none (null) and no key signed: the signature cannot be
+ * The wallet that the intent names was no contract yet, or the intent names none (null) and no key of a sender signed: the signature cannot be
  * checked. Pending as long as the transfer is not final. Nothing is stored. Null when the wallet can be asked by now.
  */
 export async function answerWaiting(

@@ -1,7 +1,7 @@
 import { hashMessage } from 'viem/utils';
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { type Receipt, readCode, readReceipt } from '../../../../platform/chain/reads.ts';
-import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { recoverSigner } from '../../../../platform/chain/signature.ts';
 import { canonicalForm, findAcceptedForm } from '../../../../platform/chain/signature-forms.ts';
 import { decodeTransfer } from '../../../../platform/chain/usdc.ts';
@@ -15,7 +15,7 @@ const NO_KEY_SIGNED =
 
 /**
  * `waitsFor`: the wallet that cannot be asked yet, since it has no code in the finalized block; null: it is known once the transfer is
- * final, since the intent names none and no key signed.
+ * final, since the intent names none, and no key signed, or none that sent the transfer, which a contract did.
  */
 type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null } | Unsigned;
 
@@ -62,24 +62,36 @@ export async function checkSignature(
 /** So many wallets are asked for one claim. */
 const MOST_SENDERS = 4;
 
-/** The key is the payer where it sent one of the transfers, where none of their senders says yes, and as long as they are not final. */
+/**
+ * The key is the payer where it sent one of the transfers, and where none of their senders says yes. Before they are final it is so only as
+ * long as no contract is seen to have sent one: the 65 bytes of a contract's signature are the signature of some key as well.
+ */
 async function checkSenders(
   { rpc, finalized }: ChainHead,
   { intent, txHash, signature }: SignedIntent & { txHash: Hex },
   { digest, signer }: { digest: Hex; signer: Hex | null },
 ): Promise<SignatureCheck> {
   const receipt = await readReceipt(rpc, txHash);
-  if (receipt === null || finalized === null || receipt.blockNumber > finalized.number)
-    return signer === null ? { waitsFor: null } : { payer: signer };
-  const senders = sendersIn(receipt, intent);
+  const senders = receipt === null ? [] : sendersIn(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
-  for (const wallet of senders.slice(0, MOST_SENDERS)) {
+  const asked = senders.slice(0, MOST_SENDERS);
+  if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
+    const waits = signer === null || (await hasCode(rpc, asked));
+    return waits ? { waitsFor: null } : { payer: signer };
+  }
+  for (const wallet of asked) {
     if ((await readCode(rpc, wallet, 'finalized')) === '0x') continue;
     const form = await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'finalized' });
     if (form !== null) return { payer: wallet };
   }
   if (signer === null) throw new Refusal('signature_invalid', { detail: NO_KEY_SIGNED });
   return { payer: signer };
+}
+
+/** Whether one of these wallets has code at the latest block. */
+async function hasCode(rpc: Rpc, wallets: readonly Hex[]): Promise<boolean> {
+  const codes = await Promise.all(wallets.map((wallet) => readCode(rpc, wallet, 'latest')));
+  return codes.some((code) => code !== '0x');
 }
 
 /** Each once, in the order of their transfers of at least the price to the payee. */
