@@ -160,3 +160,8 @@ export function isOpenStatus(status: PaymentStatus): boolean {
 export function hasEnded(status: PaymentStatus): boolean {
   return PAYMENT_STEPS[status].length === 0;
 }
+
+/** False from the committed row until the attempt has ended without the money being kept. */
+export function mayPayAgain({ status }: Payment): boolean {
+  return hasEnded(status) && status !== 'completed';
+}

@@ -11,10 +11,10 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark } from './chain/store.ts';
 import { findWaitingClaim, type WaitingClaim } from './paths/direct/further-store.ts';
-import { findClaim, findIntent, type Intent } from './paths/direct/store.ts';
-import { findUnproven, viewOfUnproven } from './paths/direct/unproven-store.ts';
+import { findIntentPayment } from './paths/direct/intent-payment.ts';
+import { findIntent, type Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
-import { hasEnded, isOpen, type Payment } from './payment.ts';
+import { hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
 import { findProof, type ProofRow } from './proof-store.ts';
 import { slipOf } from './recovery-slip.ts';
@@ -117,11 +117,6 @@ function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Waterm
     do_not_pay_again: true,
     updated_at: isoTime(claim.updatedAt),
   };
-}
-
-/** False from the committed row until the attempt has ended without the money being kept. */
-function mayPayAgain(payment: Payment): boolean {
-  return hasEnded(payment.status) && payment.status !== 'completed';
 }
 
 /**
@@ -242,14 +237,7 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     const named = (await findCitySale(market, call)) ?? (await findWaiting(market, call));
     if (named !== null) return { status: 200, body: { payment: named } };
     const intent = call.query.intent_id === undefined ? null : await findIntent(market.database, call.query.intent_id);
-    const payment = intent === null ? await find(market, call) : await findClaim(market.database, intent.id);
-    const unproven =
-      intent === null || payment !== null ? null : await findUnproven(market.database, { intentId: intent.id });
-    if (unproven !== null) {
-      const watermark = await findWatermark(market.database, unproven.chainId);
-      const view = viewOfUnproven(unproven);
-      return { status: 200, body: { payment: presentPayment(view, watermark, view.listingId, market.clock.now()) } };
-    }
+    const payment = intent === null ? await find(market, call) : await findIntentPayment(market.database, intent.id);
     if (intent !== null && payment === null) {
       const watermark = await findWatermark(market.database, intent.chainId);
       return { status: 200, body: { payment: presentIntent(intent, watermark) } };

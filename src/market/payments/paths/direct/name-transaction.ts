@@ -4,15 +4,15 @@ import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../../context.ts';
 import { findWatermark } from '../../chain/store.ts';
-import { type DirectPayment, hasEnded, type Payment } from '../../payment.ts';
+import { type DirectPayment, mayPayAgain, type Payment } from '../../payment.ts';
 import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proof-store.ts';
 import { findPaidOrPending } from '../../store.ts';
 import { pathOf } from '../payment-paths.ts';
 import type { SignedIntent } from './check-signature.ts';
+import { findIntentPayment } from './intent-payment.ts';
 import { challengeAgrees, type IntentTerms } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
-import { findUnproven, viewOfUnproven } from './unproven-store.ts';
 
 /** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */
 export async function findOwnIntent(
@@ -43,10 +43,9 @@ export async function findSignedIntent(
 
 /** A transfer for it was claimed, so nobody is told that another one is good. */
 export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
-  const unproven = await findUnproven(queryable, { intentId: intent.id });
-  const claim = (await findClaim(queryable, intent.id)) ?? (unproven && viewOfUnproven(unproven));
-  if (claim === null || (hasEnded(claim.status) && claim.status !== 'completed')) return;
-  throw await undecidedRefusal(queryable, market, claim);
+  const payment = await findIntentPayment(queryable, intent.id);
+  if (payment === null || mayPayAgain(payment)) return;
+  throw await undecidedRefusal(queryable, market, payment);
 }
 
 /**

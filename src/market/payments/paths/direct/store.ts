@@ -122,12 +122,12 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
       order by expires_at limit ${most}))`);
 }
 
-/** The newest claim of an intent, in any status; null while there is none. */
+/** The claim of an intent that is neither unpaid nor rejected, else the newest; null while there is none. Numbers are no order: a claim that no signature proved is a payment under its own. */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const [found] = await readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where intent_id = ${idBytes(intentId)} and beside is null
-      order by id desc limit 1`,
+      order by status in ('unpaid', 'rejected'), id desc limit 1`,
   );
   return isDirect(found) ? found : null;
 }

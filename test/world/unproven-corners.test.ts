@@ -1,0 +1,53 @@
+import { hashMessage } from 'viem';
+import { expect, it } from 'vitest';
+import { statusBy } from '../support/direct.ts';
+import type { Member } from '../support/market-world.ts';
+import { PRICE } from '../support/trade.ts';
+import { createSafe } from '../support/wallets/safe.ts';
+import { someHash } from './direct-cases.ts';
+import { unprovenStage } from './unproven-stage.ts';
+
+const stage = unprovenStage();
+const { trade } = stage;
+const { world, seller } = trade;
+let made = 0;
+
+const join = (): Promise<Member> => {
+  made += 1;
+  return world.join(`owner-${made}`);
+};
+
+/** A Safe pays twice for its intent. The first transfer waits for the payee, since the claim of it was not signed. */
+async function begin() {
+  const goods = await stage.goods();
+  const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 4n * PRICE });
+  await safe.deploy();
+  await world.finalize();
+  const owner = await join();
+  const intent = await goods.open(owner, safe.address);
+  const first = await safe.transfer(intent.seller_wallet, PRICE);
+  const second = await safe.transfer(intent.seller_wallet, PRICE);
+  await stage.waitADay();
+  const signature = await safe.sign(hashMessage(intent.challenge));
+  const unsigned = async (txHash: string) =>
+    goods.claim(owner, { intent, txHash, signature: await stage.sign(intent) });
+  const signed = (txHash: string) => goods.claim(owner, { intent, txHash, signature });
+  const { body } = await unsigned(first);
+  expect(body).toMatchObject({ reason: 'payer_unproven' });
+  const { id } = body['payment'] as { id: number };
+  const status = () => statusBy(world, { intent_id: intent.id });
+  return { goods, safe, owner, intent, first, second, id, unsigned, signed, status };
+}
+
+it('a claim that ends unpaid hides neither the one that waits for the payee nor what was delivered', async () => {
+  const { goods, owner, intent, first, id, signed, status } = await begin();
+  expect((await signed(someHash())).body).toMatchObject({ reason: 'transfer_not_found' });
+  expect(await status()).toMatchObject({ id, payment_status: 'needs_review', do_not_pay_again: true });
+  const asked = { intent_id: intent.id, payer_signature: `0x${'11'.repeat(65)}` };
+  expect((await world.ask('POST', `/api/claim/${goods.id}`, { key: owner.key, body: asked })).body).toMatchObject({
+    ...{ reason: 'payment_undecided', payment: { id } },
+  });
+  expect((await stage.review(seller, id, { outcome: 'deliver' })).status).toBe(200);
+  expect(await status()).toMatchObject({ id, payment_status: 'completed', do_not_pay_again: true });
+  expect(await signed(first)).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
+});
