@@ -51,3 +51,37 @@ it('a claim that ends unpaid hides neither the one that waits for the payee nor 
   expect(await status()).toMatchObject({ id, payment_status: 'completed', do_not_pay_again: true });
   expect(await signed(first)).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
 });
+
+it('a fee that waits for the maintainer is not paid a second time', async () => {
+  const fee = await stage.fee();
+  const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 4n * fee.units });
+  await safe.deploy();
+  await world.finalize();
+  const owner = await join();
+  const intent = await fee.open(owner, safe.address);
+  const txHash = await safe.transfer(intent.seller_wallet, fee.units);
+  await stage.waitADay();
+  const unsigned = async () => fee.claim(owner, { intent, txHash, signature: await stage.sign(intent) });
+  const { body } = await unsigned();
+  expect(body).toMatchObject({ reason: 'payer_unproven' });
+  const { payment } = body as { payment: { id: number } };
+  await world.chain.mine();
+  const open = (asked: object) => world.ask('POST', '/api/fee-intent', { key: owner.key, body: asked });
+  const signature = await safe.sign(hashMessage(intent.challenge));
+  for (const asked of [{}, { intent_id: intent.id, payer_signature: signature }]) {
+    expect(await open(asked)).toMatchObject({
+      status: 409,
+      body: { reason: 'payment_undecided', do_not_pay_again: true, payment: { id: payment.id }, intent_id: intent.id },
+    });
+  }
+  // For another listing it is asked for; used for this one all the same, its transfer is not looked at.
+  const other = (await open({ pay_anew: true })).body['fee_intent'] as typeof intent;
+  const another = someHash();
+  expect(await fee.claim(owner, { intent: other, txHash: another, signature: await stage.sign(other) })).toMatchObject({
+    status: 422,
+    body: { reason: 'needs_review', do_not_pay_again: true, tx_hash: another, payment: { id: payment.id } },
+  });
+  expect((await unsigned()).body).toMatchObject({ reason: 'payer_unproven' });
+  const answer = await fee.claim(owner, { intent, txHash, signature });
+  expect([answer.status, fee.isTaken(answer)]).toEqual([201, true]);
+});

@@ -2,6 +2,7 @@ import type { Reason } from '../../contract/errors.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { withUnjudged } from '../payments/paths/direct/name-transaction.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
@@ -120,13 +121,10 @@ async function listWithFee(
   request: ListRequest,
   checked: CheckedGoods,
 ): Promise<ListAnswer> {
-  if (request.claim !== null) {
-    return await listByTransfer(market, payments, request, { claim: request.claim, checked });
-  }
+  const { proof, merchant, claim } = request;
+  await mustBeDecided(market, request);
+  if (claim !== null) return await listByTransfer(market, payments, request, { claim, checked });
   const terms = feeTerms(market, request.subject);
-  const { proof, merchant, bodyHash } = request;
-  const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
-  if (unproven !== null) throw await reviewOfUnproven(market, unproven);
   await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);
   if (proof === null) {
@@ -148,6 +146,16 @@ async function listWithFee(
   return (
     (await continueFee(market, payments, request, payment)) ?? (await refuseEnded(market, payments, request, payment))
   );
+}
+
+/** A fee for the same, which waits for the maintainer, comes before any other. Its own wallet may still sign for it, or for that intent. */
+async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
+  const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
+  if (unproven === null) return;
+  const refusal = await reviewOfUnproven(market, unproven);
+  if (claim === null) throw refusal;
+  if (claim.intent_id === unproven.intentId || claim.tx_hash === unproven.transfer.txHash) return;
+  throw withUnjudged(refusal, claim.tx_hash);
 }
 
 /** The same request, sent at once, was first: then its payment is the answer, whatever has become of it. */

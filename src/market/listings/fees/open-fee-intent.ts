@@ -15,8 +15,9 @@ import {
   readIntentTime,
   shownAgain,
 } from '../../payments/paths/direct/intents.ts';
-import { findSignedIntent, mustBeUnclaimed } from '../../payments/paths/direct/name-transaction.ts';
+import { findSignedIntent, mustBeUnclaimed, undecidedRefusal } from '../../payments/paths/direct/name-transaction.ts';
 import type { Intent } from '../../payments/paths/direct/store.ts';
+import { findOpenUnproven, viewOfUnproven } from '../../payments/paths/direct/unproven-store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { checkOpenFees } from './fee-payment.ts';
 import { countCredits } from './store.ts';
@@ -30,6 +31,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     const { caller: merchant } = call;
     await checkDue(market, merchant);
     await checkOpenFees(market.database, market, merchant.id);
+    if (call.body.pay_anew !== true) await mustBeDecided(market, merchant);
     const terms = feeIntentTerms(market);
     const signed = await findSignedIntent(market.database, merchant, terms, call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
@@ -60,6 +62,17 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
 function feeIntentTerms({ config }: Market): IntentTerms {
   return { purpose: 'listing_fee', listingId: null, payee: config.treasury, minimumUnits: LISTING_FEE_UNITS };
 }
+
+/** A fee intent does not say for which listing it is: any fee of this merchant that waits for the maintainer may be for the same. */
+async function mustBeDecided(market: Market, merchant: Merchant): Promise<void> {
+  const unproven = await findOpenUnproven(market.database, merchant.id, 'fees');
+  if (unproven === null) return;
+  const { reason, options } = await undecidedRefusal(market.database, market, viewOfUnproven(unproven));
+  throw new Refusal(reason, { ...options, nextStep: WAIT_OR_PAY_ANEW });
+}
+
+const WAIT_OR_PAY_ANEW =
+  'A fee that was sent without a signature waits for the maintainer: follow the payment named in payment, and do not pay again for that listing. For another listing send pay_anew: true.';
 
 async function checkDue(market: Market, merchant: Merchant): Promise<void> {
   if (merchant.maintainer) throw new Refusal('fee_not_due', { detail: 'The maintainer lists without a fee.' });

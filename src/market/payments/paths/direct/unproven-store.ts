@@ -111,17 +111,21 @@ export function findUnproven(
   );
 }
 
-/** Finds the undecided one of this merchant for these goods, or for the fee of this body. */
+/** Finds the undecided one of this merchant for these goods, for the fee of this body, or for any fee. */
 export function findOpenUnproven(
   queryable: Queryable,
   merchantId: bigint,
-  of: { listingId: bigint } | { bodyHash: Buffer },
+  of: { listingId: bigint } | { bodyHash: Buffer } | 'fees',
 ): Promise<UnprovenClaim | null> {
-  const what = 'listingId' in of ? sql`u.listing_id = ${of.listingId}` : sql`u.body_hash = ${of.bodyHash}`;
+  const what = of === 'fees' ? sql`u.listing_id is null` : isOfSubject(of);
   return maybeClaim(
     queryable,
     sql`${selected} where u.merchant_id = ${merchantId} and ${what} and u.ended_at is null order by u.id limit 1`,
   );
+}
+
+function isOfSubject(of: { listingId: bigint } | { bodyHash: Buffer }): Sql {
+  return 'listingId' in of ? sql`u.listing_id = ${of.listingId}` : sql`u.body_hash = ${of.bodyHash}`;
 }
 
 /** Serializes what is done with one transaction: naming it with a good signature, opening a review of it, and deciding on one. */
