@@ -85,3 +85,33 @@ it('a fee that waits for the maintainer is not paid a second time', async () => 
   const answer = await fee.claim(owner, { intent, txHash, signature });
   expect([answer.status, fee.isTaken(answer)]).toEqual([201, true]);
 });
+
+it.each(['superseded', 'proven'] as const)(
+  'a claim that ended as %s says that the payee has the money',
+  async (end) => {
+    const goods = await stage.goods();
+    const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 2n * PRICE });
+    await safe.deploy();
+    await world.finalize();
+    const [owner, rival] = [await join(), await join()];
+    const intent = await goods.open(owner, safe.address);
+    const foreign = await goods.open(rival, safe.address);
+    const txHash = await safe.transfer(intent.seller_wallet, PRICE);
+    await stage.waitADay();
+    const own = async () => goods.claim(owner, { intent, txHash, signature: await stage.sign(intent) });
+    expect((await own()).body).toMatchObject({ reason: 'payer_unproven' });
+    if (end === 'proven') {
+      const signature = await safe.sign(hashMessage(foreign.challenge));
+      expect(goods.isTaken(await goods.claim(rival, { intent: foreign, txHash, signature }))).toBe(true);
+    } else {
+      const steal = await goods.claim(rival, { intent: foreign, txHash, signature: await stage.sign(foreign) });
+      const { payment } = steal.body as { payment: { id: number } };
+      expect((await stage.review(seller, payment.id, { outcome: 'deliver' })).status).toBe(200);
+    }
+    const said = await statusBy(world, { intent_id: intent.id });
+    expect(said).toMatchObject({ payment_status: 'rejected', outcome: end, do_not_pay_again: true });
+    expect(said['next_step']).not.toContain('may be made');
+    expect(await own()).toMatchObject({ status: 409, body: { reason: 'transaction_used', do_not_pay_again: true } });
+    expect(await statusBy(world, { tx_hash: txHash })).toMatchObject({ payment_status: 'completed' });
+  },
+);

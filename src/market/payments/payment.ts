@@ -161,7 +161,18 @@ export function hasEnded(status: PaymentStatus): boolean {
   return PAYMENT_STEPS[status].length === 0;
 }
 
+/**
+ * Ends of a claim that its wallet did not sign which leave the money with the payee: the wallet's own signature came, or the payee took the
+ * transfer as paid, or gave it back, for another claim.
+ */
+const COUNTS_ELSEWHERE = ['proven', 'superseded'] as const;
+
+/** How such a claim ended; null: it is a payment, or ended otherwise. */
+export function endElsewhere({ endReason }: Payment): (typeof COUNTS_ELSEWHERE)[number] | null {
+  return COUNTS_ELSEWHERE.find((end) => end === endReason) ?? null;
+}
+
 /** False from the committed row until the attempt has ended without the money being kept. */
-export function mayPayAgain({ status }: Payment): boolean {
-  return hasEnded(status) && status !== 'completed';
+export function mayPayAgain(payment: Payment): boolean {
+  return hasEnded(payment.status) && payment.status !== 'completed' && endElsewhere(payment) === null;
 }

@@ -14,7 +14,7 @@ import { findWaitingClaim, type WaitingClaim } from './paths/direct/further-stor
 import { findIntentPayment } from './paths/direct/intent-payment.ts';
 import { findIntent, type Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
-import { hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
+import { endElsewhere, hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
 import { findProof, type ProofRow } from './proof-store.ts';
 import { slipOf } from './recovery-slip.ts';
@@ -148,8 +148,18 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
   return payment.settlingAt === null ? 'verifying' : 'settling';
 }
 
+/** The transfer of a claim that its wallet did not sign is looked for by its hash: its proof is another payment's. */
+const ELSEWHERE = {
+  proven:
+    'The wallet’s own signature has claimed this transfer: GET /api/payment by tx_hash shows for what. Do not pay again.',
+  superseded:
+    'The payee has decided on another claim of this transfer: GET /api/payment by tx_hash shows how. Do not pay again, unless it was given back.',
+} as const;
+
 function nextStepOf(payment: Payment): string {
   const { present } = pathOf(payment);
+  const elsewhere = endElsewhere(payment);
+  if (elsewhere !== null) return ELSEWHERE[elsewhere];
   switch (payment.status) {
     case 'verifying':
       return present.verifying(payment);
