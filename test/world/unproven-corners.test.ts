@@ -115,3 +115,13 @@ it.each(['superseded', 'proven'] as const)(
     expect(await statusBy(world, { tx_hash: txHash })).toMatchObject({ payment_status: 'completed' });
   },
 );
+
+it('an unsigned claim of another transaction waits for the decision, and is refused for good after that', async () => {
+  const { goods, second, id, unsigned, signed } = await begin();
+  expect((await unsigned(second)).body).toMatchObject({ reason: 'payment_undecided', retry: 'same_request' });
+  expect((await stage.review(seller, id, { outcome: 'declined' })).status).toBe(200);
+  const { body } = await unsigned(second);
+  expect(body).toMatchObject({ reason: 'signature_invalid', retry: 'after_fix', do_not_pay_again: true });
+  expect(body['detail']).toContain('declined');
+  expect(goods.isTaken(await signed(second))).toBe(true);
+});

@@ -150,10 +150,12 @@ async function refuseKnown(
   txHash: Hex,
   queryable: Queryable = market.database,
 ): Promise<Refusal> {
-  if (claim.transfer.txHash !== txHash) {
-    return new Refusal('payment_undecided', {
-      detail: 'Another transfer was claimed for this intent without a signature, and its payee decides on that.',
-      retryAfterSeconds: 3_600,
+  const isSame = claim.transfer.txHash === txHash;
+  if (claim.outcome !== null && !isSame) {
+    return new Refusal('signature_invalid', {
+      detail: `${SAID_NO} One transfer can be claimed for an intent without it, and that one ended as ${claim.outcome}.`,
+      nextStep:
+        'Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, ask the payee to send this transfer back. Do not pay again.',
     });
   }
   if (claim.outcome !== null) {
@@ -161,6 +163,12 @@ async function refuseKnown(
       detail: `That claim was not signed by the wallet, and ended as ${claim.outcome}.`,
       nextStep: 'Only the wallet’s own signature can claim that transfer now. GET /api/payment shows what was decided.',
       doNotPayAgain: claim.outcome !== 'declined' && claim.outcome !== 'refunded',
+    });
+  }
+  if (!isSame) {
+    return new Refusal('payment_undecided', {
+      detail: 'Another transfer was claimed for this intent without a signature, and its payee decides on that.',
+      retryAfterSeconds: 3_600,
     });
   }
   const watermark = await findWatermark(queryable, claim.chainId);
