@@ -1,8 +1,10 @@
 import { hashMessage } from 'viem';
 import { expect, it } from 'vitest';
-import { statusBy } from '../support/direct.ts';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import { statusBy, transfer } from '../support/direct.ts';
 import type { Member } from '../support/market-world.ts';
-import { PRICE } from '../support/trade.ts';
+import { GAS_WEI, PRICE } from '../support/trade.ts';
 import { createSafe } from '../support/wallets/safe.ts';
 import { someHash } from './direct-cases.ts';
 import { unprovenStage } from './unproven-stage.ts';
@@ -124,4 +126,47 @@ it('an unsigned claim of another transaction waits for the decision, and is refu
   expect(body).toMatchObject({ reason: 'signature_invalid', retry: 'after_fix', do_not_pay_again: true });
   expect(body['detail']).toContain('declined');
   expect(goods.isTaken(await signed(second))).toBe(true);
+});
+
+it.each(['refunded', 'deliver'] as const)(
+  'of two transfers the signed one pays, and the other ends as %s',
+  async (outcome) => {
+    const { goods, safe, first, second, id, signed, status } = await begin();
+    expect(goods.isTaken(await signed(second))).toBe(true);
+    await fund(world.chain, [{ address: WORLD_ACCOUNTS.sellerOne.address, usdcUnits: PRICE, wei: GAS_WEI }]);
+    const back = await transfer(world, WORLD_ACCOUNTS.sellerOne, safe.address, PRICE);
+    await world.finalize();
+    const decision = outcome === 'refunded' ? { outcome, tx_hash: back } : { outcome };
+    const payment_status = outcome === 'refunded' ? 'rejected' : 'completed';
+    expect(await stage.review(seller, id, decision)).toMatchObject({
+      status: 200,
+      body: { payment: { id, payment_status, outcome, tx_hash: first } },
+    });
+    expect(await status()).toMatchObject({ payment_status: 'completed', tx_hash: second });
+    expect(await statusBy(world, { tx_hash: first })).toMatchObject({ id, payment_status });
+    expect(goods.isTaken(await signed(second))).toBe(true);
+  },
+);
+
+it('of two transfers for a fee the signed one lists, and the other can be given back', async () => {
+  const fee = await stage.fee();
+  const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 4n * fee.units });
+  await safe.deploy();
+  await world.finalize();
+  const owner = await join();
+  const intent = await fee.open(owner, safe.address);
+  const first = await safe.transfer(intent.seller_wallet, fee.units);
+  const second = await safe.transfer(intent.seller_wallet, fee.units);
+  await stage.waitADay();
+  const unsigned = await fee.claim(owner, { intent, txHash: first, signature: await stage.sign(intent) });
+  const { payment } = unsigned.body as { payment: { id: number } };
+  const signature = await safe.sign(hashMessage(intent.challenge));
+  expect(fee.isTaken(await fee.claim(owner, { intent, txHash: second, signature }))).toBe(true);
+  await fund(world.chain, [{ address: WORLD_ACCOUNTS.treasury.address, usdcUnits: fee.units, wei: GAS_WEI }]);
+  const back = await transfer(world, WORLD_ACCOUNTS.treasury, safe.address, fee.units);
+  await world.finalize();
+  expect(await stage.review(fee.decider, payment.id, { outcome: 'refunded', tx_hash: back })).toMatchObject({
+    status: 200,
+    body: { payment: { payment_status: 'rejected', outcome: 'refunded' } },
+  });
 });

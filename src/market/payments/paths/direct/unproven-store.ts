@@ -202,23 +202,26 @@ export async function listUnprovenSince(queryable: Queryable, before: Date, limi
 
 /**
  * The payment that it becomes by the payee's decision, under the same number. It has to be in review, with its proof, before the
- * transaction ends. Null when the goods, the fee or the intent have another payment.
+ * transaction ends. Where the wallet has paid for the intent by another transfer, it stands beside that payment, as surplus. Null when the
+ * goods or the fee have another payment, or the intent one that is undecided.
  */
 export async function insertFromUnproven(
   tx: Tx,
   claim: UnprovenClaim,
   { surplus, now }: { surplus: boolean; now: Date },
 ): Promise<DirectPayment | null> {
+  const intentId = Buffer.from(claim.intentId, 'hex');
   const [made] = await readPayments(
     tx,
     (columns) => sql`
+      with paid as (select max(id) as id from payments where intent_id = ${intentId} and status = 'completed' and beside is null)
       insert into payments (id, purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
-        intent_id, window_from, window_to, surplus, settling_at, created_at, updated_at)
+        intent_id, window_from, window_to, surplus, beside, settling_at, created_at, updated_at)
       overriding system value
-      values (${claim.id}, ${claim.purpose}, 'direct', 'settling', ${claim.listingId}, ${claim.merchantId}, ${claim.bodyHash},
+      select ${claim.id}, ${claim.purpose}, 'direct', 'settling', ${claim.listingId}, ${claim.merchantId}, ${claim.bodyHash}::bytea,
         ${claim.chainId}, ${toBytes(claim.asset)}, ${toBytes(claim.payee)}, ${toBytes(claim.payer)}, ${claim.minimumUnits},
-        ${Buffer.from(claim.intentId, 'hex')}, ${claim.windowFrom}, ${claim.windowTo}, ${surplus}, ${claim.createdAt},
-        ${claim.createdAt}, ${now})
+        ${intentId}, ${claim.windowFrom}, ${claim.windowTo}, ${surplus} or paid.id is not null, paid.id, ${claim.createdAt},
+        ${claim.createdAt}, ${now} from paid
       on conflict do nothing
       returning ${columns}`,
   );
