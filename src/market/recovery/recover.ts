@@ -2,7 +2,7 @@ import { unitsOfUsdc } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
-import { findHighest, raiseFloor } from '../../platform/log-copy/store.ts';
+import { raiseFloor } from '../../platform/log-copy/store.ts';
 import { findKept } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import { recordEvent } from '../events/record-event.ts';
@@ -158,7 +158,7 @@ async function raiseIds(
   given: { eventId: bigint; isBlind: boolean },
 ): Promise<void> {
   const above = async (table: string): Promise<bigint> => {
-    const inBooks = await findHighest(tx, table);
+    const inBooks = await store.findHighestOf(tx, table);
     const unknown = UNKNOWN_MARGIN * (1n + recoveries);
     if (given.isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
     const told = shown[table as keyof typeof LOGGED_IDS];

@@ -3,7 +3,7 @@ import { handleSkeleton } from '../../contract/handles.ts';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../platform/hex.ts';
-import { type Losses, lossColumns } from '../../platform/log-copy/store.ts';
+import { findHighest, type Losses, lossColumns } from '../../platform/log-copy/store.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
 /** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of these ids are shown to clients. */
@@ -36,8 +36,19 @@ export async function endLoss(tx: Tx, recoveryId: bigint): Promise<void> {
   await tx.run(sql`update history_losses set recovered_by = ${recoveryId} where recovered_by is null`);
 }
 
+/** Claims that no signature proves take their numbers from the payments', and become payments under them. */
+export async function findHighestOf(queryable: Queryable, table: string): Promise<bigint> {
+  const own = await findHighest(queryable, table);
+  if (table !== 'payments') return own;
+  const unproven = await findHighest(queryable, 'unproven_claims');
+  return own > unproven ? own : unproven;
+}
+
+/** Never sets it back. */
 export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<void> {
-  await tx.run(sql`select setval(pg_get_serial_sequence(${table}, 'id'), ${id})`);
+  await tx.run(sql`
+    select setval(name, greatest(${id}::int8, pg_sequence_last_value(name)))
+    from (select pg_get_serial_sequence(${table}, 'id')::regclass as name) as sequence`);
 }
 
 /** What became of a thing meanwhile, its city knows: it is asked at once, and not when it is its turn. */
@@ -152,7 +163,7 @@ export async function hasIntent(queryable: Queryable, id: string): Promise<boole
 }
 
 export interface PaymentToPut {
-  /** It had this number, and has it again; a new number where another payment was given this one. */
+  /** It had this number, and has it again; a new number where another payment, or a claim that no signature proves, was given this one. */
   id: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;
@@ -179,7 +190,7 @@ export async function putPayment(tx: Tx, put: PaymentToPut): Promise<void> {
     insert into payments (id, purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
       valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
     overriding system value
-    values (case when exists (select from payments where id = ${put.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${put.id} end,
+    values (case when exists (select from payments where id = ${put.id}) or exists (select from unproven_claims where id = ${put.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${put.id} end,
       ${put.purpose}, 'x402', 'verifying', ${put.listingId}, ${put.merchantId}, ${put.bodyHash}, ${put.chainId},
       ${toBytes(put.asset)}, ${toBytes(put.payee)}, ${toBytes(put.payer)}, ${put.valueUnits}, ${toBytes(put.nonce)},
       ${put.validAfter}, ${put.validBefore}, ${put.openedBlock}, ${put.tokenHash}, ${put.signersReadAt}, ${put.createdAt}, ${put.now})
