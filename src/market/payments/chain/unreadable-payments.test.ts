@@ -24,8 +24,8 @@ it('a provider without logs does not lead again because it answers about the rec
     const rpc = providerHealth.leaders()[0]?.provider;
     if (rpc === undefined) throw new Error('no provider leads');
     const shown = rpc === withLogs ? new Map([[1n, {}]]) : null;
-    unreadable.note({ rpc, path: 'x402', payments, shown });
-    unreadable.note({ rpc, path: 'direct', payments: [{ id: 2n }], shown: new Map([[2n, {}]]) });
+    unreadable.note({ rpc, path: 'x402', about: 'logs', payments, shown });
+    unreadable.note({ rpc, path: 'direct', about: 'receipts', payments: [{ id: 2n }], shown: new Map([[2n, {}]]) });
     for (const health of providerHealth.all.filter(({ provider }) => provider !== rpc)) {
       const onClaim = { about: 'receipts' as const, keys: ['claim'], askOne: async () => new Map() };
       expect(await findObjections(providerHealth, health, onClaim)).toEqual(new Map());

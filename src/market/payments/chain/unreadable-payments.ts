@@ -1,4 +1,4 @@
-import type { ProvidersHealth } from '../../../platform/chain/providers.ts';
+import type { PaymentQuestion, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import type { Rpc } from '../../../platform/chain/rpc.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Payment } from '../payment.ts';
@@ -8,6 +8,7 @@ interface PathReading {
   /** The provider that leads. */
   rpc: Rpc;
   path: Payment['path'];
+  about: PaymentQuestion;
   payments: readonly Pick<Payment, 'id'>[];
   /** By payment, without those that could not be read by themselves. Null where what all share, the logs as a rule, could not be read. */
   shown: ReadonlyMap<bigint, unknown> | null;
@@ -34,7 +35,7 @@ export function createUnreadablePayments(clock: Clock, providerHealth: Providers
     return times.size;
   };
   return {
-    note: ({ rpc, path, payments, shown }) => {
+    note: ({ rpc, path, about, payments, shown }) => {
       if (payments.length === 0) return;
       const now = clock.now();
       for (const { id } of payments) {
@@ -44,7 +45,7 @@ export function createUnreadablePayments(clock: Clock, providerHealth: Providers
       if (shown === null) failures.set(path, now);
       else failures.delete(path);
       const health = providerHealth.all.find(({ provider }) => provider === rpc);
-      health?.noteAnswer(path === 'x402' ? 'logs' : 'receipts', shown !== null);
+      health?.noteAnswer(about, shown !== null);
     },
     count: () => forget(unreadable),
     isFailing: () => forget(failures) > 0,

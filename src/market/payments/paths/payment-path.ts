@@ -1,4 +1,5 @@
 import type { Reason } from '../../../contract/errors.ts';
+import type { PaymentQuestion } from '../../../platform/chain/providers.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
@@ -47,6 +48,8 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
    * cannot be read.
    */
   evidence(context: PathContext, reading: Reading, payments: readonly P[]): Promise<Map<bigint, Evidence>>;
+  /** What a provider has to answer so that payments can be read. */
+  readFrom: PaymentQuestion;
   /** In which blocks evidence shows the payment's transactions; null: in none. */
   seenIn(evidence: Evidence): readonly (bigint | null)[];
   /** Ends the payment if the evidence says so, in one transaction, or notes what is seen. The payment as that leaves it. */
