@@ -244,7 +244,7 @@ const payingAgain: readonly Sabotage[] = [
   ),
   bug(
     'review-may-be-paid-again',
-    'src/market/payments/present-payment.ts',
+    'src/market/payments/payment.ts',
     "hasEnded(payment.status) && payment.status !== 'completed'",
     "payment.status !== 'completed'",
     world('direct-transfers'),

@@ -9,6 +9,7 @@ const FORMS = 'src/platform/chain/signature-forms.ts';
 const REVIEWS = world('unproven-reviews');
 const RIVALS = world('unproven-rivals');
 const SENDERS = world('unnamed-payers');
+const CORNERS = world('unproven-corners');
 const KINDS = world('wallet-kinds');
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -62,6 +63,29 @@ export const UNPROVEN: readonly Sabotage[] = [
     'return { payer: wallet };',
     SENDERS,
   ),
+  bug('contract-is-not-waited-for', SIGNED, '(await hasCode(rpc, asked))', 'false', SENDERS),
+  bug(
+    'unpaid-claim-hides-what-counts',
+    'src/market/payments/paths/direct/store.ts',
+    "order by status in ('unpaid', 'rejected'), id desc",
+    'order by id desc',
+    CORNERS,
+  ),
+  bug(
+    'superseded-may-be-paid-again',
+    'src/market/payments/payment.ts',
+    " && payment.status !== 'completed' && endElsewhere(payment) === null",
+    " && payment.status !== 'completed'",
+    CORNERS,
+  ),
+  bug(
+    'fee-is-asked-for-while-one-waits',
+    'src/market/listings/fees/open-fee-intent.ts',
+    '    if (call.body.pay_anew !== true) await mustBeDecided(market, merchant);\n',
+    '',
+    CORNERS,
+  ),
+  bug('second-transfer-has-no-place', STORE, "and status = 'completed' and beside is null)", 'and false)', CORNERS),
   bug('envelope-is-not-opened', FORMS, 'const sent = openEnvelope(signature);', 'const sent = signature;', KINDS),
   bug('one-form-is-asked', FORMS, 'new Set([sent, canonicalForm(sent)])', 'new Set([sent])', KINDS),
   bug(
