@@ -61,7 +61,9 @@ const furtherTransferOut = z.object({
   block_number: z.int().nullable().describe('null while it was not seen on the chain'),
   claimed: z
     .boolean()
-    .describe('the payer named it for the same purchase or fee; after deliver it is a review of its own'),
+    .describe(
+      'true: the payer named it for the same purchase or fee, and it pays for nothing else meanwhile; after deliver it is a review of its own. false: it may still pay for other goods of the payee',
+    ),
 });
 
 /** A payment that waits for a decision with POST /api/review/:payment_id. */
@@ -82,7 +84,7 @@ export const reviewOut = z
       .array(furtherTransferOut)
       .optional()
       .describe(
-        'what else this payer sent to this payee: what the payer claimed meanwhile, and what lies in the time of the intent. They are never added up',
+        'what else this payer sent to this payee: what the payer claimed meanwhile, and what lies in the time of the intent, which may have been meant for other goods. They are never added up',
       ),
     unproven: z
       .object({

@@ -7,6 +7,7 @@ import {
   endUnprovenOf,
   findUnproven,
   insertFromUnproven,
+  isTransactionClaimed,
   lockOpenUnproven,
   lockTransfer,
   type UnprovenClaim,
@@ -36,6 +37,12 @@ export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenD
   const claim = await lockOpenUnproven(tx, decision.id);
   if (claim === null) throw new Refusal('already_decided');
   const now = new Date(market.clock.now());
+  if (decision.outcome !== 'declined' && (await isTransactionClaimed(tx, { txHash, payer: claim.payer }))) {
+    throw new Refusal('not_deliverable', {
+      detail: 'The wallet has signed for that transfer, so this claim is not the one that it belongs to.',
+      nextStep: 'Decide on declined here. The claim that the wallet signed is delivered or reviewed by itself.',
+    });
+  }
   await endUnproven(tx, claim.id, { ...decision, now });
   if (decision.outcome === 'declined') return null;
   const payment = await becomePayment(tx, claim, decision.outcome, now);

@@ -6,8 +6,9 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { makeIntent, readIntentTime } from '../payments/paths/direct/intents.ts';
-import { nameTransaction } from '../payments/paths/direct/name-transaction.ts';
+import { mustNotBeHeld, nameTransaction } from '../payments/paths/direct/name-transaction.ts';
 import { hasBought, insertClaim, insertIntent } from '../payments/paths/direct/store.ts';
+import { endUnprovenOf, lockTransfer } from '../payments/paths/direct/unproven-store.ts';
 import type { DirectPayment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findProof, listLostWindows } from '../payments/proof-store.ts';
@@ -111,13 +112,17 @@ async function open(
   return await market.database.transaction(async (tx) => {
     const shared = await shareListing(tx, listing.id);
     if (shared === null) throw new TypeError('a claim for no listing');
+    await lockTransfer(tx, txHash);
     const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;
     const terms = { purpose: 'purchase' as const, listingId, payee, minimumUnits };
     const intent = makeIntent(market, { merchant, terms, payer, isContract: false, createdAt });
+    await mustNotBeHeld(tx, market, intent, { txHash, payer, except: null });
     const surplus = await hasBought(tx, listingId, { merchantId: merchant.id, payer });
     await insertIntent(tx, intent);
     const claim = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
-    if (claim !== null) await nameTransaction(tx, market, claim, txHash);
+    if (claim === null) return null;
+    await nameTransaction(tx, market, claim, txHash);
+    await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', new Date(market.clock.now()));
     return claim;
   });
 }

@@ -37,7 +37,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A contract wallet can claim a transfer for an intent that names no wallet: once it is final, up to four senders are asked (ERC-1271).',
       'A claim by a contract wallet that cannot sign goes to the payee a day after its transfer: 422 `payer_unproven`. `reviews` of `/api/me` show such claims with `unproven`, all of one transfer together. Intents for contracts offer `exact_amount_units`.',
       'A merchant reads its own listings back with their goods, salt and fee: `GET /api/me/listing/:id`. No other caller can.',
-      'A transfer that is claimed while the payee decides on another one is kept: the refusal has its own `tx_hash`, `GET /api/payment` says what it `waits_for`, and the payee sees it in `further_transfers` of the review.',
+      'A transfer that is claimed while the payee decides on another one is kept: the refusal has its own `tx_hash`, `GET /api/payment` says what it `waits_for`, and the payee sees it in `further_transfers` of the review. Until it is decided it is claimed for nothing else (409 `payment_undecided`).',
       '`/api/me` and the answer to new recovery codes name the `handle`. Rotation and recovery ignore a `client_class`, and a `model` has 0 to 120 characters.',
     ],
     endpoints: ['getOwnListing'],

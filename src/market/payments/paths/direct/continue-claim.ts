@@ -8,9 +8,11 @@ import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
 import { answerUncompleted, answerWaiting, type PendingClaim } from './answer-claim.ts';
 import { checkSignature, type SignedIntent } from './check-signature.ts';
+import { findHolder } from './further-store.ts';
 import {
   checkUnused,
   isBound,
+  mustNotBeHeld,
   nameTransaction,
   rejectedRefusal,
   tryToName,
@@ -18,9 +20,9 @@ import {
   withUnjudged,
 } from './name-transaction.ts';
 import { refuseMeanwhile } from './refuse-meanwhile.ts';
-import { findClaim, findSurplus, type Intent } from './store.ts';
+import { findClaim, findSurplus, type Intent, listClaimHashes, refuseHash } from './store.ts';
 import { refuseUnsigned } from './unproven-claim.ts';
-import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
+import { endUnprovenOf, lockTransfer, lockTransfers } from './unproven-store.ts';
 
 /** One transaction that is claimed for an intent of the caller, with the signature of who sent it. */
 export interface SignedClaim extends SignedIntent {
@@ -138,12 +140,14 @@ async function tryToOpen(
 ): Promise<DirectPayment | null> {
   return await market.database.transaction(async (tx) => {
     await subject.lock(tx);
-    await lockTransfer(tx, txHash);
+    const transfers = await transfersToLock(tx, intent, txHash, payer);
+    await lockTransfers(tx, transfers);
     const standing = await findClaim(tx, intent.id);
+    await mustNotBeHeld(tx, market, intent, { txHash, payer, except: standing?.id ?? null });
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await subject.openClaim(tx, payer, standing)
-        : await join(tx, market, subject, standing, payer);
+        : await join(tx, market, subject, { standing, payer, transfers });
     if (opened === null) return null;
     await nameTransaction(tx, market, opened, txHash);
     await endUnprovenOf(tx, { txHash, payer, payee: intent.payee }, 'proven', new Date(market.clock.now()));
@@ -151,21 +155,48 @@ async function tryToOpen(
   });
 }
 
+/** The one that is named now; and all of the standing claim where it may change hands, since they become this wallet's then. */
+async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
+  const standing = await findClaim(tx, intent.id);
+  if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);
+  return new Set([txHash, ...(await listClaimHashes(tx, standing.id)).map((named) => named.txHash)]);
+}
+
+interface Joining {
+  standing: DirectPayment;
+  payer: Hex;
+  /** Transactions that are locked. */
+  transfers: ReadonlySet<Hex>;
+}
+
 /** Another wallet may sign as long as no transfer of the standing one is final, where the intent names none. */
 async function join(
   tx: Tx,
   market: Market,
   subject: ClaimSubject<unknown>,
-  standing: DirectPayment,
-  payer: Hex,
+  { standing, payer, transfers }: Joining,
 ): Promise<DirectPayment | null> {
   const locked = await lockPayment(tx, standing.id);
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   await subject.mustBeSame(tx, locked);
   if (locked.payer === payer) return locked;
+  // One that was named just now is not locked: the next round has it.
+  if ((await listClaimHashes(tx, locked.id)).some(({ txHash }) => !transfers.has(txHash))) return null;
   if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
-  return { ...locked, payer };
+  const rebound = { ...locked, payer };
+  await takeOver(tx, rebound, new Date(market.clock.now()));
+  return rebound;
+}
+
+/** What the claim names is this wallet's now as if it had named it itself. Call with those transfers locked. */
+async function takeOver(tx: Tx, { id, payer, payee }: DirectPayment, now: Date): Promise<void> {
+  for (const { txHash, isUndecided } of await listClaimHashes(tx, id)) {
+    if (!isUndecided) continue;
+    const isHeld = (await findHolder(tx, { txHash, payer, except: id })) !== null;
+    if (isHeld) await refuseHash(tx, id, txHash, 'transaction_used');
+    else await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', now);
+  }
 }
 
 /**
@@ -210,8 +241,10 @@ async function nameSurplus(
   const isNamed = await database.transaction(async (tx) => {
     await lockTransfer(tx, txHash);
     await lockPayment(tx, claim.id);
-    if (!(await tryToName(tx, claim, txHash))) return false;
     const { payer, payee } = claim;
+    // Its payee decides with it in sight: it stays there.
+    if ((await findHolder(tx, { txHash, payer, except: claim.id })) !== null) return false;
+    if (!(await tryToName(tx, claim, txHash))) return false;
     await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', new Date(market.clock.now()));
     return true;
   });

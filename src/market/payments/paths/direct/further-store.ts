@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
@@ -6,7 +6,7 @@ import { findPayment, readPayments } from '../../store.ts';
 import { MOST_HASHES } from './store.ts';
 
 /** Transactions that a claim in review keeps carry this reason in claim_hashes: they are judged once the payee has decided. */
-const WAITING = 'payment_undecided';
+export const WAITING = 'payment_undecided';
 
 /** A transaction that waits for a decision on another one. */
 export interface WaitingHash {
@@ -50,6 +50,44 @@ export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
       select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING}
       order by place limit (select greatest(0, ${MOST_HASHES} - count(*)) from claim_hashes
         where payment_id = ${paymentId} and refused_reason is null and not proven))`);
+}
+
+/** A transaction, and the wallet whose claims are looked through; `except`: the claim that names it now. */
+export interface NamedBy {
+  txHash: Hex;
+  payer: Hex;
+  except: bigint | null;
+}
+
+/**
+ * The claim of that wallet for which the transaction is kept: its payee decides on another one with this one in sight, or has delivered and
+ * the pass has not made a review of it yet. It must not pay for a second thing meanwhile. Call with the transfer locked.
+ */
+export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
+  return findNaming(
+    tx,
+    named,
+    sql`(h.refused_reason = ${WAITING} and p.status in ('needs_review', 'completed')
+      or h.refused_reason is null and p.status = 'completed' and p.review_outcome = 'deliver')`,
+  );
+}
+
+/** The same, or a claim of that wallet for which it is undecided. */
+export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
+  return findNaming(
+    tx,
+    named,
+    sql`(h.refused_reason is null or h.refused_reason = ${WAITING} and p.status in ('needs_review', 'completed'))`,
+  );
+}
+
+async function findNaming(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql): Promise<DirectPayment | null> {
+  const row = await tx.maybe<{ id: bigint }>(sql`
+    select p.id from claim_hashes h join payments p on p.id = h.payment_id
+    where h.tx_hash = ${toBytes(txHash)} and not h.proven and p.payer = ${toBytes(payer)} and p.id is distinct from ${except} and ${which}
+    order by p.id limit 1`);
+  const claim = row && (await findPayment(tx, row.id));
+  return claim?.path === 'direct' ? claim : null;
 }
 
 /** A claim that was in review when its wallet named another transaction. */

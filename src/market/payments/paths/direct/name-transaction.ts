@@ -10,6 +10,7 @@ import { findProof } from '../../proof-store.ts';
 import { findPaidOrPending } from '../../store.ts';
 import { pathOf } from '../payment-paths.ts';
 import type { SignedIntent } from './check-signature.ts';
+import { findHolder, type NamedBy } from './further-store.ts';
 import { findIntentPayment } from './intent-payment.ts';
 import { challengeAgrees, type IntentTerms } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
@@ -126,11 +127,34 @@ export async function undecidedRefusal(
   });
 }
 
+/** A transaction counts for one claim at a time: the payee of that one is shown it, and may deliver because of it. */
+export async function mustNotBeHeld(tx: Tx, market: Market, intent: Intent, named: NamedBy): Promise<void> {
+  const holder = await findHolder(tx, named);
+  if (holder !== null) throw await heldRefusal(tx, market, intent, { txHash: named.txHash, holder });
+}
+
+/** `holder`: the claim of another intent that names it. Another merchant's is not told. */
+export async function heldRefusal(
+  queryable: Queryable,
+  market: Market,
+  { merchantId }: Pick<Intent, 'merchantId'>,
+  { txHash, holder }: { txHash: Hex; holder: DirectPayment },
+): Promise<Refusal> {
+  const { reason, options } = await undecidedRefusal(queryable, market, holder);
+  const fields = holder.merchantId === merchantId ? options.fields : {};
+  return new Refusal(reason, {
+    retryAfterSeconds: 60,
+    detail: `Transaction ${txHash} is claimed for another intent, and that is undecided.`,
+    nextStep: `GET /api/payment?tx_hash=${txHash} shows where it stands. If it pays for nothing there, claim it here again. Do not pay again.`,
+    fields: { ...fields, tx_hash: txHash },
+  });
+}
+
 /** The same answer to a claim: its own transaction was not looked at, and the payment that is named is about another one. */
 export function withUnjudged({ reason, options }: Refusal, txHash: Hex): Refusal {
   return new Refusal(reason, {
     ...options,
-    detail: `Transaction ${txHash} was not looked at: another payment for this is undecided.`,
+    detail: options.detail ?? `Transaction ${txHash} was not looked at: another payment for this is undecided.`,
     fields: { ...options.fields, tx_hash: txHash },
   });
 }

@@ -8,8 +8,10 @@ import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
 import { reasonOf } from './answer-claim.ts';
-import { dropWaiting, listWaiting, nameWaiting } from './further-store.ts';
+import { dropWaiting, findUndecided, listWaiting, nameWaiting } from './further-store.ts';
+import { heldRefusal } from './name-transaction.ts';
 import { MOST_HASHES } from './store.ts';
+import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
 
 /** A further transaction, and the wallet that has signed for it. */
 interface FurtherClaim {
@@ -30,9 +32,10 @@ export async function refuseMeanwhile(
 ): Promise<Refusal | null> {
   const { database, clock } = market;
   const { txHash } = further;
-  if ((await findProof(database, { txHash })) !== null) return new Refusal('transaction_used');
   const kept = await keep(market, review, further);
   if (kept === 'decided') return null;
+  if (kept === 'used') return new Refusal('transaction_used');
+  if (typeof kept === 'object') return await heldRefusal(database, market, review, { txHash, holder: kept });
   if (kept === 'kept') await payments.further.readNamed(review);
   const waiting = (await listWaiting(database, review.id)).find((one) => one.txHash === txHash);
   const payment = presentPayment(review, await findWatermark(database, review.chainId), review.listingId, clock.now());
@@ -56,17 +59,23 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
 
 /**
  * Stores it with the claim. Only what the wallet of the claim sent can be money for it, and it keeps as many as a claim may name: beyond
- * that the oldest that was not seen on the chain makes room.
+ * that the oldest that was not seen on the chain makes room. The claim of another intent for which it is undecided goes first, and is
+ * returned. The wallet has signed for the transaction, so what others claim of it without a signature ends.
  */
 async function keep(
-  { database }: Market,
+  { database, clock }: Market,
   review: DirectPayment,
   { txHash, payer }: FurtherClaim,
-): Promise<'kept' | 'left' | 'decided'> {
+): Promise<'kept' | 'left' | 'decided' | 'used' | DirectPayment> {
   return await database.transaction(async (tx) => {
+    await lockTransfer(tx, txHash);
     const locked = await lockPayment(tx, review.id);
     if (locked?.status !== 'needs_review') return 'decided';
+    if ((await findProof(tx, { txHash })) !== null) return 'used';
     if (payer !== locked.payer) return 'left';
+    const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
+    if (elsewhere !== null) return elsewhere;
+    await endUnprovenOf(tx, { txHash, payer, payee: locked.payee }, 'proven', new Date(clock.now()));
     const waiting = await listWaiting(tx, review.id);
     if (waiting.length >= MOST_HASHES && !waiting.some((one) => one.txHash === txHash)) {
       const unseen = waiting.find(({ seenBlock }) => seenBlock === null);

@@ -5,6 +5,7 @@ import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex, ZERO_ADDRESS } from '../../../../platform/hex.ts';
 import type { DirectPayment, ReviewOutcome } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
+import { WAITING } from './further-store.ts';
 import type { Intent } from './store.ts';
 
 /** End of such a claim: the payee's decision; the wallet's own signature came; or its transfer pays for another claim. */
@@ -133,6 +134,11 @@ export function lockTransfer(tx: Tx, txHash: Hex): Promise<void> {
   return tx.lock(`transfer:${txHash}`);
 }
 
+/** The same for several, in the one order that keeps two such callers from waiting for each other. */
+export async function lockTransfers(tx: Tx, txHashes: ReadonlySet<Hex>): Promise<void> {
+  for (const txHash of [...txHashes].toSorted()) await lockTransfer(tx, txHash);
+}
+
 /** Null when it is decided, or there is none. Waits for the transaction that is changing it. */
 export function lockOpenUnproven(tx: Tx, id: bigint): Promise<UnprovenClaim | null> {
   return maybeClaim(tx, sql`${selected} where u.id = ${id} and u.ended_at is null for update of u`);
@@ -228,7 +234,10 @@ export async function insertFromUnproven(
   return made?.path === 'direct' ? made : null;
 }
 
-/** Whether a payment of that wallet, or a claim of it that is open, has the transaction already. */
+/**
+ * Whether a payment of that wallet has the transaction already, or a claim that it signed names it: undecided, or kept until the payee has
+ * decided. Only its signature claims what it has signed for, whatever becomes of that claim.
+ */
 export async function isTransactionClaimed(
   queryable: Queryable,
   { txHash, payer }: { txHash: Hex; payer: Hex },
@@ -238,7 +247,7 @@ export async function isTransactionClaimed(
     sql`select exists (select from payment_proofs where tx_hash = ${hash})
       or exists (select from payments where tx_hash = ${hash} and payer = ${toBytes(payer)} and status <> 'unpaid')
       or exists (select from claim_hashes h join payments p on p.id = h.payment_id
-        where h.tx_hash = ${hash} and h.refused_reason is null and p.payer = ${toBytes(payer)} and p.status = 'settling') as claimed`,
+        where h.tx_hash = ${hash} and (h.refused_reason is null or h.refused_reason = ${WAITING}) and p.payer = ${toBytes(payer)}) as claimed`,
   );
   return claimed;
 }
