@@ -4,8 +4,10 @@ import {
   BLANK,
   type Buying,
   type Claiming,
+  endReview,
   type Intent,
   isDecided,
+  isHeld,
   isHolding,
   isOpen,
   isPurchaseOf,
@@ -15,8 +17,8 @@ import {
   type Named,
   type Payment,
   type Proof,
-  releaseWaiting,
   type Transfer,
+  takeOver,
   type View,
   waitFor,
 } from './terms.ts';
@@ -174,7 +176,7 @@ export class Reference {
     if (intent.payer !== null && signer !== intent.payer) return unsigned;
     if (standing?.status === 'completed') return this.#claimPaid(standing, claiming);
     if (this.proven.has(hash)) return 'transaction_used';
-    if (standing?.status === 'review') return waitFor(standing, claiming);
+    if (standing?.status === 'review') return waitFor(standing, claiming, this.payments);
     if (standing !== undefined && standing.payer !== signer) this.settle(standing);
     if (isDecided(standing)) return this.claim(claiming);
     const claim = this.#openOrJoin(claiming, standing?.status === 'open' ? standing : null);
@@ -187,7 +189,8 @@ export class Reference {
   /** Where the intent is paid by another transaction, one that the wallet of the claim signs for is looked at too. */
   #claimPaid(claim: Payment, claiming: Claiming): string {
     const { intent, hash, signer } = claiming;
-    if (claim.payer === signer && !this.proven.has(hash)) this.settle(this.#name(claim, hash), true);
+    const isOwn = claim.payer === signer && !isHeld(this.payments, claiming, claim);
+    if (isOwn && !this.proven.has(hash)) this.settle(this.#name(claim, hash), true);
     return this.#ended(this.#besideOf(intent, hash) ?? claim, claiming);
   }
 
@@ -217,18 +220,16 @@ export class Reference {
   }
 
   /** Null: another payment is undecided. */
-  #openOrJoin({ who, subject, intent, signer }: Claiming, standing: Payment | null): Payment | null {
+  #openOrJoin({ who, subject, intent, hash, signer }: Claiming, standing: Payment | null): Payment | null {
     const others = this.#held(subject, who, signer).filter((one) => one !== standing);
     const surplus = others.some(isSale);
-    if (standing !== null && standing.subject !== subject) return null;
+    if (isHeld(this.payments, { hash, signer }, standing) || (standing && standing.subject !== subject)) return null;
     if (standing?.payer === signer) return standing;
     if (!surplus && others.length > 0) return null;
     if (standing === null) return this.#open({ ...intent, subject, merchant: who, payer: signer, intent, surplus });
     const isBound = standing.named.some(({ refused, seen }) => refused === null && seen !== null && this.isFinal(seen));
     if (isBound || surplus !== standing.surplus) return null;
-    // What another wallet sent may be this one's.
-    for (const one of standing.named) if (one.refused !== 'transaction_used') one.refused = null;
-    return Object.assign(standing, { payer: signer });
+    return takeOver(this.payments, standing, signer);
   }
 
   #deliver(payment: Payment, subject: string): string {
@@ -291,8 +292,7 @@ export class Reference {
       if (fault !== null) return fault;
       this.proven.set(refund, payment);
     }
-    payment.status = outcome === 'deliver' ? 'completed' : 'rejected';
-    if (outcome === 'deliver') releaseWaiting(payment);
+    endReview(payment, outcome);
     if (outcome === 'deliver' && payment.isFee) this.credits += 1;
     return 'done';
   }

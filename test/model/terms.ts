@@ -75,6 +75,8 @@ export interface Payment {
   surplus: boolean;
   /** A transfer in addition to the one that decided the claim. */
   isSurplusRecord: boolean;
+  /** It was in review, and the payee delivered. */
+  isReleased: boolean;
   status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
   reason: string;
   named: Named[];
@@ -91,6 +93,7 @@ export const BLANK = {
   payerOnly: false,
   surplus: false,
   isSurplusRecord: false,
+  isReleased: false,
   reason: '',
   seen: null,
   transfer: null,
@@ -146,15 +149,44 @@ export const isSale = (one: Payment): boolean => one.status === 'completed' && !
 /** Judged by nobody until the payee has decided on the transfer that stands for the claim. */
 const WAITING = 'payment_undecided';
 
-/** What the wallet of a claim in review names meanwhile is kept. The answer is the review. */
-export function waitFor(claim: Payment, { hash, signer }: Claiming): string {
+/** Whether another claim of the wallet has the transaction, its payee seeing that; `alsoOpen`: or it is undecided for another one. */
+export function isHeld(
+  payments: readonly Payment[],
+  { hash, signer }: Pick<Claiming, 'hash' | 'signer'>,
+  except: Payment | null,
+  alsoOpen = false,
+): boolean {
+  return payments.some(({ payer, status, isReleased, named, ...one }) => {
+    const refused = payer === signer ? named.find((its) => its.hash === hash)?.refused : undefined;
+    if (refused === undefined || one.intent === null || except?.named === named) return false;
+    if (refused === WAITING) return status === 'review' || status === 'completed';
+    return refused === null && (alsoOpen || (status === 'completed' && isReleased));
+  });
+}
+
+/** What the wallet of a claim in review names meanwhile is kept, unless it counts for another one. The answer is the review. */
+export function waitFor(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
+  const { hash, signer } = claiming;
+  const isElsewhere = claim.payer === signer && isHeld(payments, claiming, claim, true);
+  if (isElsewhere) return 'payment_undecided';
   const before = claim.named.find((one) => one.hash === hash);
   if (claim.payer === signer && before === undefined) claim.named.push({ hash, refused: WAITING, seen: null });
   else if (claim.payer === signer && before?.refused) before.refused = WAITING;
   return claim.reason;
 }
 
-/** The payee has delivered: what waited is looked at like what else was named. */
-export function releaseWaiting({ named }: Payment): void {
-  for (const one of named) if (one.refused === WAITING) one.refused = null;
+/** The payee has decided: if it has delivered, what waited is looked at like what else was named. */
+export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'refunded'): void {
+  claim.status = outcome === 'deliver' ? 'completed' : 'rejected';
+  claim.isReleased = outcome === 'deliver';
+  for (const one of claim.named) if (claim.isReleased && one.refused === WAITING) one.refused = null;
+}
+
+/** Another wallet has signed: what was refused as not its own may be its own, unless that counts for another claim of it. */
+export function takeOver(payments: readonly Payment[], claim: Payment, signer: string): Payment {
+  for (const one of claim.named) {
+    const isElsewhere = isHeld(payments, { hash: one.hash, signer }, claim);
+    if (one.refused !== 'transaction_used') one.refused = isElsewhere ? 'transaction_used' : null;
+  }
+  return Object.assign(claim, { payer: signer });
 }
