@@ -5,8 +5,9 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { findHolder } from '../payments/paths/direct/further-store.ts';
 import { makeIntent, readIntentTime } from '../payments/paths/direct/intents.ts';
-import { mustNotBeHeld, nameTransaction } from '../payments/paths/direct/name-transaction.ts';
+import { nameTransaction } from '../payments/paths/direct/name-transaction.ts';
 import { hasBought, insertClaim, insertIntent } from '../payments/paths/direct/store.ts';
 import { endUnprovenOf, lockTransfer } from '../payments/paths/direct/unproven-store.ts';
 import type { DirectPayment } from '../payments/payment.ts';
@@ -104,6 +105,14 @@ function notFound(): Refusal {
   });
 }
 
+function heldElsewhere(): Refusal {
+  return new Refusal('transaction_used', {
+    doNotPayAgain: true,
+    detail: 'That transaction is claimed for an intent, and that is undecided.',
+    nextStep: 'GET /api/payment shows where it stands. If it pays for nothing there, send the same request again.',
+  });
+}
+
 async function open(
   market: Market,
   { listing, payer, txHash }: NamedTransfer,
@@ -116,7 +125,7 @@ async function open(
     const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;
     const terms = { purpose: 'purchase' as const, listingId, payee, minimumUnits };
     const intent = makeIntent(market, { merchant, terms, payer, isContract: false, createdAt });
-    await mustNotBeHeld(tx, market, intent, { txHash, payer, except: null });
+    if ((await findHolder(tx, { txHash, payer, except: null })) !== null) throw heldElsewhere();
     const surplus = await hasBought(tx, listingId, { merchantId: merchant.id, payer });
     await insertIntent(tx, intent);
     const claim = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
