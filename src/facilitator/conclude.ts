@@ -39,10 +39,12 @@ export function createConclude(context: Context): Conclude {
     charged.add(entry);
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
-    await journal.end(entry, ending, cooldown);
-    crashPoint('after_ending_written');
+    const written = journal.end(entry, ending, cooldown);
+    // At once: it is not in flight any more, and would count for nothing until the disk has it.
     const loss = lossOf({ ...entry, ending });
     if (isFirst && loss !== null) budget.note(loss);
+    await written;
+    crashPoint('after_ending_written');
     noteTried(tried, from, ending);
     countOne(counts.ended, ending.state);
     if (ending.cause !== null) countOne(counts.causes, ending.cause);

@@ -88,6 +88,8 @@ async function findRefusal(
       hasCode: code !== '0x',
       payerKnown,
       payeeKnown: journal.isKnown(payee),
+      // The question names no value; the least price is about that.
+      isCheap: false,
       units: unitsOfWei(USUAL_GAS * price, etherUnits),
     });
     return 'pool' in grant ? null : { why: 'gas_budget_spent', seconds: grant.retryAfterSeconds };

@@ -16,6 +16,7 @@ import {
   type Limits,
   lossesOf,
   type Reserved,
+  reservedOf,
 } from './budget/gas-budget.ts';
 import { createPayerQueue } from './budget/payer-queue.ts';
 import { createConclude } from './conclude.ts';
@@ -131,6 +132,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
   const journal = await openJournal({ folder, chainId: network.chainId, clock, log, crashPoint });
   const losses = [...journal.losses(), ...lossesOf(journal.all())];
   const signing = new Set<Reserved>();
+  const inFlight = () => [...Array.from(journal.inFlight(), reservedOf), ...signing];
   const head = createHead(rpc, clock);
   return {
     network,
@@ -145,7 +147,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     quoteGas: createQuoteGas({ rpc, head, address, network, clock }),
     verified: createVerified(clock),
     limits,
-    budget: createGasBudget({ limits, clock, losses, inFlight: () => [...journal.inFlight(), ...signing] }),
+    budget: createGasBudget({ limits, clock, losses, inFlight }),
     payerQueue: createPayerQueue(limits, clock.now),
     etherUnits: BigInt(Math.round((options.etherUsdc ?? ETHER_USDC) * USDC_UNITS)),
     counts: createCounts(),

@@ -1,7 +1,7 @@
 import { parseTransaction } from 'viem';
 import type { Authorization } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
-import { type Limits, type Reserved, unitsOfWei } from './budget/gas-budget.ts';
+import { type Limits, paysForGas, type Reserved, unitsOfWei } from './budget/gas-budget.ts';
 import type { Conclude } from './conclude.ts';
 import { type Context, countOne } from './context.ts';
 import type { Follower } from './create-follower.ts';
@@ -60,7 +60,8 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
     const accountNonce = nonces.take();
     if (accountNonce === null) return null;
     signing.add(reserved);
-    const common = { authorization, sender: address, accountNonce, hasCode: given.hasCode, ...reserved };
+    const { pool, reservedUnits } = reserved;
+    const common = { authorization, sender: address, accountNonce, hasCode: given.hasCode, pool, reservedUnits };
     const fresh = { ...common, estimatedGas: given.quote.estimatedGas, ending: null, isFinal: false };
     const written = write({ data: given.data, quote: given.quote, accountNonce }, (transaction) =>
       journal.add({ ...fresh, transactions: [transaction] }),
@@ -195,15 +196,17 @@ function createWrite(context: Context): Write {
 }
 
 /** What it may lose counts from here on, in memory. */
-function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote }: Rehearsed): Reserved {
+function drawOn(context: Context, { from, to, value }: Authorization, { hasCode, quote }: Rehearsed): Reserved {
   const reservedUnits = unitsOfWei(quote.gas * quote.price, context.etherUnits);
+  const isCheap = !paysForGas(value, unitsOfWei(quote.estimatedGas * quote.price, context.etherUnits));
   const grant = context.budget.find({
     hasCode,
     payerKnown: context.journal.isKnown(from),
     payeeKnown: context.journal.isKnown(to),
+    isCheap,
     units: reservedUnits,
   });
-  if ('pool' in grant) return { pool: grant.pool satisfies Pool, reservedUnits };
+  if ('pool' in grant) return { pool: grant.pool satisfies Pool, reservedUnits, isCheap };
   countOne(context.counts.deferred, 'gas_budget_spent');
   throw new Deferred('gas_budget_spent', grant.retryAfterSeconds);
 }

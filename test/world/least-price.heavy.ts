@@ -3,7 +3,6 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import type { Hex } from '../../src/platform/hex.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { buy } from '../../src/sdk/payments/buy.ts';
 import { countRows } from '../support/database.ts';
@@ -128,30 +127,41 @@ describe('clients sign no payment for such a sale, and say what to do', () => {
 });
 
 describe('a facilitator', () => {
-  /** Sells to itself for a thousandth of a USDC, each time out of another wallet. */
+  /** Sells to itself for a thousandth of a USDC, each time out of another wallet. Null: it was settled. */
   async function sellToOneself(url: string, n: number): Promise<unknown> {
     const payer = testAccount(`wallet ${n} that buys of itself`);
     await fund(world.chain, [{ address: payer.address, usdcUnits: 1_000n }]);
     const payment = await signPayment(world.chain, { payer, to: sellerTwo.address, value: 1_000n });
-    return (await post(`${url}/settle`, paymentBody(payment))).body['success'];
+    const { body } = await post(`${url}/settle`, paymentBody(payment));
+    return body['success'] === true ? null : body['errorReason'];
   }
 
-  test('that settled cheap sales all the same pays for newcomers as before, and only names a higher least price', async () => {
+  test('settles cheap sales up to its limit, asked directly as well, and pays for newcomers with good money as before', async () => {
     const account = testAccount('facilitator of cheap sales');
     await fund(world.chain, [{ address: account.address, wei: 10n ** 19n }]);
     const limits = { gas_loss_hour_units: 400_000 };
     const own = await startTestFacilitator(world.chain, { account: account.signer, etherUsdc: ETHER_USDC, limits });
     try {
-      const newcomer: Hex = testAccount('an honest newcomer').address;
+      const newcomer = testAccount('an honest newcomer');
       const state = async (): Promise<Record<string, unknown>> => {
-        const asked = await fetch(`${own.url}/state?payer=${newcomer}&payee=${newcomer}`);
+        const asked = await fetch(`${own.url}/state?payer=${newcomer.address}&payee=${newcomer.address}`);
         return (await asked.json()) as Record<string, unknown>;
       };
       const before = Number((await state())['least_price_units']);
-      for (let n = 0; n < 11; n += 1) expect(await sellToOneself(own.url, n)).toBe(true);
-      expect(await minedBy(world.chain, own.address)).toBe(11);
+      const outcomes: unknown[] = [];
+      for (let n = 0; n < 11; n += 1) outcomes.push(await sellToOneself(own.url, n));
+      const settled = outcomes.indexOf('gas_budget_spent');
+      expect(settled).toBeGreaterThan(0);
+      expect(outcomes.slice(settled)).toEqual(outcomes.slice(settled).map(() => 'gas_budget_spent'));
+      expect(await minedBy(world.chain, own.address)).toBe(settled);
+      const left = BigInt(String(await world.chain.rpc.call('eth_getBalance', [own.address, 'latest'])));
+      const paidUnits = ((10n ** 19n - left) * BigInt(ETHER_USDC)) / 10n ** 12n;
+      expect(paidUnits).toBeLessThan(BigInt(limits.gas_loss_hour_units));
       expect(await state()).toMatchObject({ may_settle: true, why: null });
       await expect.poll(async () => (await state())['least_price_units']).toBeGreaterThan(10 * before);
+      await fund(world.chain, [{ address: newcomer.address, usdcUnits: 10_000_000n }]);
+      const good = await signPayment(world.chain, { payer: newcomer, to: sellerTwo.address, value: 10_000_000n });
+      expect((await post(`${own.url}/settle`, paymentBody(good))).body['success']).toBe(true);
     } finally {
       await own.close();
     }

@@ -1,18 +1,27 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../../platform/clock.ts';
-import { createGasBudget, DEFAULT_LIMITS, type Limits } from './gas-budget.ts';
+import { createGasBudget, DEFAULT_LIMITS, type Limits, type Reserved } from './gas-budget.ts';
 
 const HOUR_MS = 3_600_000;
 const GAS = 10_000n;
 /** What nobody is asked for yet, in a wallet without code. */
-const NEWCOMER = { hasCode: false, payerKnown: false, payeeKnown: false, units: GAS };
+const NEWCOMER = { hasCode: false, payerKnown: false, payeeKnown: false, isCheap: false, units: GAS };
+const CHEAP = { ...NEWCOMER, isCheap: true };
 
 function budgetOf(limits: Partial<Limits>) {
   let now = 1_000_000;
   const clock: Clock = { now: () => now, sleep: async () => {} };
-  const budget = createGasBudget({ limits: { ...DEFAULT_LIMITS, ...limits }, clock, losses: [], inFlight: () => [] });
+  const inFlight: Reserved[] = [];
+  const budget = createGasBudget({
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    clock,
+    losses: [],
+    inFlight: () => inFlight,
+  });
   return {
     ...budget,
+    begin: (units: bigint, isCheap: boolean): void =>
+      void inFlight.push({ pool: 'plain', reservedUnits: units, isCheap }),
     cost: (units: bigint, isSale: boolean): void => budget.note({ at: now, pool: 'plain', units, isSale }),
     later: (ms: number): void => {
       now += ms;
@@ -20,11 +29,11 @@ function budgetOf(limits: Partial<Limits>) {
   };
 }
 
-test('the least price is what the gas costs, and 20 times that once cheap sales and reverts have used up an hour', () => {
-  const budget = budgetOf({ gas_loss_hour_units: 100_000 });
+test('the least price is what the gas costs, and 20 times that once cheap sales and reverts have used up seven eighths of an hour', () => {
+  const budget = budgetOf({ gas_loss_hour_units: 120_000 });
   expect(budget.leastPrice(GAS)).toBe(GAS);
   budget.cost(60_000n, false);
-  budget.cost(30_000n, true);
+  budget.cost(35_000n, true);
   expect(budget.leastPrice(GAS)).toBe(GAS);
   budget.cost(1n, true);
   expect(budget.leastPrice(GAS)).toBe(20n * GAS);
@@ -39,6 +48,38 @@ test('the day bounds them as well', () => {
   expect(budget.leastPrice(GAS)).toBe(20n * GAS);
   budget.later(22 * HOUR_MS);
   expect(budget.leastPrice(GAS)).toBe(GAS);
+});
+
+test('cheap sales in flight raise the least price as well, and others do not', () => {
+  const budget = budgetOf({ gas_loss_hour_units: 100_000 });
+  budget.begin(90_000n, false);
+  expect(budget.leastPrice(GAS)).toBe(GAS);
+  budget.begin(80_000n, true);
+  expect(budget.leastPrice(GAS)).toBe(20n * GAS);
+});
+
+test('no further cheap sale is begun once the gas of cheap ones, reverts and what is in flight of them has used up an hour', () => {
+  const budget = budgetOf({ gas_loss_hour_units: 100_000 });
+  for (let n = 0; n < 6; n += 1) budget.cost(GAS, true);
+  budget.later(600_000);
+  budget.cost(GAS, false);
+  budget.begin(2n * GAS, true);
+  expect(budget.find(CHEAP)).toEqual({ pool: 'plain' });
+  budget.begin(GAS, true);
+  // Until the first of them is an hour ago. Known wallets are bound by it as well.
+  expect(budget.find(CHEAP)).toEqual({ retryAfterSeconds: 3_000 });
+  expect(budget.find({ ...CHEAP, payerKnown: true, payeeKnown: true })).toEqual({ retryAfterSeconds: 3_000 });
+  expect(budget.find(NEWCOMER)).toEqual({ pool: 'plain' });
+  budget.later(3_000_000);
+  expect(budget.find(CHEAP)).toEqual({ pool: 'plain' });
+});
+
+test('the day bounds cheap sales too', () => {
+  const budget = budgetOf({ gas_loss_day_units: 100_000 });
+  budget.cost(100_000n, true);
+  budget.later(2 * HOUR_MS);
+  expect(budget.find(CHEAP)).toEqual({ retryAfterSeconds: 22 * 3_600 });
+  expect(budget.find(NEWCOMER)).toEqual({ pool: 'plain' });
 });
 
 test('however many cheap sales there were, they take nothing from any pool', () => {

@@ -1,9 +1,11 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { type Cooldown, type Entry, type Loss, lossOf, type Pool } from '../journal/entry.ts';
+import { type Cooldown, type Entry, type Loss, lossOf, newestOf, type Pool } from '../journal/entry.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
+/** The part of the whole, an eighth, that no price is quoted on: it is for cheap sales that were opened while the least price was low. */
+const KEPT_FOR_OPENED = 8n;
 /** What is in flight ends within a few blocks. */
 const IN_FLIGHT_SECONDS = 10;
 const WINDOWS = [
@@ -22,17 +24,19 @@ export interface Asking {
   /** Whether payer and payee have sales that are final and paid for their gas. */
   payerKnown: boolean;
   payeeKnown: boolean;
+  /** A sale that is not expected to pay for its gas. */
+  isCheap: boolean;
   /** What may be lost at most. */
   units: bigint;
 }
 
 /** What a settlement may lose while its end is not known. */
-export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'>>;
+export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'> & Pick<Asking, 'isCheap'>>;
 
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
-  /** `sales`: gas of cheap sales, on top of what all pools lost. */
+  /** `sales`: gas of cheap sales, also of those in flight, on top of what all pools lost. */
   pool: Pool | 'all' | 'sales';
   window: 'hour' | 'day';
   used: bigint;
@@ -41,8 +45,8 @@ export interface PoolLevel {
 
 /**
  * How much gas may be lost by reverts, for each kind of payer and for all. Sales that are cheap for their gas take nothing from these
- * pools, so that they shut nobody out: when reverts and such sales together have used up the whole, only the price from which x402 is
- * offered rises.
+ * pools, so that they shut nobody out, and have a bound of their own: while such sales and reverts together have used up the whole, no
+ * further cheap one is begun. The price from which x402 is offered rises before that.
  */
 export interface GasBudget {
   /** The pool that a settlement may draw on now. */
@@ -69,40 +73,60 @@ export function createGasBudget(given: {
     );
   const [sales, reverts] = [tallyOf(true), tallyOf(false)];
   const share = createShares(limits);
+  /** Gas of cheap sales and of all reverts. */
+  const usedByCheap = (sinceMs: number): bigint => reverts.used('all', sinceMs) + sales.used('all', sinceMs);
 
   /** 0 where there is room; else when there will be. */
-  const secondsUntilRoom = (pool: Pool | 'all', units: bigint, reserved: ReservedUnits): number => {
+  const secondsUntilRoom = (units: bigint, bound: Bound): number => {
     const now = clock.now();
     const waits = WINDOWS.map((window) => {
-      let over = reserved[pool] + reverts.used(pool, now - window.ms) + units - share(pool, window);
+      const whole = share(bound.pool, window);
+      let over = bound.reserved + bound.used(now - window.ms) + units - whole;
       if (over <= 0n) return 0;
-      for (const one of reverts.all()) {
-        if (one.at <= now - window.ms || !(pool === 'all' || one.pool === pool)) continue;
+      for (const one of bound.losses()) {
+        if (one.at <= now - window.ms) continue;
         over -= one.units;
         if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
       }
-      return units > share(pool, window) ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
+      return units > whole ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
     });
     return Math.max(...waits);
   };
+  const boundOf = (pool: Pool | 'all', reserved: ReservedUnits): Bound => ({
+    pool,
+    reserved: reserved[pool],
+    used: (sinceMs) => reverts.used(pool, sinceMs),
+    losses: () => reverts.all().filter((one) => pool === 'all' || one.pool === pool),
+  });
+  const boundOfCheap = (reserved: ReservedUnits): Bound => ({
+    pool: 'all',
+    reserved: reserved.cheap,
+    used: usedByCheap,
+    losses: () => [...reverts.all(), ...sales.all()].sort((a, b) => a.at - b.at),
+  });
 
   return {
-    find: ({ hasCode, payerKnown, payeeKnown, units }) => {
+    find: ({ hasCode, payerKnown, payeeKnown, isCheap, units }) => {
       const own: Pool = hasCode ? 'contract' : 'plain';
       const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
       const reserved = sumOf(inFlight());
-      const ofAll = secondsUntilRoom('all', units, reserved);
-      const waits = pools.map((pool) => ({ pool, seconds: Math.max(secondsUntilRoom(pool, units, reserved), ofAll) }));
+      const ofCheap = isCheap ? secondsUntilRoom(units, boundOfCheap(reserved)) : 0;
+      const ofAll = Math.max(secondsUntilRoom(units, boundOf('all', reserved)), ofCheap);
+      const waits = pools.map((pool) => ({
+        pool,
+        seconds: Math.max(secondsUntilRoom(units, boundOf(pool, reserved)), ofAll),
+      }));
       const open = waits.find(({ seconds }) => seconds === 0);
       if (open !== undefined) return { pool: open.pool };
       return { retryAfterSeconds: Math.min(...waits.map(({ seconds }) => seconds)) };
     },
     leastPrice: (gasUnits) => {
       const now = clock.now();
-      // What is in flight is left out: most of it is mined, and pays for its gas.
+      // Other sales in flight are left out: most of them are mined, and pay for their gas.
+      const { cheap } = sumOf(inFlight());
       const hasRoom = WINDOWS.every((window) => {
-        const since = now - window.ms;
-        return reverts.used('all', since) + sales.used('all', since) + gasUnits <= share('all', window);
+        const kept = share('all', window) / KEPT_FOR_OPENED;
+        return cheap + usedByCheap(now - window.ms) + gasUnits <= share('all', window) - kept;
       });
       return hasRoom ? gasUnits : PAYS_FOR_GAS_TIMES * gasUnits;
     },
@@ -117,7 +141,7 @@ export function createGasBudget(given: {
           const used = reserved[pool] + reverts.used(pool, since);
           return { pool, window: window.name, used, limit: share(pool, window) };
         });
-        const used = sales.used('all', since);
+        const used = reserved.cheap + sales.used('all', since);
         return [...levels, { pool: 'sales', window: window.name, used, limit: share('all', window) }];
       });
     },
@@ -125,6 +149,16 @@ export function createGasBudget(given: {
 }
 
 type Window = (typeof WINDOWS)[number];
+
+/** Something that has to stay below the share of a pool. */
+interface Bound {
+  pool: Pool | 'all';
+  /** In flight. */
+  reserved: bigint;
+  used(sinceMs: number): bigint;
+  /** Oldest first. */
+  losses(): readonly Loss[];
+}
 
 /** How much of a window's loss is for a pool. */
 function createShares(limits: Limits): (pool: Pool | 'all', window: Window) => bigint {
@@ -158,15 +192,25 @@ function createTally(before: readonly Loss[], clock: Clock): Tally {
   };
 }
 
-type ReservedUnits = Record<Pool | 'all', bigint>;
+/** `cheap`: of cheap sales, whatever their pools. */
+type ReservedUnits = Record<Pool | 'all' | 'cheap', bigint>;
 
 function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
-  const sums: ReservedUnits = { all: 0n, contract: 0n, plain: 0n, payee: 0n, known: 0n };
-  for (const { pool, reservedUnits } of inFlight) {
+  const sums: ReservedUnits = { all: 0n, cheap: 0n, contract: 0n, plain: 0n, payee: 0n, known: 0n };
+  for (const { pool, reservedUnits, isCheap } of inFlight) {
     sums.all += reservedUnits;
     sums[pool] += reservedUnits;
+    if (isCheap) sums.cheap += reservedUnits;
   }
   return sums;
+}
+
+/** What an entry in flight may lose. It reserved more gas than its rehearsal used, by which it is expected to pay or not. */
+export function reservedOf(entry: Readonly<Entry>): Reserved {
+  const { pool, reservedUnits, estimatedGas, authorization } = entry;
+  const [first = newestOf(entry)] = entry.transactions;
+  const expectedUnits = first.gas > 0n ? (reservedUnits * estimatedGas) / first.gas : reservedUnits;
+  return { pool, reservedUnits, isCheap: !paysForGas(authorization.value, expectedUnits) };
 }
 
 /** Losses of entries that are still kept. */
@@ -206,7 +250,7 @@ export function cooldownSeconds(cooldown: Cooldown | undefined, now: number): nu
 
 /** What strangers may cost, and what waits for whom. Some can be changed by FACILITATOR_LIMITS. */
 export const DEFAULT_LIMITS = {
-  /** Gas of reverts for all together, and of these and sales below 20 times their gas before the least price rises: in millionths of a USDC. */
+  /** Gas of reverts for all together, and of these and sales below 20 times their gas: in millionths of a USDC. */
   gas_loss_hour_units: 2_000_000,
   gas_loss_day_units: 20_000_000,
   /** After a revert, doubled by each that follows. */
