@@ -53,6 +53,7 @@ const LEAST_COVERED = 50;
 const STATE_KEPT_MS = 10_000;
 /** A facilitator of another make has no such route, and is not asked again for a while. */
 const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
+const LEAST_PRICE_KEPT_MS = 60_000;
 const RETRY_SECONDS = 60;
 
 /** What the facilitator says of itself, whoever pays. */
@@ -63,7 +64,16 @@ interface Readiness {
   leastPriceUnits: bigint | null;
 }
 
-const NOT_TOLD: Readiness = { covered: null, leastPriceUnits: null };
+/** The last least price that was said, for while the facilitator says none: it does not answer, or cannot read the chain. */
+function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
+  let last: { until: number; units: bigint } | null = null;
+  return {
+    note: (units: bigint): void => {
+      last = { until: clock.now() + LEAST_PRICE_KEPT_MS, units };
+    },
+    read: (): bigint | null => (last !== null && last.until > clock.now() ? last.units : null),
+  };
+}
 
 const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
   purchase:
@@ -73,12 +83,13 @@ const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
 
 /**
  * Whether x402 can be offered now, by the facilitator's own word: asked before a payment is opened, so that no payer signs for, or waits
- * for, what would not be settled. A facilitator that does not say so, or does not answer, counts as willing: then /verify decides. One per
- * market.
+ * for, what would not be settled. A facilitator that does not say so, or does not answer, counts as willing, at the least price that it said
+ * within the last minute: then /verify decides. One per market.
  */
 export function createX402Gate(market: X402GateMarket) {
   const { clock } = market;
   const refused = new Map<string, number>();
+  const lastLeastPrice = createLastLeastPrice(market);
   let cached: { until: number; readiness: Promise<Readiness> } | null = null;
   let mutedUntil = 0;
 
@@ -87,7 +98,9 @@ export function createX402Gate(market: X402GateMarket) {
     const answer = await askState(market, payment);
     if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_KEPT_MS;
     if (answer === 'unknown') mutedUntil = clock.now() + STATE_KEPT_MS;
-    return typeof answer === 'string' ? null : answer;
+    if (typeof answer === 'string') return null;
+    if (answer.leastPriceUnits !== null) lastLeastPrice.note(answer.leastPriceUnits);
+    return answer;
   };
   const keep = (readiness: Promise<Readiness>): Promise<Readiness> => {
     cached = { until: clock.now() + STATE_KEPT_MS, readiness };
@@ -95,11 +108,12 @@ export function createX402Gate(market: X402GateMarket) {
   };
   const readReadiness = (): Promise<Readiness> => {
     if (cached !== null && cached.until > clock.now()) return cached.readiness;
-    return keep(ask(null).then((state) => state ?? NOT_TOLD));
+    return keep(ask(null).then((state) => state ?? { covered: null, leastPriceUnits: null }));
   };
   const note = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
   /** A fee is no sale: it comes once for a listing, and its sum is fixed. */
-  const mustPayForGas = ({ purpose, valueUnits }: Terms, { leastPriceUnits }: Readiness): void => {
+  const mustPayForGas = ({ purpose, valueUnits }: Terms, said: bigint | null): void => {
+    const leastPriceUnits = said ?? lastLeastPrice.read();
     if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
     note('below_gas');
     throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
@@ -108,14 +122,14 @@ export function createX402Gate(market: X402GateMarket) {
   return {
     /** From which price on a sale is offered by x402 now, in units of USDC; null where the facilitator does not say. */
     async leastPriceUnits(): Promise<bigint | null> {
-      return (await readReadiness()).leastPriceUnits;
+      return (await readReadiness()).leastPriceUnits ?? lastLeastPrice.read();
     },
     /** Where the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
       const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asks) return;
       const readiness = await readReadiness();
-      mustPayForGas(terms, readiness);
+      mustPayForGas(terms, readiness.leastPriceUnits);
       const { covered } = readiness;
       if (covered === null || covered >= LEAST_COVERED) return;
       note('gas_low');
@@ -127,10 +141,9 @@ export function createX402Gate(market: X402GateMarket) {
     /** Before a row is opened for a payer who has shown that the wallet is theirs. Throws 409 x402_not_offered. */
     async mustBeOffered(terms: Terms, payer: Hex): Promise<void> {
       const state = await ask({ payer, payee: terms.payee });
-      if (state === null) return;
-      keep(Promise.resolve(state));
-      mustPayForGas(terms, state);
-      if (state.refusal === null) return;
+      if (state !== null) keep(Promise.resolve(state));
+      mustPayForGas(terms, state?.leastPriceUnits ?? null);
+      if (state === null || state.refusal === null) return;
       const { why, seconds } = state.refusal;
       note(why);
       const detail =
