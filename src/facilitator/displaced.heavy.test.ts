@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { encodeFunctionData } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { reorg, startTestChain } from '../../test/support/chain.ts';
+import { reorg, startTestChain, usdcAdmin } from '../../test/support/chain.ts';
 import {
   facilitatorEnvironment,
   minedBy,
@@ -19,11 +19,19 @@ import {
   usesOf,
 } from '../../test/support/facilitator.ts';
 import { eachCall, idOf, startRpcServer } from '../../test/support/rpc-server.ts';
-import { type TestAccount, testAccount, USDC_ADDRESS, usdcWriteAbi, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
+import {
+  type TestAccount,
+  testAccount,
+  USDC_ADDRESS,
+  USDC_ROLES,
+  usdcWriteAbi,
+  WORLD_ACCOUNTS,
+} from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
 import { fund, submit } from '../local/chain/transactions.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
+import { settleData } from './outcomes.ts';
 
 const { facilitator: signer, stranger } = WORLD_ACCOUNTS;
 const BRIEF = { answerMs: 900, confirmationMs: 700 };
@@ -127,22 +135,75 @@ test('a settlement that loses its further place too is sent for a third', async 
   expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
 });
 
-test('what would not go through any more is refused, and holds nobody up', async () => {
+/** Its place is lost while it does not go through; resolves once that was seen at several looks. */
+async function displaceInTrouble(payment: SignedPayment, makeTrouble: () => Promise<unknown>): Promise<string> {
+  const { hash, accountNonce } = await settlePending(payment);
+  await makeTrouble();
+  await takeEtherOut(chain, accountNonce);
+  await chain.mine();
+  const looks = () => facilitator.lines.filter(({ event }) => event === 'settlement_not_resent').length;
+  await expect.poll(looks, WAITED).toBeGreaterThan(2);
+  await automine(true);
+  expect((await settle(payment)).body).toMatchObject({ errorReason: 'settlement_pending', transaction: hash });
+  return hash;
+}
+
+/** In the next block, with what takes the place. */
+const moveAway = (payer: TestAccount): Promise<Hex> => {
+  const args = [stranger.address, 1_000_000n] as const;
+  const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
+  return submit(chain, payer, { to: USDC_ADDRESS, data });
+};
+const pauseToken = (): Promise<Hex> => {
+  const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'pause' });
+  return submit(chain, USDC_ROLES.pauser, { to: USDC_ADDRESS, data });
+};
+
+test('one that does not go through as the money is gone holds nobody up, and is sent once more when the money is back', async () => {
   facilitator = await startTestFacilitator(chain, { timing: BRIEF });
   const payer = testAccount('payer who spends it elsewhere');
   await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);
   const payment = await signPayment(chain, { payer });
+  const hash = await displaceInTrouble(payment, () => moveAway(payer));
+  expect((await settle(await newPayment())).body).toMatchObject({ success: true });
+  await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n }]);
+  expect(await mustBePaidOnce(payment)).not.toBe(hash);
+});
+
+test('one whose token is paused just then is sent once more when it is not', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payment = await newPayment();
+  const hash = await displaceInTrouble(payment, pauseToken);
+  await usdcAdmin(chain).unpause();
+  expect(await mustBePaidOnce(payment)).not.toBe(hash);
+});
+
+test('one that another sender settled is over, and the answer is that transaction', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payment = await newPayment();
   const { accountNonce } = await settlePending(payment);
-  const args = [stranger.address, 1_000_000n] as const;
-  const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
-  await submit(chain, payer, { to: USDC_ADDRESS, data });
+  const data = settleData(payment.authorization, payment.signature);
+  const theirs = await submit(chain, stranger, { to: USDC_ADDRESS, data });
   await takeEtherOut(chain, accountNonce);
   await chain.mine();
   await facilitator.logged('settlement_not_resent');
   await automine(true);
+  expect(await mustBePaidOnce(payment)).toBe(theirs);
+  expect(await minedBy(chain, signer.address)).toBe(accountNonce + 1);
+});
+
+test('one that runs out meanwhile is refused', async () => {
+  facilitator = await startTestFacilitator(chain, { timing: BRIEF });
+  const payer = testAccount('payer whose authorization runs out');
+  await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);
+  const validBefore = BigInt(Math.floor(systemClock.now() / 1000) + 30);
+  const payment = await signPayment(chain, { payer, validBefore });
+  await displaceInTrouble(payment, () => moveAway(payer));
+  await chain.rpc.call('evm_setNextBlockTimestamp', [Number(validBefore)]);
+  await chain.mine();
+  await expect.poll(async () => (await settle(payment)).body['errorReason'], WAITED).not.toBe('settlement_pending');
   expect((await settle(payment)).body).toMatchObject({ success: false, transaction: '' });
-  expect((await settle(await newPayment())).body).toMatchObject({ success: true });
-  expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
+  expect(await uses(payment)).toEqual([]);
 });
 
 test('a node that counts a settlement and shows no receipt of it is waited for: nothing is sent a second time', async () => {

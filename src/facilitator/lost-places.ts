@@ -1,4 +1,5 @@
 import { readBlock } from '../platform/chain/reads.ts';
+import { readAuthorizationState } from '../platform/chain/usdc.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
@@ -12,7 +13,8 @@ import { findMined } from './scan-blocks.ts';
 /**
  * Judges an authorization whose places are all used, by none of its own transactions. Where another transaction of the account is in its
  * place, the operator's own for example, it is sent once more for a further place. The token takes it once only, so that it cannot pay twice
- * even if a reorganisation brings its first transaction back. An authorization that has run out, or would not go through any more, is over.
+ * even if a reorganisation brings its first transaction back. An authorization that has run out, or was used or cancelled, is over. One that
+ * does not go through now is tried again at each look: a balance that is short, or a token that is paused, may pass.
  */
 export async function resendDisplaced(
   context: Context,
@@ -20,7 +22,7 @@ export async function resendDisplaced(
   entry: Readonly<Entry>,
   newest: Head,
 ): Promise<void> {
-  const { address, crashPoint, log, nonces, rpc } = context;
+  const { address, crashPoint, log, network, nonces, rpc } = context;
   // The account of an earlier key signs no more.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.lost(entry);
@@ -37,7 +39,8 @@ export async function resendDisplaced(
   } catch (error) {
     if (!(error instanceof TransferRefused)) throw error;
     log.warn('settlement_not_resent', { ...fields, why: error.message });
-    await conclude.lost(entry);
+    const { from, nonce } = entry.authorization;
+    if (await readAuthorizationState(rpc, network.usdc, from, nonce, 'latest')) await conclude.lost(entry);
   }
 }
 
