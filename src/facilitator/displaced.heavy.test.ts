@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { encodeFunctionData } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { reorg, startTestChain, usdcAdmin } from '../../test/support/chain.ts';
+import { rawTransaction, reorg, startTestChain, usdcAdmin } from '../../test/support/chain.ts';
 import {
   facilitatorEnvironment,
   minedBy,
@@ -290,6 +290,40 @@ describe('reorganisations', () => {
     expect(await mustBePaidOnce(payment)).not.toBe(first);
     expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
   });
+
+  test.each([
+    ['asked again', true],
+    ['unasked', false],
+  ])(
+    'a settlement that was acknowledged comes again and reverts there: it is not said to be paid, %s',
+    async (how, isAsked) => {
+      // Where it is asked again, that alone finds it out.
+      facilitator = await startTestFacilitator(chain, { timing: { ...BRIEF, quietMs: isAsked ? 600_000 : 100 } });
+      const payer = testAccount(`payer whose money leaves in the other chain, ${how}`);
+      await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);
+      const payment = await signPayment(chain, { payer });
+      const hash = await mustBePaidOnce(payment);
+      const raw = await rawTransaction(chain, hash as Hex);
+      await reorg(chain, 1, [
+        [await signMoveAway(payer), 0],
+        [raw, 0],
+      ]);
+      expect(await uses(payment)).toEqual([]);
+      await expect.poll(() => ask(payment), WAITED).toBe(!isAsked);
+      const { body } = await settle(payment);
+      expect(body).toMatchObject({ success: false, transaction: hash });
+      expect((await settle(await newPayment())).body).toMatchObject({ success: true });
+    },
+  );
+
+  /** Comes before the settlement in its block. */
+  async function signMoveAway(payer: TestAccount): Promise<Hex> {
+    const args = [stranger.address, 1_000_000n] as const;
+    const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
+    const fee = { gas: 100_000n, maxFeePerGas: 500_000_000_000n, maxPriorityFeePerGas: 50_000_000_000n };
+    const call = { type: 'eip1559', chainId: chain.chainId, nonce: 0, ...fee } as const;
+    return payer.signer.signTransaction({ ...call, to: USDC_ADDRESS, data });
+  }
 
   /** Signed, and not sent: its place is used already. */
   async function signElsewhere(accountNonce: number): Promise<Hex> {

@@ -17,7 +17,7 @@ import type { Context } from './context.ts';
 import type { Follower } from './create-follower.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
 import { ChainTrouble, type Settlement } from './outcomes.ts';
-import { findMined } from './scan-blocks.ts';
+import { findMined, reopen } from './scan-blocks.ts';
 import { FAILED, NONCE_USED } from './verify-payment.ts';
 
 export interface Following {
@@ -64,7 +64,7 @@ export async function findElsewhere(
 
 /** One that was in a block and is not now has to be looked after again, and a node may have dropped one that was in none. */
 async function searchAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
-  const { clock, journal, log, nonces, timing } = context;
+  const { clock, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;
   if ((await findMined(context, conclude, entry)) !== 'absent') return;
@@ -72,9 +72,7 @@ async function searchAgain({ context, conclude }: Following, entry: Readonly<Ent
     // Nodes behind one address do not know the same at once.
     await clock.sleep(timing.receiptPollMs);
     if ((await findMined(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
-    log.warn('settlement_reorganised', { transaction_hash: before.hash });
-    nonces.distrust();
-    await journal.reopen(entry);
+    await reopen(context, entry);
   }
   // Offers again what the node does not have, and what it waits behind.
   await nonces.recheck().catch((error: unknown) => {

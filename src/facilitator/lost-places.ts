@@ -6,9 +6,9 @@ import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
 import { type Entry, minedPlaceOf, newestOf, placesOf } from './journal/entry.ts';
 import { isKnown, TransferRefused, transmit } from './outcomes.ts';
-import { findByNonce } from './read-mined.ts';
+import { findByNonce, readMinedIn } from './read-mined.ts';
 import { fillNonce } from './replace-transaction.ts';
-import { findMined } from './scan-blocks.ts';
+import { findMined, reopen } from './scan-blocks.ts';
 
 /**
  * Judges an authorization whose places are all used, by none of its own transactions. Where another transaction of the account is in its
@@ -64,11 +64,8 @@ export async function clearLeftover(context: Context, mined: number): Promise<vo
 }
 
 /** A block that had one of ours is gone: the account has fewer transactions than it had. */
-export async function reopenLost(
-  { journal, log, nonces, address }: Context,
-  mined: number,
-  askedAt: number,
-): Promise<void> {
+export async function reopenLost(context: Context, mined: number, askedAt: number): Promise<void> {
+  const { journal, address } = context;
   const lost = [...journal.all()].filter((entry) => {
     const { sender, isFinal, ending } = entry;
     const minedPlace = minedPlaceOf(entry);
@@ -76,22 +73,18 @@ export async function reopenLost(
     const isGone = minedPlace !== null && ending !== null && ending.at < askedAt && minedPlace >= mined;
     return sender === address && !isFinal && isGone;
   });
-  for (const entry of lost) {
-    log.warn('settlement_reorganised', { transaction_hash: entry.ending?.hash });
-    nonces.distrust();
-    await journal.reopen(entry);
-  }
+  for (const entry of lost) await reopen(context, entry);
 }
 
 /** Blocks that are read at the same time. */
 const BLOCKS_AT_ONCE = 16;
 
 /**
- * Looks for sales that a reorganisation took back although the account counts as many transactions as before, since another one came into
- * the place. Reads each block that had a sale which is not final, so it is called only where the chain may not be the one that was seen.
+ * Looks for sales that a reorganisation took back although the account counts as many transactions as before: another one came into the
+ * place, or the same one reverts there. Reads each block that had a sale which is not final, so it is called only where the chain may not be the one that was seen.
  */
 export async function reopenReplaced(context: Context, conclude: Conclude, askedAt: number): Promise<void> {
-  const { address, journal, log, nonces, rpc } = context;
+  const { address, journal, rpc } = context;
   const byBlock = new Map<bigint, Readonly<Entry>[]>();
   for (const entry of journal.all()) {
     const { sender, isFinal, ending } = entry;
@@ -103,15 +96,19 @@ export async function reopenReplaced(context: Context, conclude: Conclude, asked
     const block = await readBlock(rpc, number);
     // The node is behind.
     if (block === null) return;
-    const inBlock = new Set<string>(block.transactions);
+    const endedWith = new Set(entries.map(({ ending }) => ending?.hash));
+    const inBlock = block.transactions.filter((hash) => endedWith.has(hash));
+    const receipts = await readMinedIn(rpc, block, inBlock);
     for (const entry of entries) {
       const before = entry.ending;
-      if (before === null || inBlock.has(before.hash ?? '')) continue;
+      const hash = before?.hash ?? null;
+      if (before === null || hash === null) continue;
+      // A block that names it may have no receipt of it yet.
+      if (inBlock.includes(hash) && receipts.get(hash)?.status !== 'reverted') continue;
       // It may be in another block by now.
-      if ((await findMined(context, conclude, entry)) !== 'absent' || entry.ending !== before) continue;
-      log.warn('settlement_reorganised', { transaction_hash: before.hash });
-      nonces.distrust();
-      await journal.reopen(entry);
+      if ((await findMined(context, conclude, entry)) === 'absent' && entry.ending === before) {
+        await reopen(context, entry);
+      }
     }
   };
   const blocks = [...byBlock];

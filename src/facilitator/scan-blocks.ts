@@ -5,7 +5,7 @@ import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Head } from './head.ts';
 import type { Entry, SignedTransaction } from './journal/entry.ts';
-import { readMined, readMinedIn } from './read-mined.ts';
+import { type Mined, readMined, readMinedIn } from './read-mined.ts';
 
 export interface ScanBlocks {
   /** It is about to be broadcast: only blocks after the newest known one can have it. */
@@ -110,15 +110,19 @@ function notThere(what: string): RpcFailure {
 /** unknown: the node could not be asked. */
 type Sight = 'mined' | 'absent' | 'unknown';
 
-/** Whether the chain shows one of an entry's transactions now; of one that has ended, the one that it ended with. */
+/**
+ * Whether the chain shows one of an entry's transactions now. Of a sale that a reorganisation ended in another way, by a revert or by the
+ * transaction for another of its places, the end is written down anew.
+ */
 export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<Sight> {
-  const { ending } = entry;
-  const asked = ending === null ? entry.transactions : entry.transactions.filter(({ hash }) => hash === ending.hash);
+  const before = entry.ending;
+  if (before !== null && before.state !== 'succeeded') return 'mined';
   try {
-    const read = await Promise.all(asked.map(({ hash }) => readMined(context.rpc, hash)));
-    for (const [at, transaction] of asked.entries()) {
-      const mined = read[at];
-      if (mined == null) continue;
+    const shown = await readShown(context, entry);
+    if (shown !== null) {
+      const { transaction, mined } = shown;
+      const hasSameEnd = before?.hash === transaction.hash && mined.status === 'success';
+      if (before !== null && !hasSameEnd && entry.ending === before) await reopen(context, entry);
       if (entry.ending === null) await conclude.mined(entry, transaction, mined);
       return 'mined';
     }
@@ -128,4 +132,28 @@ export async function findMined(context: Context, conclude: Conclude, entry: Rea
   }
   // Another look may have seen its end meanwhile.
   return entry.ending !== null && entry.ending.state !== 'succeeded' ? 'mined' : 'absent';
+}
+
+interface Shown {
+  transaction: SignedTransaction;
+  mined: Mined;
+}
+
+/** Rather the one that paid: where an entry has several places, the others revert. Null where the chain shows none of them. */
+async function readShown({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<Shown | null> {
+  const shown: Shown[] = [];
+  const read = await Promise.all(transactions.map(({ hash }) => readMined(rpc, hash)));
+  for (const [at, transaction] of transactions.entries()) {
+    const mined = read[at];
+    if (mined != null) shown.push({ transaction, mined });
+  }
+  const paid = shown.find(({ transaction, mined }) => mined.status === 'success' && !transaction.fills);
+  return paid ?? shown[0] ?? null;
+}
+
+/** A reorganisation took back what it ended with. */
+export async function reopen({ journal, log, nonces }: Context, entry: Readonly<Entry>): Promise<void> {
+  log.warn('settlement_reorganised', { transaction_hash: entry.ending?.hash });
+  nonces.distrust();
+  await journal.reopen(entry);
 }
