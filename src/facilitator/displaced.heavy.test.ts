@@ -309,9 +309,9 @@ describe('reorganisations', () => {
         [raw, 0],
       ]);
       expect(await uses(payment)).toEqual([]);
-      await expect.poll(() => ask(payment), WAITED).toBe(!isAsked);
-      const { body } = await settle(payment);
-      expect(body).toMatchObject({ success: false, transaction: hash });
+      if (!isAsked) await facilitator.logged('settlement_reverted');
+      await expect.poll(async () => (await settle(payment)).body['success'], WAITED).toBe(false);
+      expect((await settle(payment)).body).toMatchObject({ success: false, transaction: hash });
       expect((await settle(await newPayment())).body).toMatchObject({ success: true });
     },
   );

@@ -87,6 +87,12 @@ async function loseTrade() {
   const backup = await history.primary.copyWhileRunning();
   const at = await readBlock(world.chain.rpc, 'latest');
   if (at === null) throw new Error('the chain has no block');
+  // Blocks may share a second, and the command is asked for the second after this one.
+  const latestSecond = async (): Promise<number> => {
+    await world.chain.mine(1);
+    return Number((await readBlock(world.chain.rpc, 'latest'))?.timestamp ?? 0n);
+  };
+  await expect.poll(latestSecond).toBeGreaterThan(Number(at.timestamp));
   const txHash = await buy(paid);
   expect((await world.buy(free, { key: buyer.key })).status).toBe(200);
   const said = await comment(paid, 'A remark that is lost');

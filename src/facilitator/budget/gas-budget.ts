@@ -73,37 +73,9 @@ export function createGasBudget(given: {
     );
   const [sales, reverts] = [tallyOf(true), tallyOf(false)];
   const share = createShares(limits);
-  /** Gas of cheap sales and of all reverts. */
-  const usedByCheap = (sinceMs: number): bigint => reverts.used('all', sinceMs) + sales.used('all', sinceMs);
+  const { usedByCheap, boundOf, boundOfCheap } = createBounds(sales, reverts);
 
-  /** 0 where there is room; else when there will be. */
-  const secondsUntilRoom = (units: bigint, bound: Bound): number => {
-    const now = clock.now();
-    const waits = WINDOWS.map((window) => {
-      const whole = share(bound.pool, window);
-      let over = bound.reserved + bound.used(now - window.ms) + units - whole;
-      if (over <= 0n) return 0;
-      for (const one of bound.losses()) {
-        if (one.at <= now - window.ms) continue;
-        over -= one.units;
-        if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
-      }
-      return units > whole ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
-    });
-    return Math.max(...waits);
-  };
-  const boundOf = (pool: Pool | 'all', reserved: ReservedUnits): Bound => ({
-    pool,
-    reserved: reserved[pool],
-    used: (sinceMs) => reverts.used(pool, sinceMs),
-    losses: () => reverts.all().filter((one) => pool === 'all' || one.pool === pool),
-  });
-  const boundOfCheap = (reserved: ReservedUnits): Bound => ({
-    pool: 'all',
-    reserved: reserved.cheap,
-    used: usedByCheap,
-    losses: () => [...reverts.all(), ...sales.all()].sort((a, b) => a.at - b.at),
-  });
+  const secondsUntilRoom = createWait(share, clock);
 
   return {
     find: ({ hasCode, payerKnown, payeeKnown, isCheap, units }) => {
@@ -175,6 +147,25 @@ interface Tally {
   used(pool: Pool | 'all', sinceMs: number): bigint;
 }
 
+/** 0 where there is room for so many units; else the seconds until there will be. */
+function createWait(share: ReturnType<typeof createShares>, clock: Clock): (units: bigint, bound: Bound) => number {
+  return (units, bound) => {
+    const now = clock.now();
+    const waits = WINDOWS.map((window) => {
+      const whole = share(bound.pool, window);
+      let over = bound.reserved + bound.used(now - window.ms) + units - whole;
+      if (over <= 0n) return 0;
+      for (const one of bound.losses()) {
+        if (one.at <= now - window.ms) continue;
+        over -= one.units;
+        if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
+      }
+      return units > whole ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
+    });
+    return Math.max(...waits);
+  };
+}
+
 /** What was lost, by when and out of which pool. */
 function createTally(before: readonly Loss[], clock: Clock): Tally {
   let losses = [...before];
@@ -194,6 +185,26 @@ function createTally(before: readonly Loss[], clock: Clock): Tally {
 
 /** `cheap`: of cheap sales, whatever their pools. */
 type ReservedUnits = Record<Pool | 'all' | 'cheap', bigint>;
+
+function createBounds(sales: Tally, reverts: Tally) {
+  /** Gas of cheap sales and of all reverts. */
+  const usedByCheap = (sinceMs: number): bigint => reverts.used('all', sinceMs) + sales.used('all', sinceMs);
+  return {
+    usedByCheap,
+    boundOf: (pool: Pool | 'all', reserved: ReservedUnits): Bound => ({
+      pool,
+      reserved: reserved[pool],
+      used: (sinceMs) => reverts.used(pool, sinceMs),
+      losses: () => reverts.all().filter((one) => pool === 'all' || one.pool === pool),
+    }),
+    boundOfCheap: (reserved: ReservedUnits): Bound => ({
+      pool: 'all',
+      reserved: reserved.cheap,
+      used: usedByCheap,
+      losses: () => [...reverts.all(), ...sales.all()].sort((a, b) => a.at - b.at),
+    }),
+  };
+}
 
 function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
   const sums: ReservedUnits = { all: 0n, cheap: 0n, contract: 0n, plain: 0n, payee: 0n, known: 0n };

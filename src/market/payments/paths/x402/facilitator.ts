@@ -144,18 +144,20 @@ export function createX402Gate(market: X402GateMarket) {
       if (state !== null) keep(Promise.resolve(state));
       mustPayForGas(terms, state?.leastPriceUnits ?? null);
       if (state === null || state.refusal === null) return;
-      const { why, seconds } = state.refusal;
-      note(why);
-      const detail =
-        why === 'payer_resting'
-          ? 'The last transfer that this wallet signed failed on the chain, so its next ones are not submitted for a while.'
-          : 'The facilitator pays for no more transfers of new wallets just now.';
-      const nextStep = ALTERNATIVES[terms.purpose];
-      throw new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep });
+      note(state.refusal.why);
+      throw notBegun(terms, state.refusal);
     },
     /** How often that was said, for the metrics. */
     refused: (): ReadonlyMap<string, number> => refused,
   };
+}
+
+function notBegun({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorState['refusal']>): Refusal {
+  const detail =
+    why === 'payer_resting'
+      ? 'The last transfer that this wallet signed failed on the chain, so its next ones are not submitted for a while.'
+      : 'The facilitator pays for no more transfers of new wallets just now.';
+  return new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep: ALTERNATIVES[purpose] });
 }
 
 /** A sale that is too cheap for x402, now or at any time. `why` says what the least price comes from. */
