@@ -302,9 +302,12 @@ export class Run {
       const query = isSurplusRecord ? `tx_hash=${transfer?.hash}` : byIntent;
       const { body } = await this.ask('GET', `/api/payment?${query}`, {});
       const shown = body['payment'] as { payment_status: string; do_not_pay_again: boolean } | undefined;
+      // A contract may have sent the transfer, which is known once the same claim is sent again.
+      const mayBeOfContract = intent?.payer === null && payment.reason === 'wrong_payer';
+      const isOver = payment.status === 'unpaid' || payment.status === 'rejected';
       expect([shown?.payment_status, shown?.do_not_pay_again]).toEqual([
         STATUS[payment.status],
-        payment.status !== 'unpaid' && payment.status !== 'rejected',
+        !isOver || mayBeOfContract,
       ]);
     }
   }
