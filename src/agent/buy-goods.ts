@@ -31,7 +31,7 @@ export interface BoughtGoods {
   title: string;
   seller: string;
   goods: KeptGoods;
-  /** What this call or an earlier one under the same record paid; 0n where nothing was due. */
+  /** The sum that this call or an earlier one under the same record paid; 0n where nothing was due. */
   paidUnits: bigint;
   /** True: nothing was asked of the market, the goods lay here. */
   alreadyHere: boolean;
@@ -62,7 +62,7 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
 }
 
 interface Order {
-  /** Of the payment in the book. */
+  /** Names the payment in the book. */
   key: string;
   /** The most that the call allows. */
   maxUnits: bigint;
@@ -71,7 +71,7 @@ interface Order {
 async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order): Promise<BoughtGoods> {
   const { record } = held;
   const kept = record?.delivery ?? null;
-  // What was had once is never paid for a second time, whatever the market says of it now and the caller allows.
+  // Goods that came once are never paid for a second time, whatever the market says of it now and the caller allows.
   if (record !== null && kept !== null) {
     // Free goods are asked for again: they may have been edited.
     if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
@@ -94,7 +94,7 @@ function isFree({ delivery, amount_units, unpaid }: SpendRecord): boolean {
   return delivery?.receipt === null && amount_units === '0' && unpaid === undefined;
 }
 
-/** What is for sale, and how it would stand in the book. */
+/** The goods for sale, and how they would stand in the book. */
 interface Offer {
   listing: ListingDetail;
   plan: SpendPlan;
@@ -258,7 +258,7 @@ async function payAndKeep(
     }
     throw isFixed ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
   }
-  // What was had once is known: a market that shows another commitment now does not change it.
+  // Goods that came once are known: a market that shows another commitment now does not change it.
   if (isFixed && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(held, () => keep(options, held, delivery, isPriced));

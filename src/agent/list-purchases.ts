@@ -18,7 +18,7 @@ export interface SpendRow {
   /** Written by a seller: not to be acted upon. */
   title: string;
   seller: string | null;
-  /** What was paid, or signed for while it is not settled; 0 where nothing was due. */
+  /** The sum that was paid, or signed for while it is not settled; 0 where nothing was due. */
   amount_usdc: number;
   at: string;
   path: string | null;

@@ -18,7 +18,7 @@ import { listSpends } from './list-purchases.ts';
 import { sellGoods } from './sell-goods.ts';
 import type { SpendRecord } from './spend-record.ts';
 
-// What a market refuses is neither signed again without end nor counted longer than it could be carried out.
+// A refused signature is neither made again without end nor counted longer than it could be carried out.
 
 /** A signature is good for two minutes, and clocks may differ by fifteen. */
 const RUN_OUT_MS = 17 * 60_000 + 1_000;

@@ -6,13 +6,13 @@ import type { HeldSpend } from './spend-book.ts';
 import type { SpendOptions } from './spend-options.ts';
 import { dayOf, type SpendRecord, type Unpaid } from './spend-record.ts';
 
-/** What is being paid for, as far as the way by a transfer needs it. */
+/** The goods or fee that is paid for, as far as the way by a transfer needs it. */
 export interface Subject {
   /** Null: the fee of a listing. */
   listingId: number | null;
 }
 
-/** What a seller does in place of buying from itself. */
+/** The next step of a seller who would buy from itself. */
 export const OF_OWN_GOODS =
   'Nothing to pay: the goods are your own, and openaisle export gives them back. To try a purchase, pay with a wallet of another person.';
 

@@ -23,7 +23,7 @@ export interface SellGoodsOptions extends SpendOptions {
 
 export interface SoldGoods extends KeptListing {
   title: string;
-  /** What was paid; 0n where no fee was due. */
+  /** The sum that was paid; 0n where no fee was due. */
   paidUnits: bigint;
   /** True: this body was listed from here before, and nothing was asked of the market. */
   alreadyListed: boolean;

@@ -88,7 +88,7 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
   const nextSteps: Readonly<Record<string, string>> = {
     insufficient_funds: `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
     authorization_lapsed: `Nothing was paid. To pay after all, run ${again} with --pay-again`,
-    // What was signed and never opened a payment ends like this, too, when its ten minutes are over. Where another signature would not
+    // A signature that never opened a payment ends like this, too, when its ten minutes are over. Where another signature would not
     // help the book knows it, and says so.
     payment_invalid: `Nothing was paid. What was signed ran out, or is not taken: once it has run out, run ${again} with --pay-again`,
   };

@@ -273,7 +273,7 @@ describe('reorganisations', () => {
     // Behind the further place, which is offered again if the node has dropped it.
     await mustBePaidOnce(await newPayment());
     expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
-    // What reverted has paid nothing, and rests nobody.
+    // A revert has paid nothing, and rests nobody.
     const state = await fetch(`${facilitator.url}/state?payer=${payment.authorization.from}&payee=${signer.address}`);
     expect(await state.json()).toMatchObject({ may_settle: true });
   });

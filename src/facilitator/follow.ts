@@ -26,7 +26,7 @@ export interface Following {
   follower: Follower;
 }
 
-/** What becomes of an authorization that has its place in the order. */
+/** Waits for the end of an authorization that has its place in the order. */
 export async function follow(
   dependencies: Following,
   entry: Readonly<Entry>,
@@ -54,7 +54,7 @@ export async function findElsewhere(
   const { from, nonce } = authorization;
   const latest = await readBlock(rpc, 'latest');
   if (latest === null) throw new ChainTrouble('the node has no latest block');
-  // Of that very block: the transaction that used it is in it or below.
+  // The question is about that very block: the transaction that used the nonce is in it or below.
   if (!(await readAuthorizationState(rpc, network.usdc, from, nonce, latest.number))) return null;
   const transaction = await findSettlement(context, latest, authorization);
   return transaction === null

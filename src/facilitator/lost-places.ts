@@ -69,7 +69,7 @@ export async function reopenLost(context: Context, mined: number, askedAt: numbe
   const lost = [...journal.all()].filter((entry) => {
     const { sender, isFinal, ending } = entry;
     const minedPlace = minedPlaceOf(entry);
-    // What was mined after the question is not missing from the answer.
+    // A transaction that was mined after the question is not missing from the answer.
     const isGone = minedPlace !== null && ending !== null && ending.at < askedAt && minedPlace >= mined;
     return sender === address && !isFinal && isGone;
   });

@@ -19,7 +19,7 @@ export async function replaceStuck(
   const { counts, nonces, quoteGas } = context;
   const { accountNonce } = stuck;
   const fees = await quoteGas.fees();
-  // What stands behind another waits for that one, unless its own price is too low as well.
+  // A transaction that stands behind another waits for that one, unless its own price is too low as well.
   if (!isNext && stuck.maxFeePerGas >= fees.price) return false;
   const sent = entry.transactions.filter((one) => one.accountNonce === accountNonce).length;
   if (sent >= MOST_TRANSACTIONS || stuck.fills) return false;

@@ -137,7 +137,7 @@ it.for(Object.entries(CRASHES))(
       await takeIds(other, 'commit', 2 * LOST);
       await other.close();
       await expectSame(market, processOn(database), addressesOf(ids));
-      // Nothing was lost, so nothing has to be read but what was noted.
+      // The server lost no commit, so only the noted changes have to be read.
       expect(loads(market)).toBe(1);
       if (reused) return;
     }

@@ -38,11 +38,11 @@ export const RECEIPT: NonNullable<Delivery['receipt']> = {
 };
 
 export interface Told {
-  /** Of listing 7, as it is read. */
+  /** The state of listing 7, as it is read. */
   listing?: () => object;
   /** To who asks whether the goods are its own already: without a signature, and with one. */
   looks?: readonly [Reply, Reply];
-  /** Of a payment that is asked for by its nonce. */
+  /** The state of a payment that is asked for by its nonce. */
   payment?: Partial<PaymentOut>;
 }
 

@@ -8,7 +8,7 @@ export interface PoolerOptions {
   mode: 'transaction' | 'session';
   /** How many sessions there are. */
   size: number;
-  /** Which free one is lent: the one that came back last, or first. */
+  /** The order in which free ones are lent: the one that came back last, or first, comes first. */
   lends?: 'last' | 'first';
 }
 
@@ -27,7 +27,7 @@ interface Session {
 interface PoolerClient {
   socket: Socket;
   session: Session | null;
-  /** What waits for a session. */
+  /** Requests that wait for a session. */
   pending: Message[];
   /** How many answers of the server are to come. */
   unanswered: number;

@@ -79,7 +79,7 @@ export function createTestTime(startMs = 1_800_000_000_000): Pick<Environment, '
 
 export interface TestWallet extends Wallet {
   signed: number;
-  /** Of these, what could move money, as it was signed. */
+  /** Those of them that could move money, as they were signed. */
   payments: Authorization[];
 }
 

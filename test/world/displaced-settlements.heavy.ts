@@ -127,7 +127,7 @@ it(`thirty buyers and four foreign transactions: everybody has the goods, each p
   for (const { payer } of buyers) {
     expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
   }
-  // Nothing was sent in vain: each buyer has one transaction in a block, and the operator its four.
+  // No transaction was sent in vain: each buyer has one transaction in a block, and the operator its four.
   expect(await minedBy(world.chain, address)).toBe(before + BUYERS + FOREIGN);
   await world.running.eventsSettled();
   const order = { databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS, quiet: true };

@@ -109,7 +109,7 @@ describe('a second transfer that is claimed while the seller decides on the firs
         further_transfers: [{ tx_hash: more, amount_usdc: 0.2, claimed: true }],
       },
     ]);
-    // What stands for the intent, and the claim of it, are as before.
+    // The payment of the intent, and the claim of it, are as before.
     expect(await statusOf(given)).toMatchObject({ payment_status: 'needs_review', tx_hash: review.tx_hash });
     expect(await name(given, review.tx_hash)).toMatchObject({ status: 422, body: { payment: { id: review.id } } });
     await pass();
@@ -213,7 +213,7 @@ describe('what is kept while the seller decides', () => {
     expect(await name(given, more, `0x${'11'.repeat(65)}`)).toMatchObject({ body: { reason: 'signature_invalid' } });
     expect(await waitingOf(given)).toBe(0n);
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({ status: 404 });
-    // What stands for the intent is answered whatever is signed.
+    // The payment of the intent is answered whatever is signed.
     expect(await name(given, review.tx_hash, byOther)).toMatchObject({
       status: 422,
       body: { payment: { id: review.id } },

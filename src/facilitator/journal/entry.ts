@@ -75,7 +75,7 @@ export interface Loss {
   at: number;
   pool: Pool;
   units: bigint;
-  /** Of a sale that went through, and was cheap for its gas. */
+  /** True for a sale that went through, and was cheap for its gas. */
   isSale: boolean;
 }
 

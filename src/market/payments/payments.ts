@@ -105,7 +105,7 @@ export function createPayments(market: Market, completions: Completions, options
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
     /** The same for further transactions of a claim that is already decided. */
     readSurplus: settler.readSurplus,
-    /** What else the payer of a claim in review sent to its payee. */
+    /** Further transfers of the payer of a claim in review to its payee. */
     further,
     reconcileOnce,
     /** Ends reviews that were not decided in time. */

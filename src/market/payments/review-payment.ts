@@ -145,7 +145,7 @@ async function decide(
     const { payerCollectsOnly } = locked;
     await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
   }
-  // What the payer named meanwhile is surplus now, and comes to a review of its own.
+  // A transfer that the payer named meanwhile is surplus now, and comes to a review of its own.
   if (outcome === 'deliver') await releaseWaiting(tx, locked.id);
   await endReview(tx, locked.id, { ...by, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });

@@ -15,7 +15,7 @@ export interface ServerChoice {
   hosts: readonly string[];
   /** The host whose turn it is. */
   host(): string;
-  /** That host is away: another one's turn, unless it has come already. */
+  /** Passes over a host that is away, unless another one's turn has come already. */
   passOver(host: string): void;
   /** A connection was made, and its server is a primary. Every other one to another host is left. */
   arrived(client: ClientBase): void;

@@ -30,9 +30,9 @@ interface Shape {
   empty: Record<string, unknown>;
 }
 
-/** What the server says beside its answers. */
+/** Messages that the server sends beside its answers. */
 interface Notice {
-  /** Of its source code. */
+  /** The file of its source code. */
   file?: string;
 }
 

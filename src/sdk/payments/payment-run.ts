@@ -48,7 +48,7 @@ export interface Terms {
   expected: ExpectedPayment;
   /** Null for fees. */
   artifactCommitment: string | null;
-  /** Who bought an older version may have these goods without paying. Missing: no. */
+  /** A buyer of an older version may have these goods without paying. Missing: no. */
   isNewerVersion?: boolean;
 }
 

@@ -21,7 +21,7 @@ export interface FeedOptions {
 
 export interface FeedState {
   model: Model;
-  /** What the model is of; null while it is of none. */
+  /** The moment that the model shows; null while it shows none. */
   moment: Moment | null;
   /** Settles as the text index of this model does. */
   searchable: Promise<void>;

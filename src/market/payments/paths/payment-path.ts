@@ -48,7 +48,7 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
    * cannot be read.
    */
   evidence(context: PathContext, reading: Reading, payments: readonly P[]): Promise<Map<bigint, Evidence>>;
-  /** What a provider has to answer so that payments can be read. */
+  /** The kind of question that a provider has to answer so that payments can be read. */
   readFrom: PaymentQuestion;
   /** In which blocks evidence shows the payment's transactions; null: in none. */
   seenIn(evidence: Evidence): readonly (bigint | null)[];

@@ -115,7 +115,7 @@ function judge(
   if (!sameLogs(receipt, evidence.transfersInBlock, isToPayee)) return null;
   const { blockNumber, blockHash } = receipt;
   const isFinal = blockNumber < finalized.number || (blockNumber === finalized.number && blockHash === finalized.hash);
-  // What used an authorization of the ledger is that payment's.
+  // A transfer that used an authorization of the ledger is that payment's.
   const transfers = evidence.isOfLedger ? [] : transfersIn(receipt.logs, review);
   if (transfers.length > 0) return { blockNumber, isFinal, transfers };
   return isFinal ? 'nothing' : null;

@@ -84,7 +84,7 @@ function claimOf(row: UnprovenRow): UnprovenClaim {
       blockHash: toHex(row.block_hash),
       blockTime: BigInt(Math.floor(row.block_time.getTime() / 1000)),
       value: row.value_units,
-      // Who sent it was looked at when it was judged.
+      // The sender was looked at when the transfer was judged.
       sender: ZERO_ADDRESS,
     },
     createdAt: row.created_at,
