@@ -75,7 +75,7 @@ async function tryToRead(
   }
 }
 
-/** What the provider of a head shows of one transaction that a claim names. Throws RpcFailure. */
+/** Reads one transaction that a claim names from the provider of a head. Throws RpcFailure. */
 export async function readClaim(
   { database }: Pick<Market, 'database'>,
   payment: DirectPayment,

@@ -1,9 +1,7 @@
 import { MOST_UNPROVEN_CLAIMS, UNPROVEN_AFTER_HOURS } from '../../../../contract/vocabulary.ts';
-import { readBlock, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { type FoundTransfer, isStillFinal } from '../../../../platform/chain/sighting.ts';
 import { delegateOf } from '../../../../platform/chain/signature-forms.ts';
-import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
 import { isoTime } from '../../../../platform/clock.ts';
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
@@ -13,7 +11,8 @@ import { findWatermark, isHalted } from '../../chain/store.ts';
 import type { Payments } from '../../payments.ts';
 import { presentPayment, reviewRefusal } from '../../present-payment.ts';
 import { type ClaimDecision, type ClaimEvidence, claimTermsOf, decideClaim } from './decide-claim.ts';
-import { findClaim, hasAuthorization, hasBought, type Intent } from './store.ts';
+import { readClaim } from './gather-claims.ts';
+import { findClaim, hasBought, type Intent } from './store.ts';
 import {
   countOpenUnproven,
   findUnproven,
@@ -73,25 +72,14 @@ async function readTransfer(
 ): Promise<{ transfer: FoundTransfer; finalizedAt: bigint } | null> {
   try {
     const head = await payments.readHead();
-    const { rpc, chainId, finalized } = head;
-    const receipt = await readReceipt(rpc, claim.txHash);
-    if (receipt === null || finalized === null) return null;
-    const { asset, payee } = claim.intent;
-    const [block, transfersInBlock] = await Promise.all([
-      readBlock(rpc, receipt.blockNumber),
-      readLogs(rpc, {
-        address: asset,
-        topics: [TRANSFER_TOPIC, null, addressTopic(payee)],
-        blockHash: receipt.blockHash,
-      }),
-    ]);
-    const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
-    const isOfLedger = await hasAuthorization(market.database, claim.intent, used);
-    const evidence = { chainId, finalized, receipt, block, transfersInBlock, isOfLedger };
+    const { rpc, finalized } = head;
+    if (finalized === null) return null;
+    const { intent, payer, txHash } = claim;
+    const evidence = await readClaim(market, viewOfIntent(intent, payer), { txHash, seenBlock: null }, head);
     const decision = await decideUnsigned(market.database, claim, evidence, null);
     if (decision.outcome !== 'settled') return null;
     const isCertain =
-      (await payments.corroborate(head, { id: 0n, asset }, evidence)) && (await isStillFinal(rpc, head));
+      (await payments.corroborate(head, { id: 0n, asset: intent.asset }, evidence)) && (await isStillFinal(rpc, head));
     return isCertain ? { transfer: decision.transfer, finalizedAt: finalized.timestamp } : null;
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
