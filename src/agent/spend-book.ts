@@ -286,7 +286,7 @@ async function reserveRecord(
   }
 }
 
-/** Of one key, the newest first; what was never signed for is forgotten. */
+/** Reads the records of one key, the newest first, and forgets those that were never signed for. */
 async function readHeld({ files, now }: Context, key: string): Promise<SpendRecord[]> {
   const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
   const found = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);

@@ -71,7 +71,7 @@ export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknow
   });
 }
 
-/** What goes to the SDK as it is. */
+/** Options that go to the SDK as they are. */
 export function passedOn({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
   return {
     ...(onProgress === undefined ? {} : { onProgress }),

@@ -125,7 +125,7 @@ export function countSpend(record: SpendRecord, nowMs: number): { counted: bigin
   return hasEndedUnpaid(record, nowMs) ? { counted: 0n, saidUnpaid: units } : { counted: units, saidUnpaid: 0n };
 }
 
-/** What was paid, as far as it is known: 0 for goods and listings that came without a transfer. */
+/** The sum that was paid, as far as it is known: 0 for goods and listings that came without a transfer. */
 export function paidUnits({ amount_units, delivery, listed }: SpendRecord): bigint {
   const isWithout = delivery?.receipt === null || listed?.tx_hash === null;
   return isWithout ? 0n : BigInt(amount_units);

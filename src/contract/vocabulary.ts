@@ -185,7 +185,7 @@ export const INTENT_KEPT_DAYS = 30;
 export const REVIEW_DAYS = 30;
 /** A claim without a signature can be reviewed once its transfer is so old. */
 export const UNPROVEN_AFTER_HOURS = 24;
-/** So many of them a merchant may have in review. */
+/** The most that a merchant may have in review. */
 export const MOST_UNPROVEN_CLAIMS = 3;
 /** An intent for a contract wallet names the price and 1 to so many units, by which its transfer can be recognised. */
 export const MOST_EXACT_UNITS = 9_999;

@@ -90,7 +90,7 @@ async function settleOnce(dependencies: SettleDependencies, request: PaymentRequ
   }
 }
 
-/** What was signed is waited for, and after a revert nothing more is sent. */
+/** Waits for a transaction that was signed; after a revert nothing more is sent. */
 async function followEarlier(
   dependencies: SettleDependencies,
   { authorization }: PaymentRequest,

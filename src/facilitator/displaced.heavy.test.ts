@@ -79,7 +79,7 @@ async function settlePending(payment: SignedPayment): Promise<{ hash: string; ac
   return { hash: String(body['transaction']), accountNonce };
 }
 
-/** So many transactions of the account have been sent for a place and are not mined. */
+/** Counts the transactions of the account that have been sent for a place and are not mined. */
 const waitingPlaces = async (): Promise<number> =>
   Number(await chain.rpc.call('eth_getTransactionCount', [signer.address, 'pending'])) -
   (await minedBy(chain, signer.address));
@@ -297,7 +297,7 @@ describe('reorganisations', () => {
   ])(
     'a settlement that was acknowledged comes again and reverts there: it is not said to be paid, %s',
     async (how, isAsked) => {
-      // Where it is asked again, that alone finds it out.
+      // A quiet watch leaves it to the question to find it out.
       facilitator = await startTestFacilitator(chain, { timing: { ...BRIEF, quietMs: isAsked ? 600_000 : 100 } });
       const payer = testAccount(`payer whose money leaves in the other chain, ${how}`);
       await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);

@@ -25,7 +25,7 @@ const SILENCES: Readonly<Record<string, readonly string[]>> = {
 
 let begun: AsyncDisposableStack;
 let admin: Database;
-/** Of the role that owns the database and is no superuser. */
+/** Names the role that owns the database and is no superuser. */
 let url: string;
 
 beforeEach(async () => {

@@ -164,7 +164,7 @@ export function isHeld(
   });
 }
 
-/** What the wallet of a claim in review names meanwhile is kept, unless it counts for another one. The answer is the review. */
+/** Keeps a transaction that the wallet of a claim in review names meanwhile, unless it counts for another one. The answer is the review. */
 export function waitFor(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
   const { hash, signer } = claiming;
   const isElsewhere = claim.payer === signer && isHeld(payments, claiming, claim, true);

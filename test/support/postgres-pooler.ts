@@ -33,13 +33,13 @@ interface PoolerClient {
   unanswered: number;
 }
 
-/** What PgBouncer takes at the start of a connection: it refuses all others. */
+/** The parameters that PgBouncer takes at the start of a connection: it refuses all others. */
 const STARTUP_PARAMETERS = new Set([
   ...['user', 'database', 'application_name', 'client_encoding'],
   ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
 ]);
 
-/** Who has which session. */
+/** The sessions, and their clients. */
 function createExchange({ mode, lends }: PoolerOptions) {
   const free: Session[] = [];
   const waiting: PoolerClient[] = [];

@@ -28,7 +28,7 @@ async function leastPrice(): Promise<bigint> {
   return BigInt(state.least_price_units);
 }
 
-/** Of the blocks to come; what a unit of gas costs rises by so much. */
+/** Raises the base fee of the next block, and with it the price of gas. */
 async function raiseBaseFee(gwei: number): Promise<void> {
   await world.chain.rpc.call('anvil_setNextBlockBaseFeePerGas', [`0x${(gwei * 1e9).toString(16)}`]);
   await world.chain.mine();

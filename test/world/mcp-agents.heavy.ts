@@ -114,7 +114,7 @@ interface Agent {
   sleep?: () => Promise<void>;
 }
 
-/** What an agent of ours is made of, and how often its wallet has signed over money. */
+/** An agent of ours, and how often its wallet has signed over money. */
 async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, sleep }: Agent) {
   const tools = await connectTools({
     ...{ baseUrl: world.url, revision, environment: wire },

@@ -4,7 +4,7 @@ import { createGasBudget, DEFAULT_LIMITS, type Limits, type Reserved } from './g
 
 const HOUR_MS = 3_600_000;
 const GAS = 10_000n;
-/** What nobody is asked for yet, in a wallet without code. */
+/** A settlement of a new wallet without code. */
 const NEWCOMER = { hasCode: false, payerKnown: false, payeeKnown: false, isCheap: false, units: GAS };
 const CHEAP = { ...NEWCOMER, isCheap: true };
 

@@ -166,7 +166,7 @@ function createWait(share: ReturnType<typeof createShares>, clock: Clock): (unit
   };
 }
 
-/** What was lost, by when and out of which pool. */
+/** Losses of gas, by time and pool. */
 function createTally(before: readonly Loss[], clock: Clock): Tally {
   let losses = [...before];
   const all = (): readonly Loss[] => {
@@ -216,7 +216,7 @@ function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
   return sums;
 }
 
-/** What an entry in flight may lose. It reserved more gas than its rehearsal used, by which it is expected to pay or not. */
+/** The gas that an entry in flight may lose. It reserved more gas than its rehearsal used, by which it is expected to pay or not. */
 export function reservedOf(entry: Readonly<Entry>): Reserved {
   const { pool, reservedUnits, estimatedGas, authorization } = entry;
   const [first = newestOf(entry)] = entry.transactions;

@@ -79,7 +79,7 @@ export interface Loss {
   isSale: boolean;
 }
 
-/** Null where it cost nothing that counts. */
+/** The loss of an entry; null where it cost nothing that counts. */
 export function lossOf({ ending, pool }: Readonly<Entry>): Loss | null {
   if (ending === null || ending.lossUnits === 0n) return null;
   return { at: ending.at, pool, units: ending.lossUnits, isSale: ending.state === 'succeeded' };

@@ -144,7 +144,7 @@ function noteIdentity(lost: Lost, told: LoggedEvent): void {
   if (told.kind === 'recover') lost.recovered.add(merchantId);
 }
 
-/** What cannot be made again: buyers show their sales, and comments are gone. */
+/** Losses that cannot be made good: buyers show their sales, and comments are gone. */
 function noteTrade({ sales, comments }: Lost, eventId: bigint, told: LoggedEvent): void {
   const of = { eventId, at: new Date(told.at), listingId: idOf(told, 'listing_id') };
   if (told.kind === 'sale' || told.kind === 'world_sale') {

@@ -33,7 +33,7 @@ export interface ServerChoice {
 const SPLIT =
   'the server was replaced by one on a newer timeline among the hosts of DATABASE_URL, and does not know it: make it a standby of that one';
 
-/** Which of the hosts of a URL a pool is connected to, and which of its connections are not to be used any more. */
+/** Chooses the host of a URL that a pool connects to, and says which of its connections are not to be used any more. */
 export function chooseServer(url: string, onMoved: () => void): ServerChoice {
   const hosts = hostsOf(url);
   const made = new WeakMap<ClientBase, { host: string; round: number }>();

@@ -31,7 +31,7 @@ async function haveOwnSessions(first: Client, second: Client): Promise<boolean> 
   const own = await sessionOf(first);
   if ((await sessionOf(first)) !== own) return false;
   await second.query('begin');
-  // Where it has the first one's session, that one would wait for it.
+  // It may have the first one's session, and then the first would wait for it.
   if ((await sessionOf(second)) === own) return false;
   const isStillOwn = (await sessionOf(first)) === own;
   await second.query('commit');

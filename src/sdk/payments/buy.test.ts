@@ -97,7 +97,7 @@ test('a proxy’s page and a fault of the market do not lead to a second signatu
   expect(time.slept[0]).toBe(9);
 });
 
-/** What proxies say of a market that they do not reach. */
+/** Answers of proxies that do not reach the market. */
 const GATEWAY_ANSWERS: Reply[] = [
   { status: 503, body: '<html>No server is available to handle this request.</html>' },
   { status: 502, body: { message: 'no upstream' } },

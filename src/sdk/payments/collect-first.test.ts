@@ -19,7 +19,7 @@ import {
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
 
-// What is a wallet's already, by a purchase of before or by an older version, is never paid for.
+// Goods that are a wallet's already, by an earlier purchase or by an older version, are never paid for.
 
 const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
 const toCollect = paymentRequiredAnswer({ payTo: SELLER, units: '0' });

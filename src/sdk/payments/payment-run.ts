@@ -182,7 +182,7 @@ export function pauseSeconds(asked: number | null, error: unknown, failures: num
 /** Tries before anything is signed, where a proxy says that the market is away: a minute, in which a standby takes over. */
 export const GATEWAY_TRIES = 6;
 
-/** What is read before anything is signed. Throws the proxy's last answer when the tries, or the caller's patience, are at their end. */
+/** Reads before anything is signed, with patience for a proxy. Throws the proxy's last answer when the tries, or the caller's patience, are at their end. */
 export async function readThroughGateway<T>(
   {
     client,

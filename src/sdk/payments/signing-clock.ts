@@ -5,7 +5,7 @@ import { TermsRefused } from './payment-errors.ts';
 /** Clocks may differ by so much. Whoever lies about the time makes what is signed last longer by no more than this. */
 export const MOST_APART_SECONDS = 900;
 
-/** What is needed of the client of a market or a city. */
+/** The part of a client of a market or a city that is needed here. */
 interface Site {
   readonly baseUrl: string;
   readonly clock: SiteClock;

@@ -67,7 +67,7 @@ const WRAPPING_CODE: Hex = `0x${[
   `60805130147f${MAGIC}0260005260206000f3`,
 ].join('')}`;
 
-/** Where an account of a key can delegate to. */
+/** The contracts that an account of a key can delegate to. */
 export async function deployDelegate(chain: LocalChain, kind: DelegateKind): Promise<Hex> {
   if (kind === 'mute') return await simpleAccount(chain);
   if (kind === 'plain') return await singleton(chain, 'Simple7702Account');

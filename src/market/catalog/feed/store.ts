@@ -21,7 +21,7 @@ export interface PinPeriod {
   ended: bigint | null;
 }
 
-/** What a model is of. */
+/** The moment that a model shows. */
 export interface Moment {
   /** A snapshot of PostgreSQL as text: which transactions it sees. */
   snapshot: string;

@@ -83,7 +83,7 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
   return [byPaidRequest(listing, config), bySdk(listing, config), byTool(config, 'buy', { id, max_price_usdc: price })];
 }
 
-/** What begins a purchase by a transfer, for a shell. */
+/** The command that begins a purchase by a transfer, for a shell. */
 export function transferRequest(id: number, { baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
   return post(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
 }

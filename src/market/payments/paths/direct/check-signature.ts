@@ -59,7 +59,7 @@ export async function checkSignature(
   }
 }
 
-/** So many wallets are asked for one claim. */
+/** The most wallets that are asked for one claim. */
 const MOST_SENDERS = 4;
 
 /**

@@ -189,7 +189,7 @@ async function join(
   return rebound;
 }
 
-/** What the claim names is this wallet's now as if it had named it itself. Call with those transfers locked. */
+/** Gives this wallet the transfers that the claim names, as if it had named them itself. Call with those transfers locked. */
 async function takeOver(tx: Tx, { id, payer, payee }: DirectPayment, now: Date): Promise<void> {
   for (const { txHash, isUndecided } of await listClaimHashes(tx, id)) {
     if (!isUndecided) continue;

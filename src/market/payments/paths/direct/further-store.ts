@@ -131,7 +131,7 @@ export async function insertFurther(
     on conflict do nothing`);
 }
 
-/** What the payee of a review is shown. */
+/** A further transfer, as the payee of a review is shown it. */
 export interface ShownTransfer {
   paymentId: bigint;
   txHash: Hex;
@@ -143,7 +143,7 @@ export interface ShownTransfer {
   isClaimed: boolean;
 }
 
-/** Of these payments, in the order of the chain; without what pays for something else, or has a review of its own. */
+/** Lists further transfers of these payments in the order of the chain, without what pays for something else, or has a review of its own. */
 export async function listFurther(queryable: Queryable, paymentIds: readonly bigint[]): Promise<ShownTransfer[]> {
   if (paymentIds.length === 0) return [];
   const rows = await queryable.rows<{

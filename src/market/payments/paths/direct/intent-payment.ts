@@ -4,7 +4,7 @@ import { findClaim } from './store.ts';
 import { findUnproven, viewOfUnproven } from './unproven-store.ts';
 
 /**
- * Where an intent stands: its claim, or the claim that its wallet did not sign, where there is no other or where that alone speaks against
+ * Finds the payment by which an intent stands: its claim, or the claim that its wallet did not sign, where there is no other or where that alone speaks against
  * a further payment. Null: no transfer was claimed for it.
  */
 export async function findIntentPayment(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {

@@ -56,7 +56,7 @@ const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
 const LEAST_PRICE_KEPT_MS = 60_000;
 const RETRY_SECONDS = 60;
 
-/** What the facilitator says of itself, whoever pays. */
+/** The part of the facilitator’s state that is the same for all payers. */
 interface Readiness {
   /** How many settlements its account can pay gas for. */
   covered: number | null;
