@@ -1,16 +1,22 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
-import type { Reporter, TestModule, Vitest } from 'vitest/node';
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 import { type Durations, RUN_RECORD } from './durations.ts';
 
 const SLOWEST = 15;
 
-/** Writes how long each file took and how many tests passed, and prints the slowest files. */
+/** Prints an error when its test fails, since a run that is broken off prints no summary. Writes how long each file took and how many tests passed, and prints the slowest files. */
 export class RecordRun implements Reporter {
   private root = '';
 
   onInit({ config }: Vitest): void {
     this.root = config.root;
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    for (const { message, diff } of test.result().errors ?? []) {
+      process.stdout.write(`FAILED ${test.module.relativeModuleId} > ${test.fullName}\n${message}\n${diff ?? ''}\n`);
+    }
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
