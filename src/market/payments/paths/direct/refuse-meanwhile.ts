@@ -71,9 +71,10 @@ async function keep(
     await lockTransfer(tx, txHash);
     const locked = await lockPayment(tx, review.id);
     if (locked?.status !== 'needs_review') return 'decided';
+    // A claim that is paid in this moment is no longer undecided, and has its proof: looking for the proof last misses neither.
+    const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
     if ((await findProof(tx, { txHash })) !== null) return 'used';
     if (payer !== locked.payer) return 'left';
-    const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
     if (elsewhere !== null) return elsewhere;
     await endUnprovenOf(tx, { txHash, payer, payee: locked.payee }, 'proven', new Date(clock.now()));
     const waiting = await listWaiting(tx, review.id);
