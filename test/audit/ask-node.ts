@@ -1,3 +1,5 @@
+import { BoundMet, readText } from './bounds.ts';
+
 /** JSON-RPC as an auditor needs it: many questions in few requests, and patience with providers. Nothing here is shared with the market. */
 
 /** The endpoint answered, and would not do what was asked: less of it may work. */
@@ -29,6 +31,8 @@ interface Answered {
 const AT_ONCE = 100;
 const REQUESTS_AT_ONCE = 4;
 const TIMEOUT_MS = 30_000;
+/** Bytes of one answer. A range with more logs is asked for in halves. */
+const MOST_BYTES = 67_108_864;
 /** Before each further try of what a busy provider did not answer. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000];
 
@@ -101,8 +105,9 @@ async function tryOnce(url: string, asked: readonly PendingCall[]): Promise<Map<
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     status = answer.status;
-    text = await answer.text();
+    text = await readText(answer, MOST_BYTES, 'the endpoint');
   } catch (error) {
+    if (error instanceof BoundMet) throw new NodeRefused(error.message);
     // A range that takes longer than this is too large; an unreachable node is another matter.
     if (error instanceof DOMException) throw new NodeRefused(`no answer within ${TIMEOUT_MS / 1000} s`);
     return new NodeSilent(reasonOf(error));

@@ -1,3 +1,4 @@
+import { createFaults } from './bounds.ts';
 import {
   createBookedBy,
   createClaimsCheck,
@@ -34,6 +35,8 @@ export interface Audit {
   fees: number;
   purchases: number;
   listings: number;
+  /** Listings of which the log promises the price alone, as in events from before it told more. */
+  price_only: number;
   /** Payments on other chains than the endpoint's: not looked at. */
   elsewhere: number;
   /** Payments that were held against the chain; the others are as they were when they last were. */
@@ -77,17 +80,18 @@ export async function audit(order: AuditOrder): Promise<Audit> {
   const books = await readBooks({ databaseUrl: order.databaseUrl, chainId: chain.id, rememberedId, say });
   await chain.refresh();
   const scene: Scene = { books, chain, token };
-  const faults = [...books.broken, ...books.artifacts.faults];
+  const faults = createFaults();
+  faults.add([...books.broken, ...books.artifacts.faults]);
   if (before !== null) refused.push(...faultsOfRemembered(before, books));
-  faults.push(...refused);
+  faults.add(refused);
   const state = refused.length === 0 ? before : null;
   const due = unsettled(books, state?.books ?? null);
-  faults.push(...(await faultsAgainstChain(scene, due, order.quiet ?? false, say)));
+  faults.add(await faultsAgainstChain(scene, due, order.quiet ?? false, say));
   const range = await rangeOf(scene, order.fromBlock, state, seen.number);
   const incoming = await readIncoming(scene, { treasury: order.treasury, range, unbooked: state?.unbooked ?? [] }, say);
-  if (order.statePath !== undefined && faults.length === 0)
+  if (order.statePath !== undefined && faults.count() === 0)
     writeState(order.statePath, stateOf(scene, seen, incoming.to_treasury.unbooked));
-  return { ...describe(scene, due.payments.length, range), ...incoming, faults };
+  return { ...describe(scene, due.payments.length, range), ...incoming, faults: faults.list() };
 }
 
 function faultsOfRemembered({ event }: State, { log }: Books): string[] {
@@ -113,10 +117,11 @@ async function faultsAgainstChain(
   say: (progress: string) => void,
 ): Promise<string[]> {
   const { books, chain } = scene;
-  const faults = books.payments.flatMap((line) => faultsOfLine(line, books.log.told.salesOf(line.id), quiet));
+  const faults = createFaults();
+  for (const line of books.payments) faults.add(faultsOfLine(line, books.log.told.salesOf(line.id), quiet));
   const each = async <Line>(what: string, lines: readonly Line[], check: (line: Line) => Promise<string[]>) => {
     for (let at = 0; at < lines.length; at += AT_ONCE) {
-      faults.push(...(await Promise.all(lines.slice(at, at + AT_ONCE).map(check))).flat());
+      faults.add((await Promise.all(lines.slice(at, at + AT_ONCE).map(check))).flat());
       chain.forget();
       say(`${Math.min(lines.length, at + AT_ONCE)} of ${lines.length} ${what} held against the chain`);
     }
@@ -126,7 +131,7 @@ async function faultsAgainstChain(
   const claims = books.claimed.filter(({ payment_id }) => ids.has(payment_id));
   await each('claimed transactions', claims, createClaimsCheck(scene));
   await each('things', due.things, (line) => faultsOfThing(scene, line));
-  return faults;
+  return faults.list();
 }
 
 type Range = { from: number; to: number } | null;
@@ -189,6 +194,7 @@ function describe({ books, chain }: Scene, checked: number, range: Range) {
     fees: books.fees,
     purchases: books.purchases,
     listings: books.listings,
+    price_only: log.priceOnly,
     elsewhere: books.elsewhere,
     checked,
     blocks: range && { chain_id: chain.id.toString(), ...range },

@@ -1,3 +1,4 @@
+import { BoundMet } from './bounds.ts';
 import { type Chain, movedBy, TRANSFER, topicOf } from './read-chain.ts';
 
 /** A transfer of the token to a wallet that is looked at. */
@@ -50,12 +51,19 @@ export interface Sorting {
   named: boolean;
 }
 
+/** A market may name any wallet as a seller's, also one to which the whole world pays. */
+const MOST_ARRIVALS = 1_000_000;
+
 /** Counts what came and is in no book by who sent it. */
 export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: Sorting): Promise<Incoming> {
   const senders = new Map<string, { transfers: number; units: bigint }>();
   const found: Incoming = { wallets: sorting.wallets.length, transfers: 0, booked: 0, surplus: [], unbooked: [] };
   for await (const arrival of arrivals) {
     found.transfers += 1;
+    if (found.transfers > MOST_ARRIVALS)
+      throw new BoundMet(
+        `more than ${MOST_ARRIVALS} transfers came to these ${sorting.wallets.length} wallets. Look at fewer blocks: --from-block or --state`,
+      );
     if (await sorting.isBooked(arrival)) {
       found.booked += 1;
       continue;

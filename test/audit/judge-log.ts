@@ -1,3 +1,5 @@
+import { createFaults } from './bounds.ts';
+import { createPromises, type Promised } from './promises.ts';
 import { canonicalOf, NO_HASH, nextHash, sha256 } from './running-hash.ts';
 import { createTold, type EventDetail, type Told } from './told.ts';
 
@@ -41,6 +43,10 @@ export interface LogFound {
   hashedFrom: string | null;
   faults: string[];
   told: Told;
+  /** What it promised of each listing. */
+  promises: ReadonlyMap<number, Promised>;
+  /** Listings of which it promises the price alone, as in events from before more was told. */
+  priceOnly: number;
 }
 
 export interface LogJudge {
@@ -49,13 +55,11 @@ export interface LogJudge {
   end(): LogFound;
 }
 
-/** More faults of one kind say nothing new. */
-const MOST_OF_A_KIND = 20;
-
 /** Holds every row against itself, against the one before and against what counts and hashes say. No baselines: rows have no hashes. */
 export function createLogJudge(baselines: readonly Baseline[] | null, rememberedId: string | null = null): LogJudge {
-  const faults: string[] = [];
+  const faults = createFaults();
   const told = createTold();
+  const promises = createPromises({ since: firstFullEvent(baselines) });
   const counts = createCounts();
   const gaps = createGaps();
   const chain = createHashChain(baselines);
@@ -70,6 +74,8 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
       events += 1;
       const found = [...read.faults];
       told.take(name, { kind: row.kind, ...read });
+      const id = row.id === null ? null : Number(row.id);
+      faults.add(promises.take(name, { id, kind: row.kind, at: row.at, ...read }));
       if (row.id !== null) {
         gaps.take(previous, row, read.detail);
         found.push(...counts.take(row), ...faultsOfTimes(previous, row), ...chain.take(row));
@@ -77,26 +83,31 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
         if (row.id === rememberedId) remembered = chain.hash();
         previous = row;
       }
-      faults.push(...found.map((fault) => `${name} ${fault}`));
+      faults.add(found.map((fault) => `${name} ${fault}`));
     },
-    end: () => ({
-      events,
-      firstId,
-      lastId: previous?.id ?? null,
-      lastHash: sha256(previous?.canonical ?? NO_HASH),
-      hash: chain.hash(),
-      remembered,
-      hashedFrom: chain.hashedFrom(),
-      faults: shorten([...faults, ...gaps.faults()]),
-      told,
-    }),
+    end: () => {
+      faults.add(gaps.faults());
+      return {
+        events,
+        firstId,
+        lastId: previous?.id ?? null,
+        lastHash: sha256(previous?.canonical ?? NO_HASH),
+        hash: chain.hash(),
+        remembered,
+        hashedFrom: chain.hashedFrom(),
+        faults: faults.list(),
+        told,
+        promises: promises.of,
+        priceOnly: promises.priceOnly(),
+      };
+    },
   };
 }
 
-/** The first ones, and how many more there are. */
-export function shorten(faults: readonly string[], most = 5 * MOST_OF_A_KIND): string[] {
-  if (faults.length <= most) return [...faults];
-  return [...faults.slice(0, most), `and ${faults.length - most} more of the log`];
+/** Rows carry their hash since events promise wallet and goods; before that they promised only a price. */
+function firstFullEvent(baselines: readonly Baseline[] | null): number {
+  if (baselines === null) return Infinity;
+  return baselines.reduce((most, { last_id }) => Math.max(most, Number(last_id)), 0) + 1;
 }
 
 interface ReadRecord {

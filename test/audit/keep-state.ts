@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Incoming } from './incoming.ts';
+import type { Promised } from './promises.ts';
 import type { PaymentLine, ThingLine } from './read-books.ts';
 import type { Chain } from './read-chain.ts';
 
@@ -38,6 +39,10 @@ export interface PublicBooks {
   fees_units: string;
   /** Transfers that were booked though their block lies behind the one that is remembered. */
   ahead: string[];
+  /** From which event on listings promise more than a price; null: none did. A state of an earlier program does not say. */
+  promises_from?: number | null;
+  /** What the log promised of each listing, and told of it since, by its id. A state of an earlier program has none. */
+  listings?: [number, Promised][];
 }
 
 /** The state cannot be gone on from. */
@@ -99,14 +104,18 @@ const isSettled = (books: SettledBooks | null): boolean =>
   [books.payments_through, books.things_through, books.digest].every(isText) &&
   books.open.every(isText);
 const isPublic = (books: PublicBooks | null): boolean =>
-  books !== null && Number.isSafeInteger(books.fee_id) && isText(books.fees_units) && books.ahead.every(isText);
+  books !== null &&
+  Number.isSafeInteger(books.fee_id) &&
+  isText(books.fees_units) &&
+  books.ahead.every(isText) &&
+  (books.listings === undefined || books.listings.every(([id, one]) => Number.isSafeInteger(id) && isText(one.units)));
 
 /** The whole file or the one before: written to a temporary file, synced, and renamed. */
 export function writeState(path: string, state: State): void {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}`);
   const file = openSync(temporary, 'w', 0o600);
   try {
-    writeSync(file, `${JSON.stringify(state, null, 2)}\n`);
+    writeSync(file, `${JSON.stringify(state)}\n`);
     fsyncSync(file);
   } finally {
     closeSync(file);

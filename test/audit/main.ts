@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
+import { jsonLineOf, lineOf } from './print.ts';
 import { auditMarket } from './public/audit-market.ts';
 import { reportOf, reportOfMarket } from './report.ts';
 
@@ -12,11 +13,13 @@ const HELP = `Holds a market's books against the chain, and the chain against th
   --from-block N      the first block whose transfers are looked at (found by itself without this)
   --treasury ADDRESS  also looks at this wallet; the operator's audit knows those that the books name
   --token ADDRESS     another token than the native USDC of Base
+  --since N           from event N on each listing promises its wallet and its goods, in the log (anybody's; by the log without this)
+  --max-events N      reads so many events, fees and listings at most, 1000000 without this (anybody's)
   --quiet             everything has had the time to end: what is still open is a fault (operator's)
   --json              the result as one line of JSON
   --help
 
-Exit code 0: no faults. 1: faults. 2: could not finish, or wrong arguments.
+Exit code 0: no faults. 1: faults. 2: could not finish, met a bound of its own, or wrong arguments.
 What came in no book (surplus) is no fault: anybody can send money. It is named or counted by sender.
 docs/audit.md says what is looked at.
 `;
@@ -28,11 +31,17 @@ function createProgress(): (progress: string) => void {
   return (progress) => {
     if (Date.now() - last < PROGRESS_MS) return;
     last = Date.now();
-    process.stderr.write(`${progress}\n`);
+    process.stderr.write(`${lineOf(progress)}\n`);
   };
 }
 
 class WrongArguments extends Error {}
+
+const NUMBERS = [
+  ['from-block', 'a block number'],
+  ['since', 'the number of an event'],
+  ['max-events', 'a whole number'],
+] as const;
 
 function readArguments() {
   const { values } = parseArgs({
@@ -44,6 +53,8 @@ function readArguments() {
       treasury: { type: 'string' },
       state: { type: 'string' },
       'from-block': { type: 'string' },
+      since: { type: 'string' },
+      'max-events': { type: 'string' },
       quiet: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -57,7 +68,11 @@ function readArguments() {
     if (!/^0x[0-9a-f]{40}$/i.test(values[name] ?? `0x${'0'.repeat(40)}`))
       throw new WrongArguments(`--${name} must be an address`);
   }
-  if (!/^\d{1,15}$/.test(values['from-block'] ?? '0')) throw new WrongArguments('--from-block must be a block number');
+  for (const [name, what] of NUMBERS) {
+    if (!/^\d{1,15}$/.test(values[name] ?? '0')) throw new WrongArguments(`--${name} must be ${what}`);
+  }
+  if (values.market === undefined && (values.since ?? values['max-events']) !== undefined)
+    throw new WrongArguments('--since and --max-events go with --market');
   return values;
 }
 
@@ -68,17 +83,18 @@ interface Outcome {
 }
 
 async function run(values: ReturnType<typeof readArguments>): Promise<Outcome> {
-  const block = values['from-block'];
+  const numberOf = (given: string | undefined): number | undefined => (given === undefined ? undefined : Number(given));
   const order = {
     rpcUrl: values.rpc ?? '',
     token: values.token,
     treasury: values.treasury,
-    fromBlock: block === undefined ? undefined : Number(block),
+    fromBlock: numberOf(values['from-block']),
     statePath: values.state,
     say: createProgress(),
   };
   if (values.market !== undefined) {
-    const found = await auditMarket({ ...order, marketUrl: values.market });
+    const own = { since: numberOf(values.since), mostEvents: numberOf(values['max-events']) };
+    const found = await auditMarket({ ...order, ...own, marketUrl: values.market });
     return { faults: found.faults, lines: reportOfMarket(found), found };
   }
   const found = await audit({ ...order, databaseUrl: values.database ?? '', quiet: values.quiet });
@@ -90,12 +106,12 @@ try {
   if (values.help) process.stdout.write(HELP);
   else {
     const { faults, lines, found } = await run(values);
-    process.stdout.write(values.json ? `${JSON.stringify(found)}\n` : `${lines.join('\n')}\n`);
+    process.stdout.write(values.json ? `${jsonLineOf(found)}\n` : lines.map((line) => `${lineOf(line)}\n`).join(''));
     process.exitCode = faults.length === 0 ? 0 : 1;
   }
 } catch (error) {
   const said = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`the audit could not finish: ${said}\n`);
+  process.stderr.write(`the audit could not finish: ${lineOf(said)}\n`);
   if (error instanceof WrongArguments) process.stderr.write(HELP);
   process.exitCode = 2;
 }

@@ -1,34 +1,244 @@
-import { type ToldEvent, unitsOf } from './told.ts';
+import { shown } from './print.ts';
+import { type EventDetail, type ToldEvent, unitsOf } from './told.ts';
 
-/** What the log promised of a listing, in lower case and units. Null: it does not say, as events from before it was told. */
-export interface PromisedGoods {
-  /** For people. */
+/** An act after which a listing is not edited any more. */
+export interface Ending {
+  act: 'removed' | 'withdrew' | 'sold' | 'canceled';
+  /** The event that told of it. */
   name: string;
+  /** Milliseconds. */
+  at: number;
+}
+
+/** What the log promised of a listing, in lower case and units, and what it told of it since. Null: it does not say. */
+export interface Promised {
+  /** The event that listed it, for people. */
+  name: string;
+  merchant: string;
   isPaid: boolean;
+  /** Of a city: there are no goods to commit to. */
+  isThing: boolean;
   units: string;
   wallet: string | null;
   commitment: string | null;
+  supersedes: number | null;
+  /** The first event that told of a sale. */
+  sold: string | null;
+  ending: Ending | null;
+  /** Stays where a removal is taken back. */
+  withdrawn: Ending | null;
 }
 
-/** Unsold goods may be exchanged: then the edit says what is promised now. */
-export function takePromise(
-  promises: Map<number, PromisedGoods>,
-  name: string,
-  { kind, detail }: Pick<ToldEvent, 'kind' | 'detail'>,
-): void {
-  const listing = Number(detail.listing_id);
-  const commitment = textIn(detail.artifact_commitment);
-  if (kind === 'listing' || kind === 'maintainer_seed') {
-    const isPaid = kind === 'listing';
-    const wallet = textIn(detail.seller_wallet);
-    promises.set(listing, { name, isPaid, units: unitsOf(detail.price_usdc), wallet, commitment });
-  }
-  const before = promises.get(listing);
-  if (kind === 'listing_edit' && before !== undefined && commitment !== null)
-    promises.set(listing, { ...before, commitment });
+/** An event with its number; null while it waits for one. */
+export interface LoggedEvent extends ToldEvent {
+  id: number | null;
 }
 
-const textIn = (value: unknown): string | null => (typeof value === 'string' ? value.toLowerCase() : null);
+export interface PromisesOrder {
+  /** From this event on each listing has to promise wallet and goods; null: from the first one that does. */
+  since: number | null;
+  /** What is known of listings from an audit before. */
+  known?: Iterable<readonly [number, Promised]>;
+}
+
+export interface Promises {
+  of: ReadonlyMap<number, Promised>;
+  /** Events in the order of the log. Answers with what is wrong with this one. */
+  take(name: string, event: LoggedEvent): string[];
+  /** Listings of which the log promises the price alone. */
+  priceOnly(): number;
+  /** From which event on listings promise more; null: none does. */
+  since(): number | null;
+  /** What only the end shows. */
+  left(): string[];
+}
+
+const WALLET = /^0x[0-9a-f]{40}$/i;
+const HASH = /^0x[0-9a-f]{64}$/i;
+
+/** What the log promises of each listing, and what it tells of it against the rules of a market. */
+export function createPromises({ since, known = [] }: PromisesOrder): Promises {
+  const of = new Map<number, Promised>(known);
+  /** Listings of which was told before they were listed. */
+  const early = new Map<number, string>();
+  let from = since;
+  const vague = (): number => [...of.values()].filter((one) => missingIn(one).length > 0).length;
+  const mustPromise = ({ id }: LoggedEvent): boolean => from !== null && (id === null || id >= from);
+
+  const list = (name: string, event: LoggedEvent): string[] => {
+    const { detail } = event;
+    const id = idIn(detail.listing_id);
+    if (id === null) return [`${name} lists ${shown(detail.listing_id)}, which is no number of a listing`];
+    const before = of.get(id);
+    if (before !== undefined) return [`${name} lists listing ${id} again, which ${before.name} listed`];
+    const promised = promisedBy(name, event);
+    of.set(id, promised);
+    if (from === null && (promised.wallet !== null || promised.commitment !== null)) from = event.id;
+    const missing = missingIn(promised);
+    const sooner = early.get(id);
+    return [
+      ...malformedIn(name, detail),
+      ...(missing.length > 0 && mustPromise(event)
+        ? [`${name} lists listing ${id} without ${missing.join(', ')}`]
+        : []),
+      ...(sooner === undefined ? [] : [`${name} lists listing ${id}, of which ${sooner} told before`]),
+    ];
+  };
+
+  return {
+    of,
+    take: (name, event) => {
+      if (event.kind === 'listing' || event.kind === 'maintainer_seed') return list(name, event);
+      if (!(event.kind in ACTS)) return [];
+      const id = idIn(event.detail.listing_id);
+      if (id === null)
+        return actsOnListing(event)
+          ? [`${name} tells of ${shown(event.detail.listing_id)}, which is no number of a listing`]
+          : [];
+      const promised = of.get(id);
+      if (promised !== undefined)
+        return ACTS[event.kind as ActKind]({ name, id, promised, event, isDue: mustPromise(event) });
+      if (!early.has(id)) early.set(id, name);
+      return [];
+    },
+    priceOnly: vague,
+    since: () => from,
+    left: () =>
+      from === null && vague() > 0
+        ? [
+            `no event promises a wallet or goods: ${vague()} listings promise only a price, and could be paid to anybody. If all of them were listed before this market's program told more, name with --since the event from which on they must`,
+          ]
+        : [],
+  };
+}
+
+const idIn = (value: unknown): number | null =>
+  Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : null;
+const formIn = (value: unknown, form: RegExp): string | null =>
+  typeof value === 'string' && form.test(value) ? value.toLowerCase() : null;
+
+function promisedBy(name: string, { kind, actor, detail }: LoggedEvent): Promised {
+  return {
+    name,
+    merchant: actor,
+    isPaid: kind === 'listing',
+    isThing: detail.aisle === 'world',
+    units: unitsOf(detail.price_usdc),
+    wallet: formIn(detail.seller_wallet, WALLET),
+    commitment: formIn(detail.artifact_commitment, HASH),
+    supersedes: idIn(detail.supersedes),
+    sold: null,
+    ending: null,
+    withdrawn: null,
+  };
+}
+
+function missingIn({ units, wallet, commitment, isThing }: Promised): string[] {
+  return [
+    ...(units === '?' ? ['a price'] : []),
+    ...(wallet === null ? ['a wallet'] : []),
+    ...(commitment === null && !isThing ? ['a commitment to its goods'] : []),
+  ];
+}
+
+/** What is there and cannot be read is never of an older program. */
+function malformedIn(name: string, detail: EventDetail): string[] {
+  const { seller_wallet: wallet, artifact_commitment: commitment, price_usdc: price } = detail;
+  return [
+    ...(wallet === undefined || formIn(wallet, WALLET) ? [] : [`${name} names ${shown(wallet)}, which is no wallet`]),
+    ...(commitment === undefined || formIn(commitment, HASH)
+      ? []
+      : [`${name} names ${shown(commitment)}, which is no commitment`]),
+    ...(price === undefined || unitsOf(price) !== '?' ? [] : [`${name} names ${shown(price)}, which is no price`]),
+  ];
+}
+
+interface Act {
+  name: string;
+  id: number;
+  promised: Promised;
+  event: LoggedEvent;
+  /** Its promises have to be whole. */
+  isDue: boolean;
+}
+
+/** What each kind of event may do with a listing. Sales, edits and endings of one listing are in the log in the order in which they were. */
+const ACTS = {
+  sale: sell,
+  world_sale: sellThing,
+  listing_edit: edit,
+  withdrawal: (act: Act): string[] => end(act, 'withdrew'),
+  world_canceled: (act: Act): string[] => end(act, 'canceled'),
+  moderation: moderate,
+} as const;
+type ActKind = keyof typeof ACTS;
+
+/** The maintainer also acts on comments, fees and merchants. */
+function actsOnListing({ kind, detail }: LoggedEvent): boolean {
+  return kind !== 'moderation' || detail.action === 'remove' || detail.action === 'decide_appeal';
+}
+
+function sell({ name, id, promised, event }: Act): string[] {
+  const { ending } = promised;
+  promised.sold ??= name;
+  // What was paid for before the ending is delivered after it; what costs nothing is not.
+  if (event.detail.verified_via !== 'free' || ending === null) return [];
+  return [`${name} gives listing ${id} away, which ${ending.name} ${ending.act}`];
+}
+
+function sellThing({ name, id, promised, event }: Act): string[] {
+  const before = promised.sold;
+  promised.sold ??= name;
+  promised.ending = { act: 'sold', name, at: timeOf(event) };
+  return before === null ? [] : [`${name} sells the thing of listing ${id}, which ${before} sold`];
+}
+
+/** An edit comes before the first sale, leaves price and wallet, and the goods of what costs something. */
+function edit({ name, id, promised, event, isDue }: Act): string[] {
+  const { detail } = event;
+  const fields = Array.isArray(detail.fields) ? detail.fields : [];
+  const goods = fields.filter(
+    (field) => field === 'title' || (typeof field === 'string' && field.startsWith('artifact')),
+  );
+  const commitment = formIn(detail.artifact_commitment, HASH);
+  const isExchanged = fields.includes('artifact') || detail.artifact_commitment !== undefined;
+  const isFixed =
+    [detail.price_usdc, detail.seller_wallet].some((value) => value !== undefined) ||
+    fields.some((field) => field === 'price_usdc' || field === 'seller_wallet');
+  const { sold, ending, isThing, units } = promised;
+  if (commitment !== null) promised.commitment = commitment;
+  return [
+    ...(sold === null ? [] : [`${name} edits listing ${id}, which ${sold} sold before`]),
+    ...(ending === null || ending.act === 'sold'
+      ? []
+      : [`${name} edits listing ${id}, which ${ending.name} ${ending.act}`]),
+    ...(isThing ? [`${name} edits listing ${id}, a thing of the city, which stays as it was listed`] : []),
+    ...(isFixed ? [`${name} edits price or wallet of listing ${id}, which never change`] : []),
+    ...(units !== '0' && (goods.length > 0 || isExchanged)
+      ? [`${name} exchanges what listing ${id} sells for money`]
+      : []),
+    ...(isExchanged && commitment === null && isDue
+      ? [`${name} exchanges the goods of listing ${id} without a commitment`]
+      : []),
+  ];
+}
+
+function end({ name, promised, event }: Act, act: Ending['act']): string[] {
+  const ending = { act, name, at: timeOf(event) };
+  if (act === 'withdrew') promised.withdrawn ??= ending;
+  promised.ending = act === 'withdrew' && promised.ending !== null ? promised.ending : ending;
+  return [];
+}
+
+function moderate(act: Act): string[] {
+  const { promised, event } = act;
+  const { action, outcome } = event.detail;
+  if (action === 'remove') return end(act, 'removed');
+  if (action === 'decide_appeal' && outcome === 'restored') promised.ending = promised.withdrawn;
+  return [];
+}
+
+const timeOf = ({ at }: LoggedEvent): number => Date.parse(String(at));
 
 /** What a listing is, as the books or the market's public pages have it. */
 export interface Goods {
@@ -39,10 +249,10 @@ export interface Goods {
 }
 
 /** The listing is still what was promised. */
-export function faultsOfPromise(promised: PromisedGoods, goods: Goods): string[] {
+export function faultsOfPromise(promised: Promised, goods: Goods): string[] {
   const name = `listing ${goods.id}`;
   const faults: string[] = [];
-  if (promised.units !== goods.units)
+  if (promised.units !== '?' && promised.units !== goods.units)
     faults.push(`${name} costs ${goods.units} units, and ${promised.name} says ${promised.units}`);
   if (promised.wallet !== null && promised.wallet !== goods.wallet)
     faults.push(`${name} is paid to ${goods.wallet}, and ${promised.name} says ${promised.wallet}`);

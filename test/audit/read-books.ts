@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
+import { createFaults } from './bounds.ts';
 import { type Baseline, createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
 import { faultsOfPromise, type Goods } from './promises.ts';
 import { COUNTER_RULES, RULES } from './rules-of-books.ts';
-import { factOf, type Told } from './told.ts';
+import { factOf } from './told.ts';
 
 /** The books as SQL gives them: hex in lower case, amounts in units as text. */
 export interface PaymentLine {
@@ -188,7 +189,7 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
     const isHashed = await hasHashes(client);
     const log = await readLog(client, { isHashed, rememberedId, say });
     const facts = isHashed ? `${FACTS}${RECOVERIES}` : FACTS;
-    const broken = [...log.faults, ...(await faultsOfTold(client, facts, log.told))];
+    const broken = [...log.faults, ...(await faultsOfTold(client, facts, log))];
     const rules = (await hasCounters(client)) ? [...RULES, ...COUNTER_RULES] : RULES;
     for (const [name, query] of rules) {
       const rows = await all(query);
@@ -247,21 +248,22 @@ const LISTED = `
     '0x' || encode(artifact_commitment, 'hex') as commitment from listings`;
 type Listed = Omit<Goods, 'id'> & { id: string };
 
-async function faultsOfTold(client: pg.Client, query: string, told: Told): Promise<string[]> {
-  const faults: string[] = [];
+async function faultsOfTold(client: pg.Client, query: string, { told, promises }: LogFound): Promise<string[]> {
+  const faults = createFaults();
   for await (const rows of batchesOf<{ name: string; what: string; parts: string[] }>(client, query, LOG_ROWS)) {
     for (const { name, what, parts } of rows) {
       const fact = factOf(what, ...parts);
-      if (!told.find(fact)) faults.push(`no event tells of this: ${fact} (${name})`);
+      if (!told.find(fact)) faults.add([`no event tells of this: ${fact} (${name})`]);
     }
   }
   for await (const rows of batchesOf<Listed>(client, LISTED, LOG_ROWS)) {
     for (const { id, ...listed } of rows) {
-      const promised = told.promises.get(Number(id));
-      if (promised !== undefined) faults.push(...faultsOfPromise(promised, { id: Number(id), ...listed }));
+      const promised = promises.get(Number(id));
+      if (promised !== undefined) faults.add(faultsOfPromise(promised, { id: Number(id), ...listed }));
     }
   }
-  return [...faults, ...told.left()];
+  faults.add(told.left());
+  return faults.list();
 }
 
 /** Books of before have none. */
@@ -308,6 +310,7 @@ const ARTIFACTS = `
 
 /** Every artifact, hashed with its salt here and not by the database, is what its listing has promised. */
 async function readArtifacts(client: pg.Client, say: (progress: string) => void): Promise<ArtifactsFound> {
+  const faults = createFaults();
   const found: ArtifactsFound = { count: 0, bytes: 0, faults: [] };
   for await (const lines of batchesOf<ArtifactLine>(client, ARTIFACTS, AT_ONCE)) {
     for (const line of lines) {
@@ -316,11 +319,10 @@ async function readArtifacts(client: pg.Client, say: (progress: string) => void)
       const hash = createHash('sha256').update(line.salt).update(line.content).digest();
       const name = `the artifact of listing ${line.listing_id}`;
       if (line.artifact_commitment === null || !hash.equals(line.artifact_commitment))
-        found.faults.push(`${name} is not what its commitment says`);
-      else if (line.artifact_bytes !== line.content.length)
-        found.faults.push(`${name} is of another size than it says`);
+        faults.add([`${name} is not what its commitment says`]);
+      else if (line.artifact_bytes !== line.content.length) faults.add([`${name} is of another size than it says`]);
     }
     say(`${found.count} artifacts, ${found.bytes} bytes`);
   }
-  return found;
+  return { ...found, faults: faults.list() };
 }

@@ -38,6 +38,12 @@ function linesOfBlocks(blocks: { chain_id: string; from: number; to: number } | 
   return `transfers: blocks ${from} to ${to} (finalized) of chain ${chain_id}`;
 }
 
+/** Of what the log promises too little to be held against. */
+function linesOfPromises(priceOnly: number): string[] {
+  if (priceOnly === 0) return [];
+  return [`promises: ${priceOnly} listings promise only a price; their wallets and goods are held against nothing`];
+}
+
 /** The operator's audit in words: what was looked at, and what was found. */
 export function reportOf(found: Audit): string[] {
   const { log, artifacts } = found;
@@ -48,6 +54,7 @@ export function reportOf(found: Audit): string[] {
     `books: ${found.payments} payments (${found.checked} held against the chain), ${found.proofs} proofs, ${found.fees} fees, ${found.purchases} purchases, ${found.listings} listings`,
     ...(found.elsewhere === 0 ? [] : [`not looked at: ${found.elsewhere} payments on other chains`]),
     `log: ${log.events} events, ${ids}, running hash ${log.running_hash || 'none'}, ${hashed}`,
+    ...linesOfPromises(found.price_only),
     `artifacts: ${artifacts.count} held against their commitments, ${artifacts.bytes} bytes`,
     linesOfBlocks(found.blocks),
     ...(found.treasuries.length === 0
@@ -68,6 +75,7 @@ export function reportOfMarket(found: MarketAudit): string[] {
     `sales: ${sales.told} told of, ${sales.proven} by a final transfer of their own, ${sales.free} free`,
     `fees: ${fees.read} read, ${fees.proven} by a final transfer of their own, ${usdc(fees.units)} in all`,
     `listings: ${found.listings} held against the log`,
+    ...linesOfPromises(found.promises.price_only),
     linesOfBlocks(found.blocks),
     ...linesOfIncoming(`treasury ${found.treasuries.join(', ')}`, found.to_treasury),
     ...linesOfIncoming('sellers', found.to_sellers),

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listFiles } from '../support/source/open-sources.ts';
 
-/** What the operator's audit may rest on, and so may the public one: what any client of the market has. */
+/** Node.js, the driver of the database, and its own files. */
 const OWN = /^(?:node:[\w/]+|pg|\.{1,2}\/(?:public\/)?[\w-]+\.ts)$/;
-const OF_CLIENTS = /^\.\.\/\.\.\/\.\.\/src\/(?:sdk|contract)\//;
 
 test('the audit shares no code with the market', () => {
   const folder = import.meta.dirname;
@@ -16,8 +15,7 @@ test('the audit shares no code with the market', () => {
   for (const name of sources) {
     const text = readFileSync(join(folder, name), 'utf8');
     const imported = [...text.matchAll(/^(?:import|export)\b[^']*?from '([^']+)'|\bimport\(([^)]*)\)/gm)];
-    const isFree = (path: string): boolean => OWN.test(path) || (name.startsWith('public/') && OF_CLIENTS.test(path));
-    const foreign = imported.map(([, path, called]) => path ?? called ?? '').filter((path) => !isFree(path));
+    const foreign = imported.map(([, path, called]) => path ?? called ?? '').filter((path) => !OWN.test(path));
     expect(foreign, name).toEqual([]);
     count += imported.length;
   }

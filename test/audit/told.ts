@@ -1,5 +1,3 @@
-import { type PromisedGoods, takePromise } from './promises.ts';
-
 /** What the log tells of, and what the books have: each must have the other. */
 export interface EventDetail {
   listing_id?: unknown;
@@ -12,6 +10,9 @@ export interface EventDetail {
   tx_hash?: unknown;
   seller_wallet?: unknown;
   artifact_commitment?: unknown;
+  aisle?: unknown;
+  supersedes?: unknown;
+  fields?: unknown;
   action?: unknown;
   outcome?: unknown;
   from_block?: unknown;
@@ -29,7 +30,6 @@ export interface ToldEvent {
 
 export interface Told {
   take(name: string, event: ToldEvent): void;
-  promises: ReadonlyMap<number, PromisedGoods>;
   /** How many sales of that payment were told of. */
   salesOf(paymentId: string): number;
   /** Holds a line of the books against what was told; each is told of once. */
@@ -47,11 +47,8 @@ export function createTold(): Told {
   const names = new Map<string, string>();
   const twice: string[] = [];
   const sales = new Map<string, number>();
-  const promises = new Map<number, PromisedGoods>();
   return {
-    promises,
     take: (name, event) => {
-      takePromise(promises, name, event);
       const fact = factIn(event);
       if (fact === null) return;
       if (event.kind === 'sale' && event.detail.payment_id !== undefined) {
@@ -113,7 +110,12 @@ function factIn({ kind, actor, detail }: ToldEvent): string | null {
   }
 }
 
-/** USDC as the wire has it, a number with at most six decimals, in units. */
+/** Beyond it a number has no six decimals any more. */
+const MOST_USDC = 9e9;
+
+/** USDC as the wire has it, a number from 0 on with at most six decimals, in units; `?` for anything else. */
 export function unitsOf(usdc: unknown): string {
-  return typeof usdc === 'number' && Number.isFinite(usdc) ? BigInt(Math.round(usdc * 1_000_000)).toString() : '?';
+  if (typeof usdc !== 'number' || !(usdc >= 0 && usdc <= MOST_USDC)) return '?';
+  const units = Math.round(usdc * 1_000_000);
+  return units / 1_000_000 === usdc ? BigInt(units).toString() : '?';
 }

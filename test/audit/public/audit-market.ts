@@ -1,12 +1,9 @@
-import type { ListingSummary } from '../../../src/contract/listings.ts';
-import { NETWORKS } from '../../../src/contract/networks.ts';
-import { type Client, createClient } from '../../../src/sdk/client.ts';
-import type { FeeRecord } from '../../../src/sdk/pages.ts';
+import { createFaults, type Faults, MOST_ROWS } from '../bounds.ts';
 import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from '../incoming.ts';
 import { faultsOfState, readState, type State, StateRefused, writeState } from '../keep-state.ts';
-import { faultsOfPromise, type Goods } from '../promises.ts';
+import { shown } from '../print.ts';
 import { type Chain, openChain } from '../read-chain.ts';
-import { unitsOf } from '../told.ts';
+import { type Market, openMarket } from './ask-market.ts';
 import {
   createProver,
   faultsOfTerms,
@@ -15,18 +12,12 @@ import {
   type Prover,
   type PublicSale,
   paymentOf,
-  promisesIn,
-  salesIn,
+  type Terms,
 } from './prove.ts';
-import {
-  type PublicFees,
-  type PublicLog,
-  patientFetch,
-  readFees,
-  readListing,
-  readLog,
-  readShelves,
-} from './read-market.ts';
+import { type PublicFees, readFees } from './read-fees.ts';
+import { readFields } from './read-fields.ts';
+import { type PublicLog, readLog, readSince } from './read-log.ts';
+import { type ReadShelves, readShelves, readSingle } from './read-shelves.ts';
 
 export interface MarketAuditOrder {
   marketUrl: string;
@@ -36,6 +27,10 @@ export interface MarketAuditOrder {
   /** Looked at in addition to the treasury that the market names. */
   treasury?: string | undefined;
   fromBlock?: number | undefined;
+  /** From this event on each listing has to promise its wallet and its goods; by the log without it. */
+  since?: number | undefined;
+  /** Events, fees and listings that are read at most. */
+  mostEvents?: number | undefined;
   /** A file that remembers how far the last clean audit came. */
   statePath?: string | undefined;
   say?(progress: string): void;
@@ -50,6 +45,8 @@ export interface MarketAudit {
   fees: { read: number; proven: number; units: string };
   /** Listings that were held against what the log promised. */
   listings: number;
+  /** `price_only`: the log promises no wallet and no goods. `since`: the event from which on each promises more; null: none does. */
+  promises: { listings: number; price_only: number; since: number | null };
   blocks: { chain_id: string; from: number; to: number } | null;
   treasuries: string[];
   to_treasury: Incoming;
@@ -58,15 +55,18 @@ export interface MarketAudit {
 }
 
 const AT_ONCE = 200;
-/** A market counts what a stranger asks for. */
-const LISTINGS_AT_ONCE = 8;
+/** The chains that are known here by name: a market must not show another one than the endpoint's. */
+const CHAINS: Readonly<Record<string, bigint>> = { base: 8453n, 'base-sepolia': 84532n };
+/** Longer than the shelves take to follow the log. */
+const CATCH_UP_MS = 1_000;
 
 interface Scene {
-  client: Client;
+  market: Market;
   chain: Chain;
   log: PublicLog;
   books: PublicFees;
-  goods: Map<number, Goods>;
+  /** Where the log does not say to whom a listing is paid, as the market does. */
+  wallets: Map<number, string>;
   treasury: string;
   /** In units. */
   fee: string;
@@ -77,156 +77,193 @@ interface Scene {
 /**
  * What anybody can see of a market, held against the chain and back: ids and order of its log, every sale and every fee by a final
  * transfer of its own, listings against what the log promised, and what else came to the treasury and to sellers. Needs no key and
- * takes the market's word for nothing that the chain can show.
+ * takes the market's word for nothing that the chain can show. Whatever the market answers, memory and work are bounded.
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {
-  const say = order.say ?? (() => {});
-  const client = createClient({ baseUrl: order.marketUrl, environment: { fetch: patientFetch }, timeoutMs: 600_000 });
-  const before =
-    order.statePath === undefined ? null : readState(order.statePath, { of: 'market', market: client.baseUrl });
+  const { say = () => {}, mostEvents = MOST_ROWS } = order;
+  const market = openMarket(order.marketUrl);
+  const expected = { of: 'market', market: market.baseUrl } as const;
+  const before = order.statePath === undefined ? null : readState(order.statePath, expected);
   const chain = await openChain(order.rpcUrl, order.token);
   const refused = before === null ? [] : await faultsOfState(before, chain, chain.token);
-  const facts = await readFacts(client, chain);
+  const facts = await readFacts(market, chain);
   // Transfers are looked at up to the head that was final before log and fees were read: what is younger may not be in them yet.
   const seen = chain.final;
-  const log = await readLog(client, before?.event ?? null, say);
-  const books = await readFees(client, before?.public ?? null);
-  const shelves = await readShelves(client, goodsOf);
+  const log = await readLog({ market, before, since: order.since ?? null, mostEvents, say });
+  const books = await readFees({ market, before: before?.public ?? null, most: mostEvents, say });
+  const shelves = await holdShelves({ market, log, mostEvents, say });
   await chain.refresh();
-  const scene: Scene = { client, chain, log, books, goods: shelves.goods, ...facts, prover: createProver(chain), say };
-  const faults = [...refused, ...facts.faults, ...log.faults, ...books.faults, ...shelves.faults];
-  const sales = salesIn(log.events);
-  await readSold(scene, sales);
-  faults.push(...faultsOfListings(scene), ...(await faultsOfSales(scene, sales)), ...(await faultsOfFees(scene)));
+  const scene: Scene = {
+    market,
+    chain,
+    log,
+    books,
+    wallets: shelves.wallets,
+    ...facts,
+    prover: createProver(chain),
+    say,
+  };
+  const faults = createFaults();
+  for (const found of [refused, facts.faults, log.faults, books.faults, shelves.faults, faultsOfPaidListings(scene)])
+    faults.add(found);
+  await holdSales(scene, faults);
+  await holdFees(scene, faults);
   const range = await rangeOf(scene, order.fromBlock, refused.length === 0 ? before : null, seen.number);
   const incoming = await readIncoming(scene, order.treasury, range, before);
-  if (order.statePath !== undefined && faults.length === 0)
+  if (order.statePath !== undefined && faults.count() === 0)
     writeState(order.statePath, stateOf(scene, seen, incoming.to_treasury.unbooked));
   return {
-    ...describe(scene, sales),
+    ...describe(scene, shelves.held),
     blocks: range && { chain_id: chain.id.toString(), ...range },
     ...incoming,
-    faults,
+    faults: faults.list(),
   };
 }
 
 /** What the market says of itself has to fit the chain that the endpoint shows. */
-async function readFacts(client: Client, chain: Chain): Promise<{ treasury: string; fee: string; faults: string[] }> {
-  const { body } = await client.getOfficialFacts();
-  const network = Object.values(NETWORKS).find(({ name }) => name === body.network);
-  if (network !== undefined && network.chainId !== chain.id)
-    throw new StateRefused(`the market is on ${body.network}, and the endpoint is of chain ${chain.id}`);
+async function readFacts(market: Market, chain: Chain): Promise<{ treasury: string; fee: string; faults: string[] }> {
+  const official = readFields(await market.must('/api/official'), 'the official facts');
+  const network = official.text('network', 40);
+  const known = Object.hasOwn(CHAINS, network) ? CHAINS[network] : undefined;
+  if (known !== undefined && known !== chain.id)
+    throw new StateRefused(`the market is on ${shown(network)}, and the endpoint is of chain ${chain.id}`);
   const faults: string[] = [];
-  if (body.usdc_contract.toLowerCase() !== chain.token)
-    faults.push(`the market takes ${body.usdc_contract} for USDC, which is ${chain.token}`);
-  const { address } = (await client.getTreasury({ query: { limit: 1 } })).body;
-  if (address !== body.treasury) faults.push(`the market names two treasuries: ${body.treasury} and ${address}`);
-  return { treasury: body.treasury.toLowerCase(), fee: unitsOf(body.listing_fee_usdc), faults };
+  const token = official.wallet('usdc_contract');
+  if (token !== chain.token) faults.push(`the market takes ${token} for USDC, which is ${chain.token}`);
+  const page = readFields(await market.must('/treasury', { limit: 1 }), 'the treasury');
+  const treasury = official.wallet('treasury');
+  if (page.wallet('address') !== treasury)
+    faults.push(`the market names two treasuries: ${treasury} and ${page.wallet('address')}`);
+  return { treasury, fee: official.units('listing_fee_usdc'), faults };
 }
 
-function goodsOf(listing: ListingSummary): Goods {
+interface ShelvesScene {
+  market: Market;
+  log: PublicLog;
+  mostEvents: number;
+  say(progress: string): void;
+}
+
+interface HeldShelves {
+  /** Listings that were held against the log. */
+  held: number;
+  wallets: Map<number, string>;
+  faults: string[];
+}
+
+/**
+ * Holds what is on the shelves against the log, and the log against the shelves. Where they differ, both are looked at once more: what
+ * somebody did meanwhile belongs to the next audit.
+ */
+async function holdShelves({ market, log, mostEvents, say }: ShelvesScene): Promise<HeldShelves> {
+  const promises = log.promises.of;
+  const order = { market, promises, most: mostEvents, say };
+  const missingIn = ({ seen }: ReadShelves): number[] =>
+    [...promises].flatMap(([id, { ending }]) => (ending === null && !seen.has(id) ? [id] : []));
+  let shelves = await readShelves(order);
+  if (shelves.wrong.size + missingIn(shelves).length > 0) {
+    await market.pause(CATCH_UP_MS);
+    shelves = await readShelves(order);
+  }
+  const since = await readSince(log, { market, mostEvents, say });
+  const isOurs = (id: number): boolean => !since.touched.has(id);
+  const missing = missingIn(shelves).filter(isOurs);
+  // What was sold and has ended since is looked at once, by the audit that reads of a sale.
+  const sold = [...new Set(log.sales.map(({ listingId }) => listingId))];
+  const off = sold.filter((id) => isOurs(id) && (promises.get(id)?.ending ?? null) !== null);
+  const { wallets } = shelves;
+  const single = await readSingle({ ...order, wallets, ids: [...missing, ...off] });
+  const wrong = [...shelves.wrong].flatMap(([id, found]) => (isOurs(id) ? found : []));
+  const broken = shelves.fault === null ? [] : [`the shelves contradict themselves: ${shelves.fault}`];
   return {
-    id: listing.id,
-    wallet: listing.seller_wallet.toLowerCase(),
-    units: unitsOf(listing.price_usdc),
-    commitment: listing.artifact_commitment?.toLowerCase() ?? null,
+    held: shelves.seen.size + single.read,
+    wallets,
+    faults: [...broken, ...wrong, ...single.faults, ...since.faults],
   };
 }
 
-/** What was sold and is not on the shelves any more. */
-async function readSold({ client, goods, say }: Scene, sales: readonly PublicSale[]): Promise<void> {
-  const missing = [...new Set(sales.map(({ listingId }) => listingId))].filter((id) => !goods.has(id));
-  for (let at = 0; at < missing.length; at += LISTINGS_AT_ONCE) {
-    const ids = missing.slice(at, at + LISTINGS_AT_ONCE);
-    for (const one of await Promise.all(ids.map((id) => readListing(client, id, goodsOf))))
-      if (one !== null) goods.set(one.id, one);
-    say(`${at + ids.length} of ${missing.length} listings that were sold`);
-  }
-}
-
-/** Each listing is what the log promised; and a paid one has its fee. */
-function faultsOfListings({ log, books, goods }: Scene): string[] {
-  const promises = promisesIn(log.events);
+/** Each paid listing of the log has its fee, and the other way round. */
+function faultsOfPaidListings({ log, books }: Scene): string[] {
+  if (!log.isWhole) return [];
+  const promises = log.promises.of;
   const highest = [...promises.keys()].reduce((most, id) => Math.max(most, id), 0);
   const faults: string[] = [];
-  for (const one of goods.values()) {
-    const promised = promises.get(one.id);
-    if (promised !== undefined) faults.push(...faultsOfPromise(promised, one));
-    // What was listed after the log was read belongs to the next audit.
-    else if (log.isWhole && one.id <= highest) faults.push(`listing ${one.id} has no event that tells of it`);
-  }
-  if (!log.isWhole) return faults;
-  const paid = new Set(books.fees.map(({ listing_id }) => listing_id));
+  const paid = new Set(books.fees.map(({ listingId }) => listingId));
   for (const [id, { isPaid, name }] of promises)
     if (isPaid && !paid.has(id)) faults.push(`${name} tells of listing ${id}, and no fee was paid for it`);
-  for (const { id, listing_id: listing } of books.fees) {
+  for (const { id, listingId: listing } of books.fees) {
+    // What was listed after the log was read belongs to the next audit.
     if (listing !== null && listing <= highest && promises.get(listing)?.isPaid !== true)
       faults.push(`fee ${id} is for listing ${listing}, and no event tells of that as paid`);
   }
   return faults;
 }
 
-async function proveAll({ chain, prover, say }: Scene, what: string, payments: readonly Payment[]): Promise<string[]> {
-  const faults: string[] = [];
+interface Proofs {
+  what: string;
+  payments: readonly Payment[];
+}
+
+async function proveAll({ chain, prover, say }: Scene, { what, payments }: Proofs, faults: Faults): Promise<void> {
   for (let at = 0; at < payments.length; at += AT_ONCE) {
-    faults.push(...(await Promise.all(payments.slice(at, at + AT_ONCE).map(prover.faultsOf))).flat());
+    faults.add((await Promise.all(payments.slice(at, at + AT_ONCE).map(prover.faultsOf))).flat());
     chain.forget();
     say(`${Math.min(payments.length, at + AT_ONCE)} of ${payments.length} ${what} held against the chain`);
   }
-  return faults;
 }
 
-async function faultsOfSales(scene: Scene, sales: readonly PublicSale[]): Promise<string[]> {
-  const goods = (sale: PublicSale): Goods | null => scene.goods.get(sale.listingId) ?? null;
-  const payments = sales.map((sale) => paymentOf(sale, goods(sale))).filter((payment) => payment !== null);
-  return [...sales.flatMap((sale) => faultsOfTerms(sale, goods(sale))), ...(await proveAll(scene, 'sales', payments))];
+async function holdSales(scene: Scene, faults: Faults): Promise<void> {
+  const { log, wallets } = scene;
+  const termsOf = ({ listingId }: PublicSale): Terms | null => {
+    const promised = log.promises.of.get(listingId);
+    const wallet = promised?.wallet ?? wallets.get(listingId);
+    return promised === undefined || promised.units === '?' || wallet === undefined
+      ? null
+      : { units: promised.units, wallet };
+  };
+  const isReviewed = ({ paymentId }: PublicSale): boolean => paymentId !== null && log.reviewed.has(paymentId);
+  for (const sale of log.sales) faults.add(faultsOfTerms(sale, termsOf(sale), isReviewed(sale)));
+  const payments = log.sales.flatMap((sale) => paymentOf(sale, termsOf(sale), isReviewed(sale)) ?? []);
+  await proveAll(scene, { what: 'sales', payments }, faults);
 }
 
-async function faultsOfFees(scene: Scene): Promise<string[]> {
+async function holdFees(scene: Scene, faults: Faults): Promise<void> {
   const { books, log, treasury, fee } = scene;
-  const faults: string[] = [];
   // The maintainer may let less count as a fee, and does so in public.
-  const delivered = log.events.filter(({ detail }) => detail.action === 'fee_review' && detail.outcome === 'deliver');
-  const low = books.fees.filter(({ amount_usdc }) => BigInt(unitsOf(amount_usdc)) < BigInt(fee));
-  if (low.length > delivered.length)
-    faults.push(
-      `${low.length} fees are below ${fee} units, and ${delivered.length} were decided to count: ${idsOf(low)}`,
-    );
-  const payments = books.fees.map((line) => ({
-    name: `fee ${line.id}`,
-    txHash: line.tx_hash.toLowerCase(),
-    to: treasury,
-    units: BigInt(unitsOf(line.amount_usdc)),
-    isAuthorized: line.verified_via === 'x402',
-    blockTime: Date.parse(line.block_time),
+  const low = books.fees.filter(({ units }) => units < BigInt(fee));
+  if (low.length > log.reviewedFees) {
+    const ids = low.slice(0, 20).map(({ id }) => id);
+    faults.add([
+      `${low.length} fees are below ${fee} units, and ${log.reviewedFees} were decided to count: ${ids.join(', ')}`,
+    ]);
+  }
+  const payments = books.fees.map(({ id, txHash, units, isAuthorized, blockTime }) => ({
+    ...{ name: `fee ${id}`, txHash, to: treasury, units, isAuthorized, blockTime, removed: null },
   }));
-  return [...faults, ...(await proveAll(scene, 'fees', payments))];
+  await proveAll(scene, { what: 'fees', payments }, faults);
 }
-
-const idsOf = (fees: readonly FeeRecord[]): string => fees.map(({ id }) => id).join(', ');
 
 type Range = { from: number; to: number } | null;
 
 async function rangeOf(scene: Scene, fromBlock: number | undefined, before: State | null, to: number): Promise<Range> {
   const { chain, log, prover } = scene;
-  const blocks = [...prover.proven.values()].map(({ block }) => block);
-  const lowest = blocks.reduce((least, block) => Math.min(least, block), to);
-  const [oldest] = log.events;
-  const first = { block: lowest, second: oldest === undefined ? null : Date.parse(String(oldest.at)) / 1000 };
+  let lowest = to;
+  for (const { block } of prover.proven.values()) lowest = Math.min(lowest, block);
+  const first = { block: lowest, second: log.firstAt };
   const from = fromBlock ?? (before === null ? await firstBlock(chain, first) : before.block.number + 1);
   return from === null ? null : { from, to };
 }
 
 async function readIncoming(
-  { chain, goods, log, treasury, prover, say }: Scene,
+  { chain, wallets, log, treasury, prover, say }: Scene,
   named: string | undefined,
   range: Range,
   before: State | null,
 ): Promise<Pick<MarketAudit, 'treasuries' | 'to_treasury' | 'to_sellers'>> {
   const treasuries = [...new Set([treasury, ...(named === undefined ? [] : [named.toLowerCase()])])];
-  const promised = [...promisesIn(log.events).values()].map(({ wallet }) => wallet);
-  const wallets = new Set([...[...goods.values()].map(({ wallet }) => wallet), ...promised]);
-  const sellers = [...wallets].filter((wallet) => wallet !== null && !treasuries.includes(wallet));
+  const ofSellers = new Set(wallets.values());
+  for (const { wallet } of log.promises.of.values()) if (wallet !== null) ofSellers.add(wallet);
+  const sellers = [...ofSellers].filter((wallet) => !treasuries.includes(wallet));
   const ahead = new Set(before?.public?.ahead);
   const isBooked = (arrival: { txHash: string; logIndex: number }): boolean =>
     prover.proven.has(keyOf(arrival)) || ahead.has(keyOf(arrival));
@@ -238,16 +275,12 @@ async function readIncoming(
   return {
     treasuries,
     to_treasury: await look('the treasury', treasuries, before?.unbooked ?? []),
-    to_sellers: await look(
-      `${sellers.length} sellers`,
-      sellers.filter((wallet) => wallet !== null),
-      null,
-    ),
+    to_sellers: await look(`${sellers.length} sellers`, sellers, null),
   };
 }
 
 function stateOf(
-  { client, chain, log, books, prover }: Scene,
+  { market, chain, log, books, prover }: Scene,
   seen: State['block'],
   unbooked: State['unbooked'],
 ): State {
@@ -255,24 +288,28 @@ function stateOf(
   return {
     version: 1,
     of: 'market',
-    market: client.baseUrl,
+    market: market.baseUrl,
     chain_id: chain.id.toString(),
     token: chain.token,
     block: seen,
     event: log.last,
     unbooked,
     books: null,
-    public: { fee_id: books.lastId, fees_units: books.units.toString(), ahead },
+    public: {
+      ...{ fee_id: books.lastId, fees_units: books.units.toString(), ahead },
+      ...{ promises_from: log.promises.since(), listings: [...log.promises.of] },
+    },
   };
 }
 
-function describe({ client, log, books, goods, prover }: Scene, sales: readonly PublicSale[]) {
-  const hashes = new Set(books.fees.map(({ tx_hash }) => tx_hash.toLowerCase()));
+function describe({ market, log, books, prover }: Scene, held: number) {
+  const { sales, promises } = log;
+  const hashes = new Set(books.fees.map(({ txHash }) => txHash));
   const ofFees = [...prover.proven.values()].filter(({ txHash }) => hashes.has(txHash)).length;
   return {
-    market: client.baseUrl,
+    market: market.baseUrl,
     log: {
-      read: log.events.length,
+      read: log.read,
       whole: log.isWhole,
       last_id: log.last?.id ?? null,
       running_hash: log.last?.running_hash ?? null,
@@ -283,6 +320,7 @@ function describe({ client, log, books, goods, prover }: Scene, sales: readonly 
       free: sales.filter(({ via }) => via === 'free').length,
     },
     fees: { read: books.fees.length, proven: ofFees, units: books.units.toString() },
-    listings: goods.size,
+    listings: held,
+    promises: { listings: promises.of.size, price_only: promises.priceOnly(), since: promises.since() },
   };
 }

@@ -1,7 +1,8 @@
-import { type Goods, type PromisedGoods, takePromise } from '../promises.ts';
+import { shown } from '../print.ts';
+import type { Ending, Goods, Promised } from '../promises.ts';
 import { AUTHORIZATION_USED, authorizationsIn, type Chain, type ChainReceipt, movesOf } from '../read-chain.ts';
-import { type EventDetail, unitsOf } from '../told.ts';
-import type { PublicEvent } from './read-market.ts';
+import { unitsOf } from '../told.ts';
+import type { PublicEvent } from './walk-log.ts';
 
 /** Something that the market says was paid for. */
 export interface Payment {
@@ -14,6 +15,8 @@ export interface Payment {
   isAuthorized: boolean;
   /** Milliseconds, where the market says of which second the block is. */
   blockTime: number | null;
+  /** What was removed by then is not paid for any more, unless a person decided so. */
+  removed: Ending | null;
 }
 
 /** A transfer that paid for one thing. */
@@ -52,10 +55,21 @@ export function createProver(chain: Chain): Prover {
       const free = fitting.find((logIndex) => !proven.has(keyOf({ txHash, logIndex })));
       if (free === undefined) return [`${name} shares its transfer in ${txHash} with another`];
       proven.set(keyOf({ txHash, logIndex: free }), { txHash, logIndex: free, block: height });
-      if (payment.blockTime === null || Number(block.timestamp) * 1000 === payment.blockTime) return [];
-      return [`${name} names another time than that of its block`];
+      return faultsOfTime(payment, Number(block.timestamp) * 1000);
     },
   };
+}
+
+/** The event of a removal is written a moment after the removal itself. */
+const SLACK_MS = 1_000;
+
+function faultsOfTime({ name, blockTime, removed }: Payment, paidAt: number): string[] {
+  return [
+    ...(blockTime === null || paidAt === blockTime ? [] : [`${name} names another time than that of its block`]),
+    ...(removed === null || paidAt < removed.at + SLACK_MS
+      ? []
+      : [`${name} was paid after ${removed.name} ${removed.act} the listing`]),
+  ];
 }
 
 /** The places of the transfers that can have paid for it. */
@@ -73,43 +87,61 @@ function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, 
     .map(({ logIndex }) => logIndex);
 }
 
-/** What the log says of a sale, and what it promised of the goods. */
+/** What the log says of a sale. */
 export interface PublicSale {
-  name: string;
+  eventId: number;
   listingId: number;
   via: string;
   units: bigint;
   txHash: string | null;
-  /** A person let less than the price count. */
-  isReviewed: boolean;
+  paymentId: number | null;
+  /** The removal that was in force when the sale was recorded. */
+  removed: Ending | null;
 }
+
+export const nameOf = ({ eventId, listingId }: PublicSale): string =>
+  `event ${eventId}, a sale of listing ${listingId},`;
 
 const SALES: readonly string[] = ['sale', 'world_sale'];
+const HASH = /^0x[0-9a-f]{64}$/i;
 
-export function salesIn(events: readonly PublicEvent[]): PublicSale[] {
-  const reviewed = new Set(events.flatMap(({ detail }) => (detail.outcome === 'deliver' ? [detail.payment_id] : [])));
-  return events
-    .filter(({ kind }) => SALES.includes(kind))
-    .map(({ id, detail }) => ({
-      name: `event ${id}, a sale of listing ${String(detail.listing_id)},`,
-      listingId: Number(detail.listing_id),
-      via: String(detail.verified_via),
-      units: BigInt(unitsIn(detail, 'paid_usdc')),
-      txHash: typeof detail.tx_hash === 'string' ? detail.tx_hash.toLowerCase() : null,
-      isReviewed: detail.payment_id !== undefined && reviewed.has(detail.payment_id),
-    }));
+/** The sale of an event, and what is wrong with how it is told; null: it tells of none, or not of which listing. */
+export function saleIn(
+  { id, kind, detail }: PublicEvent,
+  promises: ReadonlyMap<number, Promised>,
+): { sale: PublicSale; faults: string[] } | null {
+  const { listing_id: listing, paid_usdc: paid, tx_hash: hash, payment_id: payment, verified_via: via } = detail;
+  if (!SALES.includes(kind) || typeof listing !== 'number' || !Number.isSafeInteger(listing)) return null;
+  const units = unitsOf(paid);
+  const ending = promises.get(listing)?.ending ?? null;
+  const isHash = typeof hash === 'string' && HASH.test(hash);
+  const sale = {
+    ...{ eventId: id, listingId: listing, via: typeof via === 'string' ? via.slice(0, 20) : '' },
+    units: BigInt(units === '?' ? -1 : units),
+    txHash: isHash ? hash.toLowerCase() : null,
+    paymentId: typeof payment === 'number' ? payment : null,
+    // A thing that was paid for in its city is sold whatever the market did.
+    removed: kind === 'sale' && ending?.act === 'removed' ? ending : null,
+  };
+  const name = nameOf(sale);
+  return {
+    sale,
+    faults: [
+      ...(units === '?' ? [`${name} was for ${shown(paid)}, which is no sum of USDC`] : []),
+      ...(isHash || hash === undefined ? [] : [`${name} names ${shown(hash)}, which is no transaction`]),
+    ],
+  };
 }
 
-function unitsIn(detail: EventDetail, field: 'paid_usdc' | 'price_usdc'): string {
-  const units = unitsOf(detail[field]);
-  return units === '?' ? '-1' : units;
-}
+/** What was asked for. */
+export type Terms = Pick<Goods, 'wallet' | 'units'>;
 
 /** What can be said before the chain is asked. */
-export function faultsOfTerms(sale: PublicSale, goods: Goods | null): string[] {
-  const { name, via, units, txHash, isReviewed } = sale;
-  if (goods === null) return [`${name} is of a listing that the market does not have`];
-  const price = BigInt(goods.units);
+export function faultsOfTerms(sale: PublicSale, terms: Terms | null, isReviewed: boolean): string[] {
+  const { via, units, txHash } = sale;
+  const name = nameOf(sale);
+  if (terms === null) return [`${name} is of a listing that the market does not have`];
+  const price = BigInt(terms.units);
   if (via === 'free')
     return units === 0n && price === 0n && txHash === null
       ? []
@@ -120,14 +152,11 @@ export function faultsOfTerms(sale: PublicSale, goods: Goods | null): string[] {
 }
 
 /** What the chain has to show for it; null: nothing. */
-export function paymentOf({ name, via, units, txHash }: PublicSale, goods: Goods | null): Payment | null {
-  if (goods === null || txHash === null || via === 'free') return null;
-  return { name, txHash, to: goods.wallet, units, isAuthorized: via === 'x402', blockTime: null };
-}
-
-/** What the events promised of each listing. */
-export function promisesIn(events: readonly PublicEvent[]): Map<number, PromisedGoods> {
-  const promises = new Map<number, PromisedGoods>();
-  for (const event of events) takePromise(promises, `event ${event.id}`, event);
-  return promises;
+export function paymentOf(sale: PublicSale, terms: Terms | null, isReviewed: boolean): Payment | null {
+  const { via, units, txHash } = sale;
+  if (terms === null || txHash === null || via === 'free') return null;
+  return {
+    ...{ name: nameOf(sale), txHash, to: terms.wallet, units, isAuthorized: via === 'x402', blockTime: null },
+    removed: isReviewed ? null : sale.removed,
+  };
 }

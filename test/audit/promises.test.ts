@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { createPromises, faultsOfPromise } from './promises.ts';
+import type { EventDetail } from './told.ts';
+
+const WALLET = `0x${'Ab'.repeat(20)}`;
+const HASH = `0x${'c1'.repeat(32)}`;
+const OTHER = `0x${'d2'.repeat(32)}`;
+const WHOLE = { price_usdc: 2.5, seller_wallet: WALLET, aisle: 'data', artifact_commitment: HASH };
+
+type Told = readonly [kind: string, detail: EventDetail];
+const lists = (id: number, changes: EventDetail = {}): Told => ['listing', { listing_id: id, ...WHOLE, ...changes }];
+const act =
+  (kind: string, changes: EventDetail = {}) =>
+  (id: number, more: EventDetail = {}): Told => [kind, { listing_id: id, ...changes, ...more }];
+const sells = act('sale', { paid_usdc: 2.5, verified_via: 'direct' });
+const gives = act('sale', { paid_usdc: 0, verified_via: 'free' });
+const edits = act('listing_edit', { fields: ['preview'] } as EventDetail);
+const exchanges = act('listing_edit', { fields: ['artifact'], artifact_commitment: OTHER } as EventDetail);
+const withdraws = act('withdrawal');
+const removes = act('moderation', { action: 'remove' });
+const restores = act('moderation', { action: 'decide_appeal', outcome: 'restored' });
+const free = (id: number): Told => lists(id, { price_usdc: 0 });
+const thing = (id: number): Told => lists(id, { aisle: 'world', artifact_commitment: undefined });
+/** As events were before they told more. */
+const vague = (id: number): Told => ['listing', { listing_id: id, price_usdc: 2.5, aisle: 'data' }];
+
+function judge(events: readonly Told[], since: number | null = null) {
+  const promises = createPromises({ since });
+  const faults = events.flatMap(([kind, detail], at) =>
+    promises.take(`event ${at + 1}`, { id: at + 1, kind, at: '2026-01-05T12:00:00.000Z', actor: 'somebody', detail }),
+  );
+  return { promises, faults: [...faults, ...promises.left()] };
+}
+const faultsOf = (events: readonly Told[], since?: number): string[] => judge(events, since ?? null).faults;
+
+const HONEST: readonly (readonly [name: string, events: readonly Told[]])[] = [
+  ['edits before the first sale', [lists(1), edits(1), edits(1), sells(1), sells(1)]],
+  ['free goods exchanged before they are taken', [free(1), exchanges(1), edits(1, { fields: ['title'] }), gives(1)]],
+  ['a sale of what was paid for before it was withdrawn', [lists(1), withdraws(1), sells(1)]],
+  ['a removal taken back, and an edit after it', [lists(1), removes(1), restores(1), edits(1), sells(1)]],
+  ['free goods taken after a removal was taken back', [free(1), removes(1), restores(1), gives(1)]],
+  [
+    'a thing that is sold, and one that is canceled',
+    [thing(1), act('world_sale')(1), thing(2), act('world_canceled')(2)],
+  ],
+  ['a removed thing that is sold in its city', [thing(1), removes(1), act('world_sale')(1)]],
+  ['kinds that are not known', [['new_kind', { listing_id: 'x' as never }], lists(1), ['store_line_emptied', {}]]],
+  ['acts of the maintainer on what is no listing', [act('moderation', { action: 'fee_review' })(1), lists(2)]],
+  ['listings from before events told more', [vague(1), vague(2), edits(1), lists(3)]],
+  ['one that supersedes another', [lists(1), sells(1), lists(2, { supersedes: 1 })]],
+];
+
+const LYING: readonly (readonly [name: string, events: readonly Told[], found: RegExp])[] = [
+  ['an edit after a sale', [lists(1), sells(1), edits(1)], /^event 3 edits listing 1, which event 2 sold before$/],
+  [
+    'other free goods after they were taken',
+    [free(1), gives(1), exchanges(1)],
+    /^event 3 edits listing 1, which event 2 sold/,
+  ],
+  [
+    'an edit after the withdrawal',
+    [lists(1), withdraws(1), edits(1)],
+    /event 3 edits listing 1, which event 2 withdrew/,
+  ],
+  ['an edit after the removal', [lists(1), removes(1), edits(1)], /event 3 edits listing 1, which event 2 removed/],
+  ['other goods for the same money', [lists(1), exchanges(1)], /event 2 exchanges what listing 1 sells for money/],
+  [
+    'another title for the same money',
+    [lists(1), edits(1, { fields: ['title'] })],
+    /event 2 exchanges what listing 1 sells/,
+  ],
+  ['another price', [free(1), edits(1, { fields: ['price_usdc'] })], /event 2 edits price or wallet of listing 1/],
+  ['another wallet', [lists(1), edits(1, { seller_wallet: WALLET })], /event 2 edits price or wallet of listing 1/],
+  ['another thing', [thing(1), edits(1)], /event 2 edits listing 1, a thing of the city/],
+  [
+    'other goods without a commitment',
+    [free(1), edits(1, { fields: ['artifact'] })],
+    /event 2 exchanges the goods of listing 1 without/,
+  ],
+  [
+    'free goods given away after the removal',
+    [free(1), removes(1), gives(1)],
+    /event 3 gives listing 1 away, which event 2 removed/,
+  ],
+  [
+    'a thing sold twice',
+    [thing(1), act('world_sale')(1), act('world_sale')(1)],
+    /event 3 sells the thing of listing 1, which event 2 sold/,
+  ],
+  ['an id that is listed twice', [lists(1), lists(1)], /event 2 lists listing 1 again, which event 1 listed/],
+  ['a sale before its listing', [sells(1), lists(1)], /event 2 lists listing 1, of which event 1 told before/],
+  [
+    'a listing without a wallet',
+    [lists(1), lists(2, { seller_wallet: undefined })],
+    /event 2 lists listing 2 without a wallet$/,
+  ],
+  [
+    'a listing without wallet and goods',
+    [lists(1), vague(2)],
+    /event 2 lists listing 2 without a wallet, a commitment to its goods$/,
+  ],
+  ['a listing without a price', [lists(1, { price_usdc: undefined })], /event 1 lists listing 1 without a price$/],
+  ['a wallet that is none', [lists(1, { seller_wallet: '0x12' })], /event 1 names "0x12", which is no wallet/],
+  ['goods that are no hash', [lists(1, { artifact_commitment: 5 })], /event 1 names 5, which is no commitment/],
+  ['a price that is none', [lists(1, { price_usdc: '2\n' })], /event 1 names "2\\n", which is no price/],
+  [
+    'an id that is none',
+    [lists(1), sells('1\u001b[2J' as never)],
+    /event 2 tells of "1\\u001b\[2J", which is no number/,
+  ],
+  [
+    'a log that promises nothing but prices',
+    [vague(1), vague(2)],
+    /^no event promises a wallet or goods: 2 listings .*--since/,
+  ],
+];
+
+describe('the log of an honest market', () => {
+  it.each(HONEST)('has no fault for %s', (_name, events) => {
+    expect(faultsOf(events)).toEqual([]);
+  });
+});
+
+describe('a log against the rules of a market', () => {
+  it.each(LYING)('has a fault for %s', (_name, events, found) => {
+    expect(faultsOf(events).join('\n')).toMatch(found);
+  });
+});
+
+it('counts what promises only a price, and with --since has each as a fault from there', () => {
+  const events = [vague(1), vague(2), lists(3)];
+  expect(judge(events).promises.priceOnly()).toBe(2);
+  expect(judge(events).promises.since()).toBe(3);
+  expect(faultsOf(events, 2)).toEqual([expect.stringMatching(/^event 2 lists listing 2 without/)]);
+  expect(faultsOf([vague(1)], 2)).toEqual([]);
+});
+
+it('goes on from what an audit before has read', () => {
+  const { promises } = judge([lists(1), sells(1), free(2), removes(2)]);
+  const later = createPromises({ since: 1, known: [...promises.of] });
+  const take = (kind: string, detail: EventDetail): string[] =>
+    later.take('event 9', { id: 9, kind, at: '2026-01-05T12:00:00.000Z', actor: 'somebody', detail });
+  expect(take(...edits(1))).toEqual([expect.stringMatching(/which event 2 sold before/)]);
+  expect(take(...gives(2))).toEqual([expect.stringMatching(/which event 4 removed/)]);
+  expect(take(...lists(1))).toEqual([expect.stringMatching(/again, which event 1 listed/)]);
+});
+
+it('holds goods against the last promise, however hex is spelled', () => {
+  const { promises } = judge([free(1), exchanges(1)]);
+  const promised = promises.of.get(1);
+  if (promised === undefined) throw new Error('listing 1 is not known');
+  const goods = { id: 1, units: '0', wallet: WALLET.toLowerCase(), commitment: OTHER };
+  expect(faultsOfPromise(promised, goods)).toEqual([]);
+  expect(faultsOfPromise(promised, { ...goods, commitment: HASH })).toHaveLength(1);
+  expect(faultsOfPromise(promised, { ...goods, units: '1', wallet: OTHER })).toHaveLength(2);
+});

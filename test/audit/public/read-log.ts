@@ -1,0 +1,114 @@
+import { createFaults } from '../bounds.ts';
+import type { State } from '../keep-state.ts';
+import { createPromises, type Promises } from '../promises.ts';
+import { NO_HASH, nextHash } from '../running-hash.ts';
+import type { Market } from './ask-market.ts';
+import { type PublicSale, saleIn } from './prove.ts';
+import { type PublicEvent, walkLog } from './walk-log.ts';
+
+export interface PublicLog {
+  /** How many events were read: all, or those since the state. */
+  read: number;
+  /** From the first event on. */
+  isWhole: boolean;
+  last: State['event'];
+  /** Seconds; null: none was read. */
+  firstAt: number | null;
+  promises: Promises;
+  sales: PublicSale[];
+  /** Payments of less than the price that a person let count. */
+  reviewed: ReadonlySet<number>;
+  /** How many of them were fees. */
+  reviewedFees: number;
+  faults: string[];
+}
+
+export interface LogOrder {
+  market: Market;
+  before: State | null;
+  since: number | null;
+  mostEvents: number;
+  say(progress: string): void;
+}
+
+/**
+ * The public log, hashed page by page: of an event is kept what it promises, sells or decides. A state of an earlier program knows nothing
+ * of listings; then all is read again, and the hash that it remembers has to come out.
+ */
+export async function readLog({ market, before, since, mostEvents, say }: LogOrder): Promise<PublicLog> {
+  const known = before?.public?.listings;
+  const event = before?.event ?? null;
+  const from = known === undefined || event === null ? null : { id: Number(event.id), hash: event.hash };
+  const promises = createPromises({ since: since ?? before?.public?.promises_from ?? null, known: known ?? [] });
+  const found = createTaker(promises, from === null ? event : null);
+  let hash: Buffer = from === null || event === null ? NO_HASH : Buffer.from(event.running_hash, 'hex');
+  const walked = await walkLog({
+    ...{ market, from, mostEvents, say, knownBy: 'the state remembers' },
+    take: (one, canonical) => {
+      hash = nextHash(hash, BigInt(one.id), canonical);
+      found.take(one, hash);
+    },
+  });
+  const { last } = walked;
+  return {
+    ...found.end(),
+    read: walked.read,
+    isWhole: from === null,
+    last: last && { id: String(last.id), hash: last.hash, running_hash: hash.toString('hex') },
+    promises,
+    faults: [...walked.faults, ...found.faults()],
+  };
+}
+
+/** What is kept of the events. `remembered`: the hash that has to come out on the way. */
+function createTaker(promises: Promises, remembered: State['event']) {
+  const faults = createFaults();
+  const sales: PublicSale[] = [];
+  const reviewed = new Set<number>();
+  let reviewedFees = 0;
+  let firstAt: number | null = null;
+  let isMet = remembered === null;
+  return {
+    take: (event: PublicEvent, hash: Buffer): void => {
+      const { id, at, detail } = event;
+      firstAt ??= Date.parse(String(at)) / 1_000;
+      if (remembered !== null && String(id) === remembered.id) {
+        isMet = true;
+        if (hash.toString('hex') !== remembered.running_hash)
+          faults.add([`event ${id} is not what the state remembers`]);
+      }
+      faults.add(promises.take(`event ${id}`, event));
+      const sold = saleIn(event, promises.of);
+      if (sold !== null) sales.push(sold.sale);
+      faults.add(sold?.faults ?? []);
+      if (detail.outcome !== 'deliver') return;
+      if (detail.action === 'fee_review') reviewedFees += 1;
+      if (typeof detail.payment_id === 'number') reviewed.add(detail.payment_id);
+    },
+    end: () => ({ sales, reviewed, reviewedFees, firstAt }),
+    faults: (): string[] => [
+      ...(isMet ? [] : [`the public log has no event ${remembered?.id}, which the state remembers`]),
+      ...faults.list(),
+      ...promises.left(),
+    ],
+  };
+}
+
+/** Listings of which something was told since that event: what the market says of them now is for the next audit. */
+export async function readSince(
+  log: PublicLog,
+  order: Omit<LogOrder, 'before' | 'since'>,
+): Promise<{
+  touched: ReadonlySet<number>;
+  faults: string[];
+}> {
+  const touched = new Set<number>();
+  const from = log.last === null ? null : { id: Number(log.last.id), hash: log.last.hash };
+  const { faults } = await walkLog({
+    ...{ ...order, from, knownBy: 'was read before' },
+    take: ({ detail }) => {
+      if (typeof detail.listing_id === 'number') touched.add(detail.listing_id);
+    },
+  });
+  return { touched, faults };
+}

@@ -1,0 +1,188 @@
+import { BoundMet, createFaults, mustHaveMemory } from '../bounds.ts';
+import { lineOf } from '../print.ts';
+import { faultsOfPromise, type Goods, type Promised } from '../promises.ts';
+import { type Market, MarketUnreadable } from './ask-market.ts';
+import { type Fields, readFields } from './read-fields.ts';
+
+interface Shown extends Goods {
+  merchant: string;
+  supersedes: number | null;
+  isThing: boolean;
+  state: string;
+}
+
+export interface ShelvesOrder {
+  market: Market;
+  promises: ReadonlyMap<number, Promised>;
+  most: number;
+  say(progress: string): void;
+}
+
+export interface ReadShelves {
+  /** Listings that are on the shelves. */
+  seen: Set<number>;
+  /** What is wrong with each, by its id. */
+  wrong: Map<number, string[]>;
+  /** Where a listing is sold to whom the log does not say. */
+  wallets: Map<number, string>;
+  /** The shelves contradict themselves. */
+  fault: string | null;
+}
+
+const PAGE = 50;
+/** A walk that takes longer than a cursor lives begins again, so many times. */
+const WALKS = 3;
+/** Listings whose faults are kept. */
+const MOST_WRONG = 1_000;
+
+/** Everything on the shelves, page by page held against what the log promised. */
+export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
+  for (let walk = 1; ; walk += 1) {
+    const found: ReadShelves = { seen: new Set(), wrong: new Map(), wallets: new Map(), fault: null };
+    if (await walkShelves(order, found)) return found;
+    if (walk === WALKS) throw new MarketUnreadable('the cursor of the shelves ran out three times. Try again');
+  }
+}
+
+/** False: the cursor ran out. */
+async function walkShelves({ market, promises, most, say }: ShelvesOrder, found: ReadShelves): Promise<boolean> {
+  const cursors = new Set<string>();
+  for (let cursor: string | undefined; ; ) {
+    const answer = await market.get('/api/shelves', { limit: PAGE, cursor });
+    if (answer.status !== 200) {
+      if (answer.reason === 'cursor_expired') return false;
+      throw new MarketUnreadable(`GET /api/shelves is refused with ${answer.status}: ${answer.reason}`);
+    }
+    const { rows, total, fault, next } = readPage(answer.body);
+    if (total > most)
+      throw new BoundMet(
+        `the shelves say ${total} listings, and at most ${most} are read. Allow more with --max-events`,
+      );
+    const again = rows.find(({ id }) => found.seen.has(id));
+    found.fault ??= fault ?? (again === undefined ? null : `listing ${again.id} came twice`);
+    // Whatever else they say, they do not go on for ever.
+    if (found.fault === null && next !== null && (cursors.has(next) || found.seen.size > most))
+      found.fault = 'their pages do not end';
+    for (const row of rows) hold(row, promises, found);
+    say(`${found.seen.size} listings on the shelves`);
+    mustHaveMemory();
+    if (next === null || found.fault !== null) return true;
+    cursors.add(next);
+    cursor = next;
+  }
+}
+
+function hold(row: Shown, promises: ReadonlyMap<number, Promised>, { seen, wrong, wallets }: ReadShelves): void {
+  const promised = promises.get(row.id);
+  seen.add(row.id);
+  if (promised?.wallet === undefined || promised.wallet === null) wallets.set(row.id, row.wallet);
+  const faults =
+    promised === undefined ? [`listing ${row.id} has no event that tells of it`] : faultsOfShown(promised, row);
+  if (promised?.ending)
+    faults.push(`listing ${row.id} is for sale, and ${promised.ending.name} ${promised.ending.act} it`);
+  if (faults.length > 0 && wrong.size < MOST_WRONG) wrong.set(row.id, faults);
+}
+
+function faultsOfShown(promised: Promised, row: Shown): string[] {
+  const name = `listing ${row.id}`;
+  return [
+    ...faultsOfPromise(promised, row),
+    ...(row.merchant === promised.merchant
+      ? []
+      : [`${name} is sold by ${lineOf(row.merchant, 64)}, and ${promised.name} says ${lineOf(promised.merchant, 64)}`]),
+    ...(row.isThing === promised.isThing ? [] : [`${name} is of another kind than ${promised.name} says`]),
+    // Events from before this was told do not say it.
+    ...(promised.wallet === null || row.supersedes === promised.supersedes
+      ? []
+      : [
+          `${name} supersedes ${row.supersedes ?? 'nothing'}, and ${promised.name} says ${promised.supersedes ?? 'nothing'}`,
+        ]),
+  ];
+}
+
+interface Page {
+  rows: Shown[];
+  total: number;
+  fault: string | null;
+  next: string | null;
+}
+
+function readPage(given: unknown): Page {
+  const body = readFields(given, 'the shelves');
+  const rows = body.rows('listings', PAGE).map(readListingRow);
+  const [total, hasMore, next] = [body.count('total'), body.flag('has_more'), body.textOrNull('next_cursor', 512)];
+  const [returned, size] = [body.count('returned'), body.count('page_size')];
+  const fault =
+    (returned !== rows.length && `a page says ${returned} rows and has ${rows.length}`) ||
+    (size !== PAGE && `a page is of ${size} rows where ${PAGE} were asked for`) ||
+    (rows.length === 0 && hasMore && 'a page is empty and more are promised') ||
+    (hasMore !== (next !== null) && 'a page has a cursor where it ends, or none where it goes on');
+  return { rows, total, fault: fault || null, next };
+}
+
+function readListingRow(row: Fields): Shown {
+  return {
+    id: row.id('id'),
+    wallet: row.wallet('seller_wallet'),
+    units: row.units('price_usdc'),
+    commitment: row.hashOrNull('artifact_commitment'),
+    merchant: row.text('merchant', 64),
+    supersedes: row.idOrNull('supersedes'),
+    isThing: row.word('delivery_kind') === 'city_ownership',
+    state: row.word('state'),
+  };
+}
+
+/** So many listings are asked for one by one; a market counts what a stranger asks for. */
+const MOST_SINGLE = 10_000;
+const AT_ONCE = 8;
+
+export interface SingleOrder extends ShelvesOrder {
+  ids: readonly number[];
+  /** To be filled where the log does not name them. */
+  wallets: Map<number, string>;
+}
+
+const STATES = { removed: 'removed', withdrew: 'withdrawn', sold: 'sold', canceled: 'canceled' } as const;
+
+/** The state is what the log tells. A thing whose offer is gone from its city is `stale`, of which no event tells. */
+function faultsOfState({ id, state, isThing }: Shown, { ending }: Promised): string[] {
+  if (isThing && state === 'stale') return [];
+  if (ending === null) return [`listing ${id} is ${state} and not on the shelves, and no event says why`];
+  return state === STATES[ending.act] ? [] : [`listing ${id} is ${state}, and ${ending.name} ${ending.act} it`];
+}
+
+/** Listings that are not on the shelves, each by its own address. */
+export async function readSingle({ market, promises, ids, wallets, say }: SingleOrder): Promise<{
+  read: number;
+  faults: string[];
+}> {
+  const faults = createFaults();
+  const asked = ids.slice(0, MOST_SINGLE);
+  for (let at = 0; at < asked.length; at += AT_ONCE) {
+    const some = asked.slice(at, at + AT_ONCE);
+    const rows = await Promise.all(some.map((id) => readListing(market, id)));
+    for (const [place, id] of some.entries()) {
+      const row = rows[place] ?? null;
+      const promised = promises.get(id);
+      if (promised === undefined) continue;
+      if (row === null) faults.add([`listing ${id}, of which ${promised.name} tells, is not there`]);
+      else {
+        if (promised.wallet === null) wallets.set(id, row.wallet);
+        faults.add([...faultsOfShown(promised, row), ...faultsOfState(row, promised)]);
+      }
+    }
+    say(`${Math.min(asked.length, at + AT_ONCE)} of ${asked.length} listings that are off the shelves`);
+  }
+  return { read: asked.length, faults: faults.list() };
+}
+
+async function readListing(market: Market, id: number): Promise<Shown | null> {
+  const answer = await market.get(`/api/listing/${id}`, { comments_limit: 1 });
+  if (answer.status === 404 || answer.status === 409) return null;
+  if (answer.status !== 200)
+    throw new MarketUnreadable(`GET /api/listing/${id} is refused with ${answer.status}: ${answer.reason}`);
+  const row = readListingRow(readFields(answer.body, 'a listing').object('listing'));
+  if (row.id !== id) throw new MarketUnreadable(`GET /api/listing/${id} answers with listing ${row.id}`);
+  return row;
+}
