@@ -50,6 +50,8 @@ const { sellerOne, buyerOne, buyerTwo } = WORLD_ACCOUNTS;
 /** A market in which everything that an auditor looks at has happened, by the market's own doors. */
 export interface AuditedWorld {
   world: World;
+  /** The maintainer. */
+  keeper: Member;
   seller: Member;
   buyers: readonly [Member, Member];
   /** Paid for by x402 and directly. */
@@ -85,7 +87,7 @@ export async function startAuditedWorld(options: WorldOptions = {}): Promise<Aud
   await must(200, claim(world, buyers[1], goods, direct));
   await must(200, world.buy(gift, { key: buyers[0].key }));
   await world.running.eventsSettled();
-  return { world, seller, buyers, goods, gift, list, buyByX402 };
+  return { world, keeper, seller, buyers, goods, gift, list, buyByX402 };
 }
 
 async function must<Answer extends { status: number; body: unknown }>(

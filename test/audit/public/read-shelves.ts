@@ -58,12 +58,13 @@ async function walkShelves({ market, promises, most, say }: ShelvesOrder, found:
       throw new BoundMet(
         `the shelves say ${total} listings, and at most ${most} are read. Allow more with --max-events`,
       );
-    const again = rows.find(({ id }) => found.seen.has(id));
-    found.fault ??= fault ?? (again === undefined ? null : `listing ${again.id} came twice`);
+    found.fault ??= fault;
+    for (const row of rows) {
+      if (found.seen.has(row.id)) found.fault ??= `listing ${row.id} came twice`;
+      hold(row, promises, found);
+    }
     // Whatever else they say, they do not go on for ever.
-    if (found.fault === null && next !== null && (cursors.has(next) || found.seen.size > most))
-      found.fault = 'their pages do not end';
-    for (const row of rows) hold(row, promises, found);
+    if (next !== null && (cursors.has(next) || found.seen.size > most)) found.fault ??= 'their pages do not end';
     say(`${found.seen.size} listings on the shelves`);
     mustHaveMemory();
     if (next === null || found.fault !== null) return true;
