@@ -9,6 +9,7 @@ import { createLog, type Log } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder, openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
+import { printableJson } from '../platform/printable.ts';
 import { systemRandom } from '../platform/random.ts';
 import { CommandRefused, runCommand } from '../platform/run-command.ts';
 import { deferSignals, handleShutdown, undoOnFailure } from '../platform/shutdown.ts';
@@ -60,7 +61,7 @@ async function runCityCommand(args: readonly string[]): Promise<void> {
   const own = [logCopyFolder(config)];
   const copied = isBlind ? null : await readCopies(await filesAt(paths.length > 0 ? paths : own));
   const outcome = await recoverAt(config, { reason, copied, asItStands: values['as-it-stands'] || isBlind });
-  process.stdout.write(values.json ? `${JSON.stringify(outcome)}\n` : inWords(outcome));
+  process.stdout.write(values.json ? `${printableJson(outcome)}\n` : inWords(outcome));
 }
 
 async function recoverAt(config: CityConfig, options: Parameters<typeof recover>[1]): Promise<Recovered> {

@@ -10,6 +10,7 @@ import { createLog } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
+import { printableJson, printableLine, printableLines } from '../platform/printable.ts';
 import { systemRandom } from '../platform/random.ts';
 import { CommandRefused, runCommand } from '../platform/run-command.ts';
 import { readMarketConfig } from './config.ts';
@@ -103,7 +104,7 @@ async function main(): Promise<void> {
     withoutLogCopy: values['without-log-copy'],
   });
   const outcome = await withMarket(command);
-  process.stdout.write(json ? `${JSON.stringify(outcome)}\n` : describeOutcome(outcome));
+  process.stdout.write(json ? `${printableJson(outcome)}\n` : printableLines(describeOutcome(outcome)));
 }
 
 type Command = (market: CommandMarket) => Promise<Outcome>;
@@ -217,17 +218,17 @@ function describeStatus({ payments, halt, watermark, providers, commands }: Chai
   const lines = [
     halt === null
       ? `payments: ${payments}`
-      : `payments: halted since ${halt.halted_at} (${halt.reason}): ${halt.detail}`,
+      : `payments: halted since ${halt.halted_at} (${halt.reason}): ${printableLine(halt.detail)}`,
     watermark === null ? 'watermark: none' : `watermark: ${watermark.block_number} ${watermark.block_hash}`,
     ...providers.map((one) => {
       const name = `provider ${one.provider} (${one.endpoint})`;
-      if (!one.answers) return `${name}: does not answer: ${one.error}`;
+      if (!one.answers) return `${name}: does not answer: ${printableLine(one.error)}`;
       const final =
         one.finalized === null ? 'no final block' : `final ${one.finalized.block_number} ${one.finalized.block_hash}`;
       const holds = one.holds_watermark === false ? `; at the watermark it has ${one.at_watermark ?? 'no block'}` : '';
       return `${name}: chain ${one.chain_id}, latest ${one.latest}, ${final}${one.refused === null ? '' : ` (${one.refused})`}${holds}`;
     }),
-    ...commands.map(({ id, act, reason, at }) => `command ${id} at ${at}: ${act}: ${reason}`),
+    ...commands.map(({ id, act, reason, at }) => `command ${id} at ${at}: ${act}: ${printableLine(reason)}`),
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { systemClock } from './clock.ts';
+import { printableJson, printableLines } from './printable.ts';
 
 /** Whether any process has that id. */
 export function isAlive(pid: number): boolean {
@@ -42,7 +43,9 @@ export async function runCommand(main: () => Promise<void>, wordsOf = messageOf,
   } catch (error) {
     const message = wordsOf(error);
     process.stderr.write(
-      process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
+      process.argv.includes('--json')
+        ? `${printableJson({ status: 'failed', error: message })}\n`
+        : `${printableLines(message)}\n`,
     );
     process.exitCode = failed;
   }

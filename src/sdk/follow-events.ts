@@ -13,8 +13,8 @@ const PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** The market says something every few seconds, if only a comment: after so long the connection is dead. */
 const SILENCE_MS = 60_000;
-/** No event is near as long. */
-const LONGEST_BLOCK = 1_048_576;
+/** No event is near as long. What is waited for is looked through with each piece that comes, so it is kept short. */
+const LONGEST_BLOCK = 65_536;
 
 export interface FollowOptions {
   kind?: EventKind;

@@ -1,3 +1,4 @@
+import { printableLine } from '../../platform/printable.ts';
 import type { BlockAt } from './read-chain.ts';
 import type { Recovered } from './recover.ts';
 
@@ -33,7 +34,7 @@ function linesOfLost({ lost, copies, lost_sales: sales, lost_comments: comments 
     }),
     ...comments.map(
       ({ at, comment_id, listing_id, author }) =>
-        `comment ${comment_id} on listing ${listing_id} at ${at} by ${author}`,
+        `comment ${comment_id} on listing ${listing_id} at ${at} by ${printableLine(author)}`,
     ),
   ];
 }
