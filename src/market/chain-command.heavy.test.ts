@@ -225,4 +225,16 @@ describe('the role of the market itself', () => {
       await expect(onServer(roleUrl, statement), statement).rejects.toMatchObject({ code: '42501' });
     }
   });
+
+  it('prints what others said as plain lines', async () => {
+    const detail = 'two blocks\u001b[2J\u202e\npayments: open';
+    expect(await run(['resume', '--reason', 'r'])).toMatchObject({ code: 0 });
+    await db.database.run(
+      sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (8453, 'finalized_conflict', ${detail}, now())`,
+    );
+    const [words, json] = await Promise.all([run(['status']), run(['status', '--json'])]);
+    expect(words.stdout).not.toMatch(/^payments: open/m);
+    for (const { stdout } of [words, json]) expect(stdout).toMatch(/^(?:[^\p{Cc}\p{Cf}]|\n)*$/u);
+    expect(JSON.parse(json.stdout)).toMatchObject({ payments: 'halted' });
+  });
 });

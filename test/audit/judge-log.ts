@@ -43,7 +43,7 @@ export interface LogFound {
   hashedFrom: string | null;
   faults: string[];
   told: Told;
-  /** What it promised of each listing. */
+  /** Promises of each listing, by its id. */
   promises: ReadonlyMap<number, Promised>;
   /** Listings of which it promises the price alone, as in events from before more was told. */
   priceOnly: number;

@@ -41,7 +41,7 @@ export interface PublicBooks {
   ahead: string[];
   /** From which event on listings promise more than a price; null: none did. A state of an earlier program does not say. */
   promises_from?: number | null;
-  /** What the log promised of each listing, and told of it since, by its id. A state of an earlier program has none. */
+  /** Promises of the log for each listing, with what it told since, by the id. A state of an earlier program has none. */
   listings?: [number, Promised][];
 }
 

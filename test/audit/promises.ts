@@ -10,13 +10,13 @@ export interface Ending {
   at: number;
 }
 
-/** What the log promised of a listing, in lower case and units, and what it told of it since. Null: it does not say. */
+/** A promise of the log for one listing, in lower case and units, with what the log told since. Null: it does not say. */
 export interface Promised {
   /** The event that listed it, for people. */
   name: string;
   merchant: string;
   isPaid: boolean;
-  /** Of a city: there are no goods to commit to. */
+  /** True for a thing of a city: there are no goods to commit to. */
   isThing: boolean;
   units: string;
   wallet: string | null;
@@ -37,7 +37,7 @@ export interface LoggedEvent extends ToldEvent {
 export interface PromisesOrder {
   /** From this event on each listing has to promise wallet and goods; null: from the first one that does. */
   since: number | null;
-  /** What is known of listings from an audit before. */
+  /** Promises that an earlier audit has read. */
   known?: Iterable<readonly [number, Promised]>;
 }
 
@@ -49,14 +49,14 @@ export interface Promises {
   priceOnly(): number;
   /** From which event on listings promise more; null: none does. */
   since(): number | null;
-  /** What only the end shows. */
+  /** Faults that only the end shows. */
   left(): string[];
 }
 
 const WALLET = /^0x[0-9a-f]{40}$/i;
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** What the log promises of each listing, and what it tells of it against the rules of a market. */
+/** Collects the promises of each listing, and judges each event by the rules of a market. */
 export function createPromises({ since, known = [] }: PromisesOrder): Promises {
   const of = new Map<number, Promised>(known);
   /** Listings of which was told before they were listed. */
@@ -141,7 +141,7 @@ function missingIn({ units, wallet, commitment, isThing }: Promised): string[] {
   ];
 }
 
-/** What is there and cannot be read is never of an older program. */
+/** Finds fields that are there and cannot be read: no older program wrote those. */
 function malformedIn(name: string, detail: EventDetail): string[] {
   const { seller_wallet: wallet, artifact_commitment: commitment, price_usdc: price } = detail;
   return [
@@ -162,7 +162,7 @@ interface Act {
   isDue: boolean;
 }
 
-/** What each kind of event may do with a listing. Sales, edits and endings of one listing are in the log in the order in which they were. */
+/** Judges of the kinds of events that act on a listing. The log has sales, edits and endings of one listing in the order in which they were. */
 const ACTS = {
   sale: sell,
   world_sale: sellThing,
@@ -181,7 +181,7 @@ function actsOnListing({ kind, detail }: LoggedEvent): boolean {
 function sell({ name, id, promised, event }: Act): string[] {
   const { ending } = promised;
   promised.sold ??= name;
-  // What was paid for before the ending is delivered after it; what costs nothing is not.
+  // Goods that were paid for before the ending are delivered after it; free goods are not.
   if (event.detail.verified_via !== 'free' || ending === null) return [];
   return [`${name} gives listing ${id} away, which ${ending.name} ${ending.act}`];
 }

@@ -38,7 +38,7 @@ function linesOfBlocks(blocks: { chain_id: string; from: number; to: number } | 
   return `transfers: blocks ${from} to ${to} (finalized) of chain ${chain_id}`;
 }
 
-/** Of what the log promises too little to be held against. */
+/** Counts listings of which the log promises too little to hold anything against. */
 function linesOfPromises(priceOnly: number): string[] {
   if (priceOnly === 0) return [];
   return [`promises: ${priceOnly} listings promise only a price; their wallets and goods are held against nothing`];

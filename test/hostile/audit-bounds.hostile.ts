@@ -18,7 +18,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse, path: string
 let chain: LocalChain;
 let server: Server;
 let url: string;
-/** What is answered otherwise than by a market with nothing in it. */
+/** Answers, by the start of their path, in place of those of a market with nothing in it. */
 let lies: Readonly<Record<string, Handler>> = {};
 const running = new Set<ChildProcess>();
 

@@ -6,13 +6,13 @@ import { type BusyMarket, type LogRow, lie, runOn, startBusyMarket } from './lyi
 // begins a line of its own.
 
 const HOSTILE = '1\u001b[2J\u001b[H\u009b1A\u202e\u2066\u2028\r\n0 faults\nFAULT: none\u0007\u{e0041}\u200d';
-/** What a program prints for people: its own line ends, and nothing that moves, turns or hides. */
+/** Matches output for people: line ends, and no character that moves, turns or hides. */
 const PLAIN = /^(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]|\n)*$/u;
 /** Each line of a report, and of what is said on the way, begins with words of its own. */
 const LINE =
   /^(?:market|log|sales|fees|listings|promises|transfers|sellers|FAULT|treasury 0x[0-9a-f]{40}): |^ {2}(?:in no book|surplus from|and )|^\d+ faults$|^the audit could not finish: |^transfers to |^\d+ (?:of|events|fees|listings)/;
 
-/** What an audit reads of an answer. All else is put in at once. */
+/** Members that an audit reads. All others are changed at once. */
 const READ = new Set(
   [
     'network usdc_contract treasury listing_fee_usdc address amount_usdc tx_hash verified_via block_time fees_count fees_returned',

@@ -119,11 +119,11 @@ export function pageOf(log: readonly LogRow[], path: string): SiteAnswer {
 export const isLog = (path: string): boolean => path.startsWith('/api/events');
 export const isShelves = (path: string): boolean => path.startsWith('/api/shelves');
 
-/** What a lying market changes; the rest of it is honest. */
+/** Changes that a lying market makes; the rest of it is honest. */
 export interface Lie {
   /** The log, from the one that there is. The number says how many pages of it were asked for before. */
   log?(rows: LogRow[], asked: number): LogRow[];
-  /** Of each listing on the shelves; null: it is left out. */
+  /** Changes each listing on the shelves; null: it is left out. */
   shelf?(row: ListingRow): ListingRow | null;
   /** Whatever else is answered. */
   answer?(asked: { path: string; json: Record<string, unknown> }): SiteAnswer | null;

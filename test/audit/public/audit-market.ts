@@ -168,7 +168,7 @@ async function holdShelves({ market, log, mostEvents, say }: ShelvesScene): Prom
   const since = await readSince(log, { market, mostEvents, say });
   const isOurs = (id: number): boolean => !since.touched.has(id);
   const missing = missingIn(shelves).filter(isOurs);
-  // What was sold and has ended since is looked at once, by the audit that reads of a sale.
+  // Listings that were sold and have ended since are looked at once, by the audit that reads of a sale.
   const sold = [...new Set(log.sales.map(({ listingId }) => listingId))];
   const off = sold.filter((id) => isOurs(id) && (promises.get(id)?.ending ?? null) !== null);
   const { wallets } = shelves;
@@ -192,7 +192,7 @@ function faultsOfPaidListings({ log, books }: Scene): string[] {
   for (const [id, { isPaid, name }] of promises)
     if (isPaid && !paid.has(id)) faults.push(`${name} tells of listing ${id}, and no fee was paid for it`);
   for (const { id, listingId: listing } of books.fees) {
-    // What was listed after the log was read belongs to the next audit.
+    // A listing from after the log was read belongs to the next audit.
     if (listing !== null && listing <= highest && promises.get(listing)?.isPaid !== true)
       faults.push(`fee ${id} is for listing ${listing}, and no event tells of that as paid`);
   }

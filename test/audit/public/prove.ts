@@ -15,7 +15,7 @@ export interface Payment {
   isAuthorized: boolean;
   /** Milliseconds, where the market says of which second the block is. */
   blockTime: number | null;
-  /** What was removed by then is not paid for any more, unless a person decided so. */
+  /** A removal that was in force: later transfers do not pay, unless a person decided so. */
   removed: Ending | null;
 }
 
@@ -87,7 +87,7 @@ function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, 
     .map(({ logIndex }) => logIndex);
 }
 
-/** What the log says of a sale. */
+/** A sale as the log tells it. */
 export interface PublicSale {
   eventId: number;
   listingId: number;
@@ -133,7 +133,7 @@ export function saleIn(
   };
 }
 
-/** What was asked for. */
+/** The price, and the wallet that it is paid to. */
 export type Terms = Pick<Goods, 'wallet' | 'units'>;
 
 /** What can be said before the chain is asked. */

@@ -16,7 +16,7 @@ export interface Fee {
 export interface PublicFees {
   /** New since the state, newest first. */
   fees: Fee[];
-  /** Of all of them, by their own sum. */
+  /** Sum of all fees, those before the state included. */
   units: bigint;
   lastId: number;
   faults: string[];

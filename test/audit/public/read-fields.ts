@@ -39,7 +39,7 @@ export function readFields(value: unknown, where: Where): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new MarketUnreadable(`${where} is ${shown(value)} in place of an object`);
   const members = value as Readonly<Record<string, unknown>>;
-  // What an object has of itself is no member of an answer.
+  // Inherited members (`constructor`) are no members of an answer.
   const raw = (name: string): unknown => (Object.hasOwn(members, name) ? members[name] : undefined);
   const must = <T>(name: string, form: string, read: (given: unknown) => T | null): T => {
     const found = read(raw(name));
@@ -90,7 +90,7 @@ export interface PageCounts {
   hasMore: boolean;
 }
 
-/** What a page says against itself; null: nothing. */
+/** Finds a contradiction of a page with itself; null: there is none. */
 export function faultOfPage(
   { total, returned, size, hasMore }: PageCounts,
   rows: number,

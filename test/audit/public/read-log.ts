@@ -60,7 +60,7 @@ export async function readLog({ market, before, since, mostEvents, say }: LogOrd
   };
 }
 
-/** What is kept of the events. `remembered`: the hash that has to come out on the way. */
+/** Keeps of the events what later checks need. `remembered`: the hash that has to come out on the way. */
 function createTaker(promises: Promises, remembered: State['event']) {
   const faults = createFaults();
   const sales: PublicSale[] = [];

@@ -21,7 +21,7 @@ export interface ShelvesOrder {
 export interface ReadShelves {
   /** Listings that are on the shelves. */
   seen: Set<number>;
-  /** What is wrong with each, by its id. */
+  /** Faults of each listing, by its id. */
   wrong: Map<number, string[]>;
   /** Where a listing is sold to whom the log does not say. */
   wallets: Map<number, string>;

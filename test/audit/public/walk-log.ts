@@ -20,7 +20,7 @@ export interface LogWalk {
   market: Market;
   /** The walk begins behind it, and it has to be there as it was; null: with the first event. */
   from: Anchor | null;
-  /** Who knows of it, as the end of a sentence. */
+  /** The end of a sentence that says who knows of it. */
   knownBy: 'the state remembers' | 'was read before';
   mostEvents: number;
   /** In the order of the log. */
