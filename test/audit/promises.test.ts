@@ -50,7 +50,7 @@ const HONEST: readonly (readonly [name: string, events: readonly Told[]])[] = [
   ['one that supersedes another', [lists(1), sells(1), lists(2, { supersedes: 1 })]],
 ];
 
-const LYING: readonly (readonly [name: string, events: readonly Told[], found: RegExp])[] = [
+const LYING: readonly (readonly [name: string, events: readonly Told[], fault: RegExp])[] = [
   ['an edit after a sale', [lists(1), sells(1), edits(1)], /^event 3 edits listing 1, which event 2 sold before$/],
   [
     'other free goods after they were taken',
@@ -122,8 +122,8 @@ describe('the log of an honest market', () => {
 });
 
 describe('a log against the rules of a market', () => {
-  it.each(LYING)('has a fault for %s', (_name, events, found) => {
-    expect(faultsOf(events).join('\n')).toMatch(found);
+  it.each(LYING)('has a fault for %s', (_name, events, fault) => {
+    expect(faultsOf(events).join('\n')).toMatch(fault);
   });
 });
 
@@ -137,7 +137,7 @@ it('counts what promises only a price, and with --since has each as a fault from
 
 it('goes on from what an audit before has read', () => {
   const { promises } = judge([lists(1), sells(1), free(2), removes(2)]);
-  const later = createPromises({ since: 1, known: [...promises.of] });
+  const later = createPromises({ since: 1, earlier: [...promises.of] });
   const take = (kind: string, detail: EventDetail): string[] =>
     later.take('event 9', { id: 9, kind, at: '2026-01-05T12:00:00.000Z', actor: 'somebody', detail });
   expect(take(...edits(1))).toEqual([expect.stringMatching(/which event 2 sold before/)]);

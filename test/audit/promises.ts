@@ -38,7 +38,7 @@ export interface PromisesOrder {
   /** From this event on each listing has to promise wallet and goods; null: from the first one that does. */
   since: number | null;
   /** Promises that an earlier audit has read. */
-  known?: Iterable<readonly [number, Promised]>;
+  earlier?: Iterable<readonly [number, Promised]>;
 }
 
 export interface Promises {
@@ -57,8 +57,8 @@ const WALLET = /^0x[0-9a-f]{40}$/i;
 const HASH = /^0x[0-9a-f]{64}$/i;
 
 /** Collects the promises of each listing, and judges each event by the rules of a market. */
-export function createPromises({ since, known = [] }: PromisesOrder): Promises {
-  const of = new Map<number, Promised>(known);
+export function createPromises({ since, earlier = [] }: PromisesOrder): Promises {
+  const of = new Map<number, Promised>(earlier);
   /** Listings of which was told before they were listed. */
   const early = new Map<number, string>();
   let from = since;

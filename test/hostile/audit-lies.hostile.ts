@@ -66,7 +66,7 @@ const added = (rows: LogRow[], row: Partial<LogRow>): LogRow[] => [
 
 interface Case {
   name: string;
-  found: RegExp;
+  fault: RegExp;
   plant(): void;
 }
 
@@ -74,7 +74,7 @@ const VAGUE = /no event promises a wallet or goods: 8 listings promise only a pr
 const LIES: readonly Case[] = [
   {
     name: 'promises no goods and no wallets, and sells others',
-    found: VAGUE,
+    fault: VAGUE,
     plant: () =>
       lie(market, {
         log: (rows) => rows.map((row) => (isPromise(row) ? without(row, 'seller_wallet', 'artifact_commitment') : row)),
@@ -83,7 +83,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'promises no wallets, and has what nobody bought paid to another',
-    found: VAGUE,
+    fault: VAGUE,
     plant: () =>
       lie(market, {
         log: (rows) => rows.map((row) => (isPromise(row) ? without(row, 'seller_wallet', 'artifact_commitment') : row)),
@@ -104,7 +104,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'moves a sale of free goods before their exchange',
-    found: /event \d+ edits listing \d+, which event \d+ sold before/,
+    fault: /event \d+ edits listing \d+, which event \d+ sold before/,
     plant: () =>
       lie(market, {
         log: (rows) => moved(rows, isAbout('sale', market.exchanged), isAbout('listing_edit', market.exchanged)),
@@ -112,22 +112,22 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'moves a sale before its listing',
-    found: /event \d+ lists listing \d+, of which event \d+ told before/,
+    fault: /event \d+ lists listing \d+, of which event \d+ told before/,
     plant: () => lie(market, { log: (rows) => moved(rows, isAbout('sale', goods()), isAbout('listing', goods())) }),
   },
   {
     name: 'leaves an event out of the middle',
-    found: /the public log contradicts itself: event 301 comes after event 299, and no recovery explains it/,
+    fault: /the public log contradicts itself: event 301 comes after event 299, and no recovery explains it/,
     plant: () => lie(market, { log: (rows) => rows.filter(({ id }) => id !== 300) }),
   },
   {
     name: 'leaves out the event at which a page would go on',
-    found: /the public log contradicts itself: there is no event 200, and no recovery explains it/,
+    fault: /the public log contradicts itself: there is no event 200, and no recovery explains it/,
     plant: () => lie(market, { log: (rows) => rows.filter(({ id }) => id !== 200) }),
   },
   {
     name: 'explains a gap by a recovery that is in no page but that of recoveries',
-    found: /event 206 comes after event 194, and no recovery explains it/,
+    fault: /event 206 comes after event 194, and no recovery explains it/,
     plant: () => {
       const rows = market.log.filter(({ id }) => id < 195 || id > 205);
       const told = { id: 206, kind: 'recovery', detail: { kept_event_id: 194, next_event_id: 206 } };
@@ -139,7 +139,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'serves pages of two logs, each of which is whole',
-    found: /event 199 is not what was read before/,
+    fault: /event 199 is not what was read before/,
     plant: () =>
       lie(market, {
         log: (rows, asked) => (asked < 2 ? rows : rows.map((row) => ({ ...row, actor: 'another' }))),
@@ -147,17 +147,17 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'serves an older log after a newer one',
-    found: /the public log contradicts itself: it says \d+ events after it has said \d+/,
+    fault: /the public log contradicts itself: it says \d+ events after it has said \d+/,
     plant: () => lie(market, { log: (rows, asked) => (asked === 0 ? rows : rows.slice(0, -1)) }),
   },
   {
     name: 'serves an older log once all was read',
-    found: /the public log has no event \d+, which was read before/,
+    fault: /the public log has no event \d+, which was read before/,
     plant: () => lie(market, { log: (rows, asked) => (asked < 3 ? rows : rows.slice(0, -1)) }),
   },
   {
     name: 'changes its newest event once all was read',
-    found: /event \d+ is not what was read before/,
+    fault: /event \d+ is not what was read before/,
     plant: () =>
       lie(market, {
         log: (rows, asked) =>
@@ -166,7 +166,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'repeats its first page for ever',
-    found: /the public log contradicts itself: /,
+    fault: /the public log contradicts itself: /,
     plant: () =>
       lie(market, {
         answer: ({ path }) => (isLog(path) ? pageOf(market.log, path.replace(/before_id=\d+/, '')) : null),
@@ -174,7 +174,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'uses the id of a listing again',
-    found: /event \d+ lists listing \d+ again, which event \d+ listed/,
+    fault: /event \d+ lists listing \d+ again, which event \d+ listed/,
     plant: () =>
       lie(market, {
         log: (rows) => added(rows, { kind: 'listing', detail: { ...rows.find(isAbout('listing', goods()))?.detail } }),
@@ -182,12 +182,12 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'hides a withdrawal',
-    found: /listing \d+ is withdrawn and not on the shelves, and no event says why/,
+    fault: /listing \d+ is withdrawn and not on the shelves, and no event says why/,
     plant: () => lie(market, { log: (rows) => numbered(rows.filter(({ kind }) => kind !== 'withdrawal')) }),
   },
   {
     name: 'hides a removal',
-    found: /listing \d+ is removed and not on the shelves, and no event says why/,
+    fault: /listing \d+ is removed and not on the shelves, and no event says why/,
     plant: () =>
       lie(market, {
         log: (rows) =>
@@ -196,7 +196,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'gives away what was removed',
-    found: /event \d+ gives listing \d+ away, which event \d+ removed/,
+    fault: /event \d+ gives listing \d+ away, which event \d+ removed/,
     plant: () =>
       lie(market, {
         log: (rows) => {
@@ -207,7 +207,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'sells for money what was removed',
-    found: /a sale of listing \d+, was paid after event \d+ removed the listing/,
+    fault: /a sale of listing \d+, was paid after event \d+ removed the listing/,
     plant: () =>
       lie(market, {
         log: (rows) => {
@@ -221,7 +221,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'has on the shelves what the log removed',
-    found: /listing \d+ is for sale, and event \d+ removed it/,
+    fault: /listing \d+ is for sale, and event \d+ removed it/,
     plant: () => {
       const shown = (row: ListingRow): ListingRow => (row.id === goods() ? { ...row, id: market.removed } : row);
       lie(market, { shelf: shown });
@@ -229,12 +229,12 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'keeps a listing off the shelves',
-    found: /listing \d+ is live and not on the shelves, and no event says why/,
+    fault: /listing \d+ is live and not on the shelves, and no event says why/,
     plant: () => lie(market, { shelf: (row) => (row.id === goods() ? null : row) }),
   },
   {
     name: 'does not know a listing of its log any more',
-    found: /listing \d+, of which event \d+ tells, is not there/,
+    fault: /listing \d+, of which event \d+ tells, is not there/,
     plant: () => {
       const gone = `/api/listing/${goods()}?`;
       lie(market, {
@@ -246,49 +246,49 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'sells what is in no event',
-    found: /listing 999 has no event that tells of it/,
+    fault: /listing 999 has no event that tells of it/,
     plant: () => lie(market, { shelf: (row) => (row.id === goods() ? { ...row, id: 999 } : row) }),
   },
   {
     name: 'shows a listing twice',
-    found: /the shelves contradict themselves: listing \d+ came twice/,
+    fault: /the shelves contradict themselves: listing \d+ came twice/,
     plant: () => lie(market, { shelf: (row) => ({ ...row, id: goods() }) }),
   },
   {
     name: 'shows no commitment',
-    found: /listing \d+ promises null, and the log says 0x/,
+    fault: /listing \d+ promises null, and the log says 0x/,
     plant: () => lie(market, { shelf: (row) => ({ ...row, artifact_commitment: null }) }),
   },
   {
     name: 'has another merchant sell',
-    found: /listing \d+ is sold by somebody-else, and event \d+ says /,
+    fault: /listing \d+ is sold by somebody-else, and event \d+ says /,
     plant: () => lie(market, { shelf: (row) => ({ ...row, merchant: 'somebody-else' }) }),
   },
   {
     name: 'calls a listing the newer version of another',
-    found: /listing \d+ supersedes \d+, and event \d+ says nothing/,
+    fault: /listing \d+ supersedes \d+, and event \d+ says nothing/,
     plant: () => lie(market, { shelf: (row) => ({ ...row, supersedes: market.withdrawn }) }),
   },
   {
     name: 'edits a price',
-    found: /event \d+ edits price or wallet of listing \d+, which never change/,
+    fault: /event \d+ edits price or wallet of listing \d+, which never change/,
     plant: () =>
       lie(market, { log: (rows) => changed(rows, 'listing_edit', market.restored, { fields: ['price_usdc'] }) }),
   },
   {
     name: 'exchanges goods that cost something',
-    found: /event \d+ exchanges what listing \d+ sells for money/,
+    fault: /event \d+ exchanges what listing \d+ sells for money/,
     plant: () =>
       lie(market, { log: (rows) => changed(rows, 'listing_edit', market.restored, { artifact_commitment: OTHER }) }),
   },
   {
     name: 'adds to an event what no hash covers',
-    found: /event 3 has other members than its hash covers/,
+    fault: /event 3 has other members than its hash covers/,
     plant: () => lie(market, { log: (rows) => rows.map((row) => (row.id === 3 ? { ...row, note: 'hidden' } : row)) }),
   },
   {
     name: 'says fewer events than it has',
-    found: /the public log contradicts itself: /,
+    fault: /the public log contradicts itself: /,
     plant: () =>
       lie(market, {
         answer: ({ path, json }) =>
@@ -297,7 +297,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'says more events than it has',
-    found: /the public log contradicts itself: it says \d+ events, and the newest is event \d+/,
+    fault: /the public log contradicts itself: it says \d+ events, and the newest is event \d+/,
     plant: () =>
       lie(market, {
         answer: ({ path, json }) =>
@@ -306,7 +306,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'goes on with its shelves for ever',
-    found: /the shelves contradict themselves: listing \d+ came twice/,
+    fault: /the shelves contradict themselves: listing \d+ came twice/,
     plant: () => {
       let first: Record<string, unknown> = {};
       let pages = 0;
@@ -322,7 +322,7 @@ const LIES: readonly Case[] = [
   },
   {
     name: 'has a fee twice',
-    found: /the treasury's books contradict themselves: fee \d+ comes after fee \d+/,
+    fault: /the treasury's books contradict themselves: fee \d+ comes after fee \d+/,
     plant: () =>
       lie(market, {
         answer: ({ path, json }) => {
@@ -344,10 +344,10 @@ it('an honest market with edits, removals, appeals, versions and several pages o
   expect(await runOn(market)).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/\n0 faults\n$/) });
 });
 
-it.each(LIES)('a market that $name is found out', async ({ found, plant }) => {
+it.each(LIES)('a market that $name is found out', async ({ fault, plant }) => {
   plant();
   const { faults } = await auditOf(market);
-  expect(faults.join('\n')).toMatch(found);
+  expect(faults.join('\n')).toMatch(fault);
 });
 
 it('listings from before promises are counted, no fault, and one with --since', async () => {

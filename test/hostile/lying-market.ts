@@ -134,13 +134,13 @@ export function lie({ proxy, log }: BusyMarket, { log: tell, shelf, answer }: Li
   let asked = 0;
   proxy.twist(({ path, status, json }) => {
     if (json === null || status !== 200)
-      return answer?.({ path, json: {} }) ?? (tell && isLog(path) ? told(path) : null);
+      return answer?.({ path, json: {} }) ?? (tell && isLog(path) ? lyingPage(path) : null);
     const body = structuredClone(json) as Record<string, unknown>;
-    if (isLog(path) && tell !== undefined) return told(path);
+    if (isLog(path) && tell !== undefined) return lyingPage(path);
     if (isShelves(path) && shelf !== undefined) return { status, json: shelvesOf(body, shelf) };
     return answer?.({ path, json: body }) ?? null;
   });
-  function told(path: string): SiteAnswer {
+  function lyingPage(path: string): SiteAnswer {
     asked += 1;
     return pageOf(tell?.(structuredClone(log) as LogRow[], asked - 1) ?? log, path);
   }

@@ -104,8 +104,8 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
     say,
   };
   const faults = createFaults();
-  for (const found of [refused, facts.faults, log.faults, books.faults, shelves.faults, faultsOfPaidListings(scene)])
-    faults.add(found);
+  for (const some of [refused, facts.faults, log.faults, books.faults, shelves.faults, faultsOfPaidListings(scene)])
+    faults.add(some);
   await holdSales(scene, faults);
   await holdFees(scene, faults);
   const range = await rangeOf(scene, order.fromBlock, refused.length === 0 ? before : null, seen.number);
@@ -124,8 +124,8 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
 async function readFacts(market: Market, chain: Chain): Promise<{ treasury: string; fee: string; faults: string[] }> {
   const official = readFields(await market.must('/api/official'), 'the official facts');
   const network = official.text('network', 40);
-  const known = Object.hasOwn(CHAINS, network) ? CHAINS[network] : undefined;
-  if (known !== undefined && known !== chain.id)
+  const chainId = Object.hasOwn(CHAINS, network) ? CHAINS[network] : undefined;
+  if (chainId !== undefined && chainId !== chain.id)
     throw new StateRefused(`the market is on ${shown(network)}, and the endpoint is of chain ${chain.id}`);
   const faults: string[] = [];
   const token = official.wallet('usdc_contract');
@@ -173,7 +173,7 @@ async function holdShelves({ market, log, mostEvents, say }: ShelvesScene): Prom
   const off = sold.filter((id) => isOurs(id) && (promises.get(id)?.ending ?? null) !== null);
   const { wallets } = shelves;
   const single = await readSingle({ ...order, wallets, ids: [...missing, ...off] });
-  const wrong = [...shelves.wrong].flatMap(([id, found]) => (isOurs(id) ? found : []));
+  const wrong = [...shelves.wrong].flatMap(([id, faults]) => (isOurs(id) ? faults : []));
   const broken = shelves.fault === null ? [] : [`the shelves contradict themselves: ${shelves.fault}`];
   return {
     held: shelves.seen.size + single.read,

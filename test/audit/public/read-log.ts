@@ -36,27 +36,27 @@ export interface LogOrder {
  * of listings; then all is read again, and the hash that it remembers has to come out.
  */
 export async function readLog({ market, before, since, mostEvents, say }: LogOrder): Promise<PublicLog> {
-  const known = before?.public?.listings;
+  const listings = before?.public?.listings;
   const event = before?.event ?? null;
-  const from = known === undefined || event === null ? null : { id: Number(event.id), hash: event.hash };
-  const promises = createPromises({ since: since ?? before?.public?.promises_from ?? null, known: known ?? [] });
-  const found = createTaker(promises, from === null ? event : null);
+  const from = listings === undefined || event === null ? null : { id: Number(event.id), hash: event.hash };
+  const promises = createPromises({ since: since ?? before?.public?.promises_from ?? null, earlier: listings ?? [] });
+  const taker = createTaker(promises, from === null ? event : null);
   let hash: Buffer = from === null || event === null ? NO_HASH : Buffer.from(event.running_hash, 'hex');
   const walked = await walkLog({
     ...{ market, from, mostEvents, say, knownBy: 'the state remembers' },
     take: (one, canonical) => {
       hash = nextHash(hash, BigInt(one.id), canonical);
-      found.take(one, hash);
+      taker.take(one, hash);
     },
   });
   const { last } = walked;
   return {
-    ...found.end(),
+    ...taker.end(),
     read: walked.read,
     isWhole: from === null,
     last: last && { id: String(last.id), hash: last.hash, running_hash: hash.toString('hex') },
     promises,
-    faults: [...walked.faults, ...found.faults()],
+    faults: [...walked.faults, ...taker.faults()],
   };
 }
 

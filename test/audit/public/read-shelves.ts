@@ -38,14 +38,14 @@ const MOST_WRONG = 1_000;
 /** Everything on the shelves, page by page held against what the log promised. */
 export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
   for (let walk = 1; ; walk += 1) {
-    const found: ReadShelves = { seen: new Set(), wrong: new Map(), wallets: new Map(), fault: null };
-    if (await walkShelves(order, found)) return found;
+    const shelves: ReadShelves = { seen: new Set(), wrong: new Map(), wallets: new Map(), fault: null };
+    if (await walkShelves(order, shelves)) return shelves;
     if (walk === WALKS) throw new MarketUnreadable('the cursor of the shelves ran out three times. Try again');
   }
 }
 
 /** False: the cursor ran out. */
-async function walkShelves({ market, promises, most, say }: ShelvesOrder, found: ReadShelves): Promise<boolean> {
+async function walkShelves({ market, promises, most, say }: ShelvesOrder, shelves: ReadShelves): Promise<boolean> {
   const cursors = new Set<string>();
   for (let cursor: string | undefined; ; ) {
     const answer = await market.get('/api/shelves', { limit: PAGE, cursor });
@@ -58,16 +58,16 @@ async function walkShelves({ market, promises, most, say }: ShelvesOrder, found:
       throw new BoundMet(
         `the shelves say ${total} listings, and at most ${most} are read. Allow more with --max-events`,
       );
-    found.fault ??= fault;
+    shelves.fault ??= fault;
     for (const row of rows) {
-      if (found.seen.has(row.id)) found.fault ??= `listing ${row.id} came twice`;
-      hold(row, promises, found);
+      if (shelves.seen.has(row.id)) shelves.fault ??= `listing ${row.id} came twice`;
+      hold(row, promises, shelves);
     }
     // Whatever else they say, they do not go on for ever.
-    if (next !== null && (cursors.has(next) || found.seen.size > most)) found.fault ??= 'their pages do not end';
-    say(`${found.seen.size} listings on the shelves`);
+    if (next !== null && (cursors.has(next) || shelves.seen.size > most)) shelves.fault ??= 'their pages do not end';
+    say(`${shelves.seen.size} listings on the shelves`);
     mustHaveMemory();
-    if (next === null || found.fault !== null) return true;
+    if (next === null || shelves.fault !== null) return true;
     cursors.add(next);
     cursor = next;
   }
