@@ -1,4 +1,5 @@
 import { AGENT } from './list/agent.ts';
+import { AUDITS } from './list/audits.ts';
 import { BESIDE } from './list/beside.ts';
 import { BOOKS } from './list/books.ts';
 import { CHAIN } from './list/chain.ts';
@@ -28,4 +29,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...HISTORY,
   ...WORLD,
   ...AGENT,
+  ...AUDITS,
 ];

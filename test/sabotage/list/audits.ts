@@ -1,0 +1,32 @@
+import type { Sabotage } from '../sabotage.ts';
+
+const PROMISES = 'test/audit/promises.ts';
+const PRINT = 'test/audit/print.ts';
+const JUDGED = ['test/audit/promises.test.ts'];
+const PRINTED = ['test/audit/print.test.ts'];
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+/** Lies of a market that its auditor would let pass. */
+export const AUDITS: readonly Sabotage[] = [
+  bug('sold-goods-are-edited', PROMISES, 'sold === null ? []', "sold !== '' ? []", JUDGED),
+  bug(
+    'a-vague-promise-counts',
+    PROMISES,
+    'missing.length > 0 && mustPromise(event)',
+    'missing.length > 9 && mustPromise(event)',
+    JUDGED,
+  ),
+  bug('prices-alone-are-promises', PROMISES, 'from === null && vague() > 0', 'from === null && vague() > 99', JUDGED),
+  bug('an-id-is-listed-twice', PROMISES, 'if (before !== undefined) return [', 'if (before === null) return [', JUDGED),
+  bug('controls-are-printed', PRINT, '[\\p{Cc}\\p{Cf}', '[\\p{Cf}', PRINTED),
+  bug(
+    'a-long-text-is-cleaned-whole',
+    PRINT,
+    'const cut = text.length > most',
+    'const cut = text.length > 1e12',
+    PRINTED,
+  ),
+];
