@@ -17,7 +17,7 @@ import {
 import { type PublicFees, readFees } from './read-fees.ts';
 import { readFields } from './read-fields.ts';
 import { type PublicLog, readLog, readSince } from './read-log.ts';
-import { type ReadShelves, readShelves, readSingle } from './read-shelves.ts';
+import { type ReadShelves, readShelves, readSingle, SHELF_PAGE } from './read-shelves.ts';
 
 export interface MarketAuditOrder {
   marketUrl: string;
@@ -163,7 +163,7 @@ async function holdShelves({ market, log, mostEvents, say }: ShelvesScene): Prom
   let shelves = await readShelves(order);
   if (shelves.wrong.size + missingIn(shelves).length > 0) {
     await market.pause(CATCH_UP_MS);
-    shelves = await readShelves(order);
+    shelves = await readShelves({ ...order, pageSize: SHELF_PAGE - 1 });
   }
   const since = await readSince(log, { market, mostEvents, say });
   const isOurs = (id: number): boolean => !since.touched.has(id);

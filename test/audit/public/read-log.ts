@@ -4,7 +4,7 @@ import { createPromises, type Promises } from '../promises.ts';
 import { NO_HASH, nextHash } from '../running-hash.ts';
 import type { Market } from './ask-market.ts';
 import { type PublicSale, saleIn } from './prove.ts';
-import { type PublicEvent, walkLog } from './walk-log.ts';
+import { LOG_PAGE, type PublicEvent, walkLog } from './walk-log.ts';
 
 export interface PublicLog {
   /** How many events were read: all, or those since the state. */
@@ -105,7 +105,7 @@ export async function readSince(
   const touched = new Set<number>();
   const from = log.last === null ? null : { id: Number(log.last.id), hash: log.last.hash };
   const { faults } = await walkLog({
-    ...{ ...order, from, knownBy: 'was read before' },
+    ...{ ...order, from, knownBy: 'was read before', pageSize: LOG_PAGE - 1 },
     take: ({ detail }) => {
       if (typeof detail.listing_id === 'number') touched.add(detail.listing_id);
     },

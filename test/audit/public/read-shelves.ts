@@ -3,6 +3,7 @@ import { lineOf } from '../print.ts';
 import { faultsOfPromise, type Goods, type Promised } from '../promises.ts';
 import { type Market, MarketUnreadable } from './ask-market.ts';
 import { type Fields, readFields } from './read-fields.ts';
+import { CACHED_MS } from './walk-log.ts';
 
 interface Shown extends Goods {
   merchant: string;
@@ -15,6 +16,8 @@ export interface ShelvesOrder {
   market: Market;
   promises: ReadonlyMap<number, Promised>;
   most: number;
+  /** Listings of a page. Another size is another address, which no cache on the way has kept. */
+  pageSize?: number;
   say(progress: string): void;
 }
 
@@ -29,7 +32,7 @@ export interface ReadShelves {
   fault: string | null;
 }
 
-const PAGE = 50;
+export const SHELF_PAGE = 50;
 /** A walk that takes longer than a cursor lives begins again, so many times. */
 const WALKS = 3;
 /** Listings whose faults are kept. */
@@ -45,15 +48,18 @@ export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
 }
 
 /** False: the cursor ran out. */
-async function walkShelves({ market, promises, most, say }: ShelvesOrder, shelves: ReadShelves): Promise<boolean> {
+async function walkShelves(
+  { market, promises, most, pageSize = SHELF_PAGE, say }: ShelvesOrder,
+  shelves: ReadShelves,
+): Promise<boolean> {
   const cursors = new Set<string>();
   for (let cursor: string | undefined; ; ) {
-    const answer = await market.get('/api/shelves', { limit: PAGE, cursor });
+    const answer = await market.get('/api/shelves', { limit: pageSize, cursor });
     if (answer.status !== 200) {
       if (answer.reason === 'cursor_expired') return false;
       throw new MarketUnreadable(`GET /api/shelves is refused with ${answer.status}: ${answer.reason}`);
     }
-    const { rows, total, fault, next } = readPage(answer.body);
+    const { rows, total, fault, next } = readPage(answer.body, pageSize);
     if (total > most)
       throw new BoundMet(
         `the shelves say ${total} listings, and at most ${most} are read. Allow more with --max-events`,
@@ -108,14 +114,14 @@ interface Page {
   next: string | null;
 }
 
-function readPage(given: unknown): Page {
+function readPage(given: unknown, pageSize: number): Page {
   const body = readFields(given, 'the shelves');
-  const rows = body.rows('listings', PAGE).map(readListingRow);
+  const rows = body.rows('listings', pageSize).map(readListingRow);
   const [total, hasMore, next] = [body.count('total'), body.flag('has_more'), body.textOrNull('next_cursor', 512)];
   const [returned, size] = [body.count('returned'), body.count('page_size')];
   const fault =
     (returned !== rows.length && `a page says ${returned} rows and has ${rows.length}`) ||
-    (size !== PAGE && `a page is of ${size} rows where ${PAGE} were asked for`) ||
+    (size !== pageSize && `a page is of ${size} rows where ${pageSize} were asked for`) ||
     (rows.length === 0 && hasMore && 'a page is empty and more are promised') ||
     (hasMore !== (next !== null) && 'a page has a cursor where it ends, or none where it goes on');
   return { rows, total, fault: fault || null, next };
@@ -154,28 +160,40 @@ function faultsOfState({ id, state, isThing }: Shown, { ending }: Promised): str
 }
 
 /** Listings that are not on the shelves, each by its own address. */
-export async function readSingle({ market, promises, ids, wallets, say }: SingleOrder): Promise<{
-  read: number;
-  faults: string[];
-}> {
+export async function readSingle(order: SingleOrder): Promise<{ read: number; faults: string[] }> {
+  const ids = order.ids.slice(0, MOST_SINGLE);
+  const first = await lookAt(order, ids);
+  if (first.size === 0) return { read: ids.length, faults: [] };
+  // An answer may be an old one, out of a cache on the way.
+  await order.market.pause(CACHED_MS);
   const faults = createFaults();
-  const asked = ids.slice(0, MOST_SINGLE);
-  for (let at = 0; at < asked.length; at += AT_ONCE) {
-    const some = asked.slice(at, at + AT_ONCE);
+  for (const some of (await lookAt(order, [...first.keys()])).values()) faults.add(some);
+  return { read: ids.length, faults: faults.list() };
+}
+
+/** Faults of each of these listings that has some. */
+async function lookAt(
+  { market, promises, wallets, say }: SingleOrder,
+  ids: readonly number[],
+): Promise<Map<number, string[]>> {
+  const wrong = new Map<number, string[]>();
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const some = ids.slice(at, at + AT_ONCE);
     const rows = await Promise.all(some.map((id) => readListing(market, id)));
     for (const [place, id] of some.entries()) {
       const row = rows[place] ?? null;
       const promised = promises.get(id);
       if (promised === undefined) continue;
-      if (row === null) faults.add([`listing ${id}, of which ${promised.name} tells, is not there`]);
-      else {
-        if (promised.wallet === null) wallets.set(id, row.wallet);
-        faults.add([...faultsOfShown(promised, row), ...faultsOfState(row, promised)]);
-      }
+      if (row !== null && promised.wallet === null) wallets.set(id, row.wallet);
+      const faults =
+        row === null
+          ? [`listing ${id}, of which ${promised.name} tells, is not there`]
+          : [...faultsOfShown(promised, row), ...faultsOfState(row, promised)];
+      if (faults.length > 0) wrong.set(id, faults);
     }
-    say(`${Math.min(asked.length, at + AT_ONCE)} of ${asked.length} listings that are off the shelves`);
+    say(`${Math.min(ids.length, at + AT_ONCE)} of ${ids.length} listings that are off the shelves`);
   }
-  return { read: asked.length, faults: faults.list() };
+  return wrong;
 }
 
 async function readListing(market: Market, id: number): Promise<Shown | null> {

@@ -23,6 +23,8 @@ export interface LogWalk {
   /** The end of a sentence that says who knows of it. */
   knownBy: 'the state remembers' | 'was read before';
   mostEvents: number;
+  /** Events of a page. Another size is another address, which no cache on the way has kept. */
+  pageSize?: number;
   /** In the order of the log. */
   take(event: PublicEvent, canonical: Buffer): void;
   say(progress: string): void;
@@ -38,7 +40,9 @@ export interface WalkedLog {
 class LogRefused extends Error {}
 const contradiction = (what: string): LogRefused => new LogRefused(`the public log contradicts itself: ${what}`);
 
-const PAGE = 200;
+export const LOG_PAGE = 200;
+/** Longer than a cache on the way may give an older answer for (`max-age` and `stale-while-revalidate` of the market). */
+export const CACHED_MS = 7_000;
 /** Bytes of one event. The longest that a market writes, a recovery with its reason, has six thousand. */
 const EVENT_BYTES = 8_192;
 const EVENT_DEPTH = 6;
@@ -52,12 +56,11 @@ const MOST_GAPS = 1_000;
 export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
   const taker = createTaker(walk);
   try {
-    const newest = await readPage(walk.market);
-    if (newest === null) throw contradiction('its newest page is refused');
+    const newest = await readNewest(walk);
     mustBeRead(walk, newest);
     taker.expect(newest.total);
     const lowest = newest.rows[0]?.event.id ?? 0;
-    const nextPage = createNavigation(walk.market, lowest);
+    const nextPage = createNavigation(walk, lowest);
     for (let covered = walk.from?.id ?? 0; newest.hasMore && !taker.reaches(lowest, covered); ) {
       const { page, cursor } = await nextPage(covered);
       taker.takePage(page);
@@ -71,6 +74,19 @@ export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
     if (!(error instanceof LogRefused)) throw error;
     return { ...taker.so(), faults: [error.message] };
   }
+}
+
+/** Asked twice where it ends before what is known: the first answer may be an old one. */
+async function readNewest({ market, from, pageSize }: LogWalk): Promise<Page> {
+  const read = async (): Promise<Page> => {
+    const page = await readPage(market, { pageSize });
+    if (page === null) throw contradiction('its newest page is refused');
+    return page;
+  };
+  const newest = await read();
+  if (from === null || (newest.rows.at(-1)?.event.id ?? 0) >= from.id) return newest;
+  await market.pause(CACHED_MS);
+  return await read();
 }
 
 function mustBeRead({ from, knownBy, mostEvents }: LogWalk, { rows, total }: Page): void {
@@ -123,7 +139,6 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
     /** Whether the newest page goes on from here. */
     reaches: (lowest: number, covered: number): boolean => lowest <= covered || (lowest === covered + 1 && isVerified),
     takePage: (page: Page): void => {
-      if (page.total < promised) throw contradiction(`it says ${page.total} events after it has said ${promised}`);
       verify(page);
       const fresh = page.rows.filter(({ event }) => event.id > (last?.id ?? 0));
       if (fresh.length === 0) barren += 1;
@@ -165,17 +180,17 @@ function createGaps() {
  * the log are asked where it goes on. Their word is only a hint; the gap has to be explained in the log itself.
  */
 function createNavigation(
-  market: Market,
+  { market, pageSize = LOG_PAGE }: LogWalk,
   lowest: number,
 ): (covered: number) => Promise<{ page: Page; cursor: number }> {
   let hints: number[] | null = null;
   return async (covered) => {
-    const cursor = Math.min(covered + PAGE, lowest);
-    const page = await readPage(market, cursor);
+    const cursor = Math.min(covered + pageSize, lowest);
+    const page = await readPage(market, { before: cursor, pageSize });
     if (page !== null) return { page, cursor };
     hints ??= await readHints(market);
     const next = hints.find((id) => id > cursor && id <= lowest);
-    const beyond = next === undefined ? null : await readPage(market, next);
+    const beyond = next === undefined ? null : await readPage(market, { before: next, pageSize });
     if (next === undefined || beyond === null)
       throw contradiction(`there is no event ${cursor}, and no recovery explains it`);
     return { page: beyond, cursor: next };
@@ -186,7 +201,7 @@ function createNavigation(
 async function readHints(market: Market): Promise<number[]> {
   const hints: number[] = [];
   for (let before: number | undefined; ; ) {
-    const page = await readPage(market, before, 'recovery');
+    const page = await readPage(market, { before, kind: 'recovery' });
     if (page === null) throw contradiction('its recoveries are refused');
     for (const { event } of page.rows) {
       const next = event.detail.next_event_id;
@@ -211,18 +226,24 @@ interface Page {
   hasMore: boolean;
 }
 
+interface PageOrder {
+  before?: number | undefined;
+  kind?: string;
+  pageSize?: number | undefined;
+}
+
 /** The newest events before that one; null: no event has that id. */
-async function readPage(market: Market, before?: number, kind?: string): Promise<Page | null> {
-  const answer = await market.get('/api/events', { limit: PAGE, before_id: before, kind });
+async function readPage(market: Market, { before, kind, pageSize = LOG_PAGE }: PageOrder): Promise<Page | null> {
+  const answer = await market.get('/api/events', { limit: pageSize, before_id: before, kind });
   if (answer.status !== 200) {
     if (answer.status === 400 && before !== undefined) return null;
     throw contradiction(`a page is refused with ${answer.status}`);
   }
   const body = readFields(answer.body, 'the log');
-  const given = body.rows('events', PAGE);
+  const given = body.rows('events', pageSize);
   const [total, hasMore] = [body.count('total'), body.flag('has_more')];
   const counts = { total, hasMore, returned: body.count('returned'), size: body.count('page_size') };
-  const fault = faultOfPage(counts, given.length, PAGE);
+  const fault = faultOfPage(counts, given.length, pageSize);
   if (fault !== null) throw contradiction(fault);
   const rows = given.map(readRow);
   mustFall(rows, before);
