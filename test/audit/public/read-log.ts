@@ -11,6 +11,8 @@ export interface PublicLog {
   read: number;
   /** From the first event on. */
   isWhole: boolean;
+  /** False: it was not walked to its end, since it contradicts itself. */
+  isWalked: boolean;
   last: State['event'];
   /** Seconds; null: none was read. */
   firstAt: number | null;
@@ -54,6 +56,7 @@ export async function readLog({ market, before, since, mostEvents, say }: LogOrd
     ...taker.end(),
     read: walked.read,
     isWhole: from === null,
+    isWalked: walked.isWalked,
     last: last && { id: String(last.id), hash: last.hash, running_hash: hash.toString('hex') },
     promises,
     faults: [...walked.faults, ...taker.faults()],
@@ -103,6 +106,7 @@ export async function readSince(
   faults: string[];
 }> {
   const touched = new Set<number>();
+  if (!log.isWalked) return { touched, faults: [] };
   const from = log.last === null ? null : { id: Number(log.last.id), hash: log.last.hash };
   const { faults } = await walkLog({
     ...{ ...order, from, knownBy: 'was read before', pageSize: LOG_PAGE - 1 },

@@ -33,6 +33,8 @@ export interface LogWalk {
 export interface WalkedLog {
   last: Anchor | null;
   read: number;
+  /** False: it was not walked to its end, since it contradicts itself. */
+  isWalked: boolean;
   faults: string[];
 }
 
@@ -72,7 +74,7 @@ export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
     return taker.end(newest.total);
   } catch (error) {
     if (!(error instanceof LogRefused)) throw error;
-    return { ...taker.so(), faults: [error.message] };
+    return { ...taker.so(), isWalked: false, faults: [error.message] };
   }
 }
 
@@ -150,7 +152,7 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
     end: (total: number): WalkedLog => {
       const isShort = from === null && read < total;
       const short = isShort ? [contradiction(`it has ${read} events, and says ${total}`).message] : [];
-      return { last, read, faults: [...short, ...gaps.faults()] };
+      return { last, read, isWalked: true, faults: [...short, ...gaps.faults()] };
     },
   };
 }
