@@ -104,10 +104,10 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
   };
 }
 
-/** Rows carry their hash since events promise wallet and goods; before that they promised only a price. */
-function firstFullEvent(baselines: readonly Baseline[] | null): number {
+/** A market that began with hashes has promised wallet and goods ever since. An upgraded one did so from some event on. */
+function firstFullEvent(baselines: readonly Baseline[] | null): number | null {
   if (baselines === null) return Infinity;
-  return baselines.reduce((most, { last_id }) => Math.max(most, Number(last_id)), 0) + 1;
+  return baselines.length === 0 ? 1 : null;
 }
 
 interface ReadRecord {
