@@ -175,5 +175,6 @@ export async function runOn({ proxy, world }: BusyMarket, ...more: string[]): Pr
   return { code, ...ran };
 }
 
+/** No cache is on the way to this market. */
 export const auditOf = ({ proxy, world }: BusyMarket, more: { statePath?: string; since?: number } = {}) =>
-  auditMarket({ marketUrl: proxy.url, rpcUrl: world.chain.url, ...more });
+  auditMarket({ marketUrl: proxy.url, rpcUrl: world.chain.url, cachedMs: 100, ...more });

@@ -20,6 +20,8 @@ export interface Market {
   /** The same where only a success helps. */
   must(path: string, query?: Asked): Promise<unknown>;
   pause(ms: number): Promise<void>;
+  /** Until no cache on the way gives an answer from before now. */
+  outlastCaches(): Promise<void>;
 }
 
 /** Bytes of one answer. A page of fifty listings with the longest texts there are has fewer. */
@@ -32,8 +34,11 @@ const TRIES = 6;
 const LONGEST_PAUSE_SECONDS = 60;
 const REFUSALS: readonly number[] = [400, 404, 409, 410];
 
+/** Longer than `max-age` and `stale-while-revalidate` of the market together. */
+const CACHED_MS = 7_000;
+
 /** A market as a stranger reads it, who believes nothing and is not kept waiting for ever. */
-export function openMarket(url: string): Market {
+export function openMarket(url: string, cachedMs = CACHED_MS): Market {
   const baseUrl = readAddress(url);
   let waitedMs = 0;
   const get: Market['get'] = async (path, query = {}) => {
@@ -57,6 +62,7 @@ export function openMarket(url: string): Market {
       throw new MarketUnreadable(`GET ${path} is refused with ${answer.status}: ${answer.reason}`);
     },
     pause,
+    outlastCaches: () => pause(cachedMs),
   };
 }
 

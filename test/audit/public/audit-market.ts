@@ -31,6 +31,8 @@ export interface MarketAuditOrder {
   since?: number | undefined;
   /** Events, fees and listings that are read at most. */
   mostEvents?: number | undefined;
+  /** Milliseconds for which a cache on the way may give an older answer, if it is another time than the market's own caching allows. */
+  cachedMs?: number | undefined;
   /** A file that remembers how far the last clean audit came. */
   statePath?: string | undefined;
   say?(progress: string): void;
@@ -81,7 +83,7 @@ interface Scene {
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {
   const { say = () => {}, mostEvents = MOST_ROWS } = order;
-  const market = openMarket(order.marketUrl);
+  const market = openMarket(order.marketUrl, order.cachedMs);
   const expected = { of: 'market', market: market.baseUrl } as const;
   const before = order.statePath === undefined ? null : readState(order.statePath, expected);
   const chain = await openChain(order.rpcUrl, order.token);
@@ -90,7 +92,13 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   // Transfers are looked at up to the head that was final before log and fees were read: what is younger may not be in them yet.
   const seen = chain.final;
   const log = await readLog({ market, before, since: order.since ?? null, mostEvents, say });
-  const books = await readFees({ market, before: before?.public ?? null, most: mostEvents, say });
+  // A log that is read whole is held against all fees.
+  const books = await readFees({
+    market,
+    before: log.isWhole ? null : (before?.public ?? null),
+    most: mostEvents,
+    say,
+  });
   const shelves = await holdShelves({ market, log, mostEvents, say });
   await chain.refresh();
   const scene: Scene = {

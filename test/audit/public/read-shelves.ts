@@ -3,7 +3,6 @@ import { lineOf } from '../print.ts';
 import { faultsOfPromise, type Goods, type Promised } from '../promises.ts';
 import { type Market, MarketUnreadable } from './ask-market.ts';
 import { type Fields, readFields } from './read-fields.ts';
-import { CACHED_MS } from './walk-log.ts';
 
 interface Shown extends Goods {
   merchant: string;
@@ -165,7 +164,7 @@ export async function readSingle(order: SingleOrder): Promise<{ read: number; fa
   const first = await lookAt(order, ids);
   if (first.size === 0) return { read: ids.length, faults: [] };
   // An answer may be an old one, out of a cache on the way.
-  await order.market.pause(CACHED_MS);
+  await order.market.outlastCaches();
   const faults = createFaults();
   for (const some of (await lookAt(order, [...first.keys()])).values()) faults.add(some);
   return { read: ids.length, faults: faults.list() };

@@ -43,8 +43,6 @@ class LogRefused extends Error {}
 const contradiction = (what: string): LogRefused => new LogRefused(`the public log contradicts itself: ${what}`);
 
 export const LOG_PAGE = 200;
-/** Longer than a cache on the way may give an older answer for (`max-age` and `stale-while-revalidate` of the market). */
-export const CACHED_MS = 7_000;
 /** Bytes of one event. The longest that a market writes, a recovery with its reason, has six thousand. */
 const EVENT_BYTES = 8_192;
 const EVENT_DEPTH = 6;
@@ -87,7 +85,7 @@ async function readNewest({ market, from, pageSize }: LogWalk): Promise<Page> {
   };
   const newest = await read();
   if (from === null || (newest.rows.at(-1)?.event.id ?? 0) >= from.id) return newest;
-  await market.pause(CACHED_MS);
+  await market.outlastCaches();
   return await read();
 }
 
