@@ -44,25 +44,66 @@ export function firstRefusedCharacter(text: string, multiline: boolean): number 
   return -1;
 }
 
+/** More combining marks in a row than any script stacks. Putting a run in order takes the square of its length. */
+export const MOST_MARKS = 16;
+
+/** The last two become marks in the compatibility forms. */
+const MARK = '[\\p{M}\\uff9e\\uff9f]';
+const PILE = new RegExp(`${MARK}{${MOST_MARKS + 1}}`, 'u');
+const PILES = new RegExp(`(${MARK}{${MOST_MARKS}})${MARK}+`, 'gu');
+
+/**
+ * The text with each run of marks cut after the sixteenth: to be called before `normalize` on whatever came from outside, which then
+ * takes linear time. Text that `publicText` takes is left as it is.
+ */
+export function cutPiles(text: string): string {
+  return text.replace(PILES, '$1');
+}
+
+/** Lengths in code points, after normalization. `multiline`: line breaks and tabs may stand in it. */
+export interface TextBounds {
+  min: number;
+  max: number;
+  multiline?: boolean;
+}
+
+/** NFC makes one code point of at most four code units of a usual script, so no text within its bounds is longer before. */
+const MOST_UNITS_OF_ONE = 4;
+
+/**
+ * Public text as it is stored, or why it is none. Its length is looked at before anything else, so the work is bounded by `max`, however
+ * much was given.
+ */
+export function boundedText(given: string, bounds: TextBounds): { text: string } | { fault: string } {
+  const { min, max, multiline = false } = bounds;
+  const range = `must have ${min} to ${max} characters`;
+  if (given.length > MOST_UNITS_OF_ONE * max) return { fault: range };
+  if (PILE.test(given)) return { fault: PILE_FAULT };
+  const at = firstRefusedCharacter(given, multiline);
+  if (at >= 0) return { fault: `holds a character that is not allowed, at position ${at}` };
+  const text = given.normalize('NFC');
+  const length = lengthInCodePoints(text);
+  if (length < min || length > max) return { fault: `${range}, has ${length}` };
+  if (min > 0 && text.trim() === '') return { fault: 'must not be blank' };
+  // A mark may stand for several, so a run can have grown. What is stored is taken again when it is sent back.
+  return PILE.test(text) ? { fault: PILE_FAULT } : { text };
+}
+
+const PILE_FAULT = `has more than ${MOST_MARKS} combining marks in a row`;
+
+function lengthInCodePoints(text: string): number {
+  let length = 0;
+  for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) length += 1;
+  return length;
+}
+
 /** Public text: NFC, no characters that hide or reorder. Length in code points after trimming of nothing. */
 export function publicText(min: number, max: number, options: { multiline?: boolean } = {}) {
   const read = z.string().transform((given, context) => {
-    const at = firstRefusedCharacter(given, options.multiline ?? false);
-    if (at >= 0) {
-      context.addIssue({ code: 'custom', message: `holds a character that is not allowed, at position ${at}` });
-      return z.NEVER;
-    }
-    const text = given.normalize('NFC');
-    const length = [...text].length;
-    if (length < min || length > max) {
-      context.addIssue({ code: 'custom', message: `must have ${min} to ${max} characters, has ${length}` });
-      return z.NEVER;
-    }
-    if (min > 0 && text.trim() === '') {
-      context.addIssue({ code: 'custom', message: 'must not be blank' });
-      return z.NEVER;
-    }
-    return text;
+    const outcome = boundedText(given, { min, max, ...options });
+    if ('text' in outcome) return outcome.text;
+    context.addIssue({ code: 'custom', message: outcome.fault });
+    return z.NEVER;
   });
   return describedAs(read, { type: 'string', ...(min > 0 ? { minLength: min } : {}), maxLength: max });
 }

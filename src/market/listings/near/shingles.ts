@@ -1,3 +1,5 @@
+import { cutPiles } from '../../../contract/text.ts';
+
 /** Words in a row that are compared as one. */
 export const SHINGLE_WORDS = 5;
 
@@ -64,8 +66,6 @@ const PIECE_LENGTH = 8_192;
 
 /** What cannot be seen, as marks without width are, makes no other words. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}+/gu;
-/** To put marks in order takes the square of their number in a row; no script stacks as many. The last two become marks when folded. */
-const MARKS = /([\p{M}\uff9e\uff9f]{16})[\p{M}\uff9e\uff9f]+/gu;
 /** Scripts without spaces between words: each character is a word of its own. */
 const WORDS =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]|[[\p{L}\p{M}\p{N}_]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]]+/gv;
@@ -107,5 +107,5 @@ function endOfPiece(text: string, from: number): number {
 function fold(text: string): string {
   const plain = text.replace(SPACES, ' ');
   if (ASCII.test(plain)) return plain.toLowerCase();
-  return plain.replace(UNSEEN, '').replace(MARKS, '$1').normalize('NFKC').toLowerCase().normalize('NFKC');
+  return cutPiles(plain.replace(UNSEEN, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
 }
