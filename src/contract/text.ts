@@ -57,7 +57,7 @@ const PILES = new RegExp(`(${MARK}{${MOST_MARKS}})${MARK}+`, 'gu');
  * takes linear time. Text that `publicText` takes is left as it is.
  */
 export function cutPiles(text: string): string {
-  return text.replace(PILES, '$1');
+  return text.length <= MOST_MARKS ? text : text.replace(PILES, '$1');
 }
 
 /** Lengths in code points, after normalization. `multiline`: line breaks and tabs may stand in it. */
