@@ -6,7 +6,7 @@ export const ZERO_ADDRESS: Hex = `0x${'0'.repeat(40)}`;
 const HEX = /^0x(?:[0-9a-f]{2})*$/;
 
 export function isHex(text: unknown, bytes?: number): text is Hex {
-  return typeof text === 'string' && HEX.test(text) && (bytes === undefined || text.length === 2 + 2 * bytes);
+  return typeof text === 'string' && (bytes === undefined || text.length === 2 + 2 * bytes) && HEX.test(text);
 }
 
 export function toHex(bytes: Uint8Array): Hex {

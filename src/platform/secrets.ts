@@ -134,7 +134,8 @@ export function secretPattern(kind: SecretKind, prefix: string): string {
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }
 
-const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+={0,2}[\r\n]*$/;
+/** Line ends before the padding belong to the digits and to nothing else: two ways to read them would take the square of their number. */
+const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+(?:={1,2}[\r\n]*)?$/;
 
 export interface SecretGuard {
   /** Nothing shorter holds a secret, decoded or not: such texts need not be taken apart. */

@@ -1,5 +1,5 @@
 import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/connections.ts';
-import { guardBody } from '../../platform/http/guard-request.ts';
+import { guardBody, secretInJson } from '../../platform/http/guard-request.ts';
 import { decodeComponent, type Incoming, type Outgoing } from '../../platform/http/message.ts';
 import type { ExtraRoute } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -139,7 +139,7 @@ function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
   const text = Buffer.from(body).toString('utf8');
   const fields = new URLSearchParams(text);
   guardBody(guard, [...fields].flat(), undefined);
-  guardBody(guard, jsonIn(text), undefined);
+  if (secretInJson(guard, jsonIn(text))) throw new Refusal('secret_in_payload');
   return fields;
 }
 

@@ -18,9 +18,8 @@ export function headerValues(rawHeaders: readonly string[], name: string): strin
 
 /** At most one proof, once (W7). */
 export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeaders {
-  const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => headerValues(rawHeaders, name));
+  const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => boundedValues(rawHeaders, name));
   const proofs = [...(v1 ?? []), ...(v2 ?? [])];
-  if (proofs.some((proof) => proof.length > HEADER_LIMIT_BYTES)) throw new Refusal('headers_too_large');
   if (proofs.length > 1) {
     throw new Refusal('two_proofs', { detail: 'X-PAYMENT and PAYMENT-SIGNATURE together hold more than one proof.' });
   }
@@ -31,7 +30,14 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
 
 /** What a market once said of a payment, which it may have lost since; read on every route that acts. */
 export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
-  return { recoverySlip: headerValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
+  return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
+}
+
+/** A tool hands over what came in a body as a header, which no limit on headers has counted. */
+function boundedValues(rawHeaders: readonly string[], name: string): string[] {
+  const values = headerValues(rawHeaders, name);
+  if (values.some((value) => value.length > HEADER_LIMIT_BYTES)) throw new Refusal('headers_too_large');
+  return values;
 }
 
 interface Identified<Caller> {

@@ -72,4 +72,13 @@ describe('the look at address and headers', () => {
     );
     expect(found).toBeGreaterThan(100);
   });
+
+  it('bears a proof that is nested as deeply as a header allows, and finds what stands at its bottom', () => {
+    const look = (json: string): boolean => secretInHead(guard, splitTarget('/'), ['X-PAYMENT', base64(json)]);
+    const nested = (open: string, close: string, inside: string): string =>
+      open.repeat(5_900) + inside + close.repeat(5_900);
+    expect(look(nested('[', ']', ''))).toBe(false);
+    expect(look(nested('[', ']', `"${escaped(secrets[0] ?? '')}"`))).toBe(true);
+    expect(look(`${'{"a":'.repeat(2_000)}{"${escaped(secrets[0] ?? '')}":1}${'}'.repeat(2_000)}`)).toBe(true);
+  });
 });

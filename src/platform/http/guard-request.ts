@@ -82,7 +82,7 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
     const name = index % 2 === 0 ? '' : (rawHeaders[index - 1] ?? '').toLowerCase();
     if (name === 'authorization') continue;
     const own = name === 'x-delivery-token' ? 'dt' : undefined;
-    if (guard.inText(text, own) || (isPaymentHeader(name) && guard.inValue(decodedJson(text)))) return true;
+    if (guard.inText(text, own) || (isPaymentHeader(name) && secretInJson(guard, decodedJson(text)))) return true;
   }
   return false;
 }
@@ -92,6 +92,24 @@ export function guardBody(guard: SecretGuard, body: unknown, ownPlaces: readonly
   const found =
     body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('latin1')) : guard.inValue(body, ownPlaces);
   if (found) throw new Refusal('secret_in_payload');
+}
+
+/**
+ * Whether a name or a text of a JSON value holds a secret, at whatever depth. JSON that was read without a bound on its depth could use up
+ * the stack of a walk that calls itself, and an exception before the framework ends the process.
+ */
+export function secretInJson(guard: SecretGuard, json: unknown): boolean {
+  const left: unknown[] = [json];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value === 'string' && guard.inText(value)) return true;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, member] of Object.entries(value)) {
+      if (!Array.isArray(value) && guard.inText(name)) return true;
+      left.push(member);
+    }
+  }
+  return false;
 }
 
 // A secret is ASCII, so bytes may stand for characters and a malformed rest does no harm.

@@ -119,6 +119,7 @@ describe('readJson', () => {
       read(`{"a":"${'\\\\'.repeat(500_000)}"}`);
       fault(`{"a":"${'\\"'.repeat(500_000)}`);
       fault(`{${'"'.repeat(1_000_000)}`);
+      expect(fault(`${'\n'.repeat(1_000_000)}x`)).toBe('Line 1000001, column 1: expected an object.');
     };
     expect(processorMs(worst)).toBeLessThan(2_000);
   });

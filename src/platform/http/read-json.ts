@@ -47,9 +47,13 @@ class Reader {
   }
 
   #fault(problem: string, at = this.#at): JsonFault {
-    const before = this.#text.slice(0, at);
-    const line = before.split('\n').length;
-    return new JsonFault(`Line ${line}, column ${at - before.lastIndexOf('\n')}: ${problem}.`);
+    let line = 1;
+    let lineAt = 0;
+    for (let next = this.#text.indexOf('\n'); next >= 0 && next < at; next = this.#text.indexOf('\n', lineAt)) {
+      line += 1;
+      lineAt = next + 1;
+    }
+    return new JsonFault(`Line ${line}, column ${at - lineAt + 1}: ${problem}.`);
   }
 
   /** Takes what fits from here on; null: it does not. */
