@@ -1,6 +1,7 @@
 import parseExpression from 'spdx-expression-parse';
 import { type FieldValues, LICENSE_EXAMPLES } from '../../contract/listing-fields.ts';
 import type { NewListing } from '../../contract/listings.ts';
+import { cutPiles } from '../../contract/text.ts';
 import { AISLES, type Aisle, REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -76,11 +77,17 @@ const SHARED_GUARD_CHARACTERS = 200;
 
 /** What makes two listings the same goods: the folded title and the exact artifact (W6). */
 export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
-  const title = goods.title.normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
-  const length =
-    goods.artifact_encoding === 'base64' ? goods.content.length : [...goods.content.toString('utf8')].length;
-  const owner = length < SHARED_GUARD_CHARACTERS ? merchantId.toString() : '';
+  const title = cutPiles(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
+  const owner = hasSharedLength(goods) ? '' : merchantId.toString();
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
+}
+
+/** A character has four bytes at most, so only short goods are counted. */
+function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boolean {
+  if (encoding === 'base64' || content.length >= 4 * SHARED_GUARD_CHARACTERS) {
+    return content.length >= SHARED_GUARD_CHARACTERS;
+  }
+  return [...content.toString('utf8')].length >= SHARED_GUARD_CHARACTERS;
 }
 
 /** Identity of a request: the same merchant and the same body are the same listing to be. */

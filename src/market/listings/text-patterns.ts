@@ -1,3 +1,5 @@
+import { cutPiles } from '../../contract/text.ts';
+
 // Words of one sentence: `|` ends a sentence and is not a word.
 export const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
 export const SENTENCE_NEAR = '(?:[^ |]+ ){0,3}';
@@ -187,7 +189,7 @@ export interface FoldedText {
 
 /** Each step looks at each character once. */
 export function foldText(text: string): FoldedText {
-  const folded = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
+  const folded = cutPiles(text).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
   const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LOOK_ALIKES.get(letter) ?? letter);
   // A name that begins with a dot is a word of its own.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');

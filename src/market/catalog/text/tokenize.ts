@@ -1,3 +1,5 @@
+import { cutPiles } from '../../../contract/text.ts';
+
 /** The UTF-16 codes of a text, in an array that is used again and again. */
 interface CodeBuffer {
   codes: Uint16Array;
@@ -50,7 +52,7 @@ const SPECIAL = /[ßςæœøłđðþħı]/g;
 
 /** The form in which text outside ASCII is compared: compatibility forms, case and accents folded. Folding twice changes nothing. */
 export function fold(text: string): string {
-  const bare = text.normalize('NFKD').toLowerCase().replace(ACCENTS, '');
+  const bare = cutPiles(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
   // Composed again, as what is left of the marks belongs to its letter, and a Korean syllable is one character.
   return bare.replace(SPECIAL, (letter) => LETTERS[letter] ?? letter).normalize('NFC');
 }

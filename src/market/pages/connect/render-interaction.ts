@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
 import type { TokenScope } from '../../../contract/connections.ts';
+import { cutPiles } from '../../../contract/text.ts';
 import type { Interaction } from '../../connect/interaction.ts';
 
 const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
@@ -105,7 +106,7 @@ const LOOKALIKE =
 
 /** What a program calls itself, fit to be looked at: a stranger's text. Null: it has no name that could be shown. */
 export function showName(name: string | null): string | null {
-  const seen = (name ?? '')
+  const seen = cutPiles(name ?? '')
     .normalize('NFKC')
     .replaceAll(UNSEEN, ' ')
     .replaceAll(PILED, '$1')

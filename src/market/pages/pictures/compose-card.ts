@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import inter from '@expo-google-fonts/inter/metadata.json' with { type: 'json' };
 import { initWasm, Resvg } from '@resvg/resvg-wasm';
 import { html } from 'ghtml';
+import { cutPiles } from '../../../contract/text.ts';
 import { CARD, type CardQuestion, hexOfOklch } from './picture-question.ts';
 
 /** As the files call themselves. */
@@ -75,7 +76,7 @@ const ENOUGH = 0.5;
 
 /** What of a text can be drawn, in one line; null where so much is missing that the rest would mislead. */
 export function drawable(text: string, face: Face): string | null {
-  const given = [...text.normalize('NFC')];
+  const given = [...cutPiles(text).normalize('NFC')];
   const counted = given.filter((letter) => !isSpace(letter) && !isUnseen(letter));
   const kept = given.map((letter) => (isSpace(letter) ? ' ' : has(face, letter) ? letter : ''));
   const left = kept.filter((letter) => letter !== '' && letter !== ' ').length;

@@ -14,7 +14,7 @@ const PLAIN = /^[\n\t -~]*$/;
 const LAST_SINGLE_UNIT = 0xffff;
 /** Of ASCII: one wider letter makes the text of a whole page twice as wide in memory, and slower to send. */
 const DOTS = '...';
-const CLOSERS = /[.,;:!?'")\]}>]+$/;
+const CLOSERS = '.,;:!?\'")]}>';
 
 const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
   instructions: 'reads like instructions to a model',
@@ -44,8 +44,11 @@ export function renderWritten(text: string): string {
 }
 
 function renderAddress(given: string): string {
-  const address = given.replace(CLOSERS, '');
-  const rest = given.slice(address.length);
+  // From the end: a pattern would look for the end from each of many closers in a row.
+  let length = given.length;
+  while (length > 0 && CLOSERS.includes(given.charAt(length - 1))) length -= 1;
+  const address = given.slice(0, length);
+  const rest = given.slice(length);
   if (!isPlainAddress(address)) return html`${given}`;
   return html`<a href="${address}" rel="nofollow ugc noopener">${address}</a>${rest}`;
 }
