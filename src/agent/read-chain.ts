@@ -76,7 +76,7 @@ export async function openChain(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
-        args.value === BigInt(receipt.amount_units),
+        args.value.toString() === receipt.amount_units,
     );
     if (found.status !== 'success' || !fits)
       return { status: 'differs', detail: 'the transaction holds no such transfer of USDC' };

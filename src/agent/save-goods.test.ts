@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliveryAnswer } from '../../test/support/market-answers.ts';
+import { processorMs } from '../../test/support/processor-time.ts';
 import { delivery as deliverySchema } from '../contract/listings.ts';
 import { goodsName, lookAtGoods, saveGoods } from './save-goods.ts';
 
@@ -39,6 +40,12 @@ test('no name that a seller gives is a path, a hidden file, or long', () => {
       expect(name).not.toContain('..');
     }),
   );
+});
+
+test('a name of any length takes little time, and keeps its end', () => {
+  const title = `${'a\u0301\u0316\u0301'.repeat(20_000)}${'\u0301\u0316'.repeat(20_000)} notes.md`;
+  expect(goodsName({ listing_id: 7, title, artifact_filename: null })).toBe('7-notes.md');
+  expect(processorMs(() => goodsName({ listing_id: 7, title, artifact_filename: null }))).toBeLessThan(50);
 });
 
 test('goods are written once, mode 0600, and other files of the name stay', async () => {

@@ -2,6 +2,7 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
+import { cutPiles } from '../contract/text.ts';
 import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { refusedFile } from './agent-error.ts';
 import { lockFile, makeFolderOf, writePrivate } from './private-file.ts';
@@ -85,19 +86,23 @@ export function isPromised(
   return sha256(concatBytes([hexToBytes(salt as `0x${string}`), bytes])) === commitment;
 }
 
+const LONGEST_NAME = 80;
+/** Of what a market says: it may say anything, of any length. More than any title that it takes from a seller. */
+const LONGEST_READ = 480;
+
 /** `7-notes.md`: the listing, and what is harmless of the name that its seller gave. Never a path, a hidden file or a name of a device. */
 export function goodsName({
   listing_id,
   artifact_filename,
   title,
 }: Pick<Delivery, 'listing_id' | 'artifact_filename' | 'title'>): string {
-  const given = (artifact_filename ?? title).normalize('NFKC');
+  const given = cutPiles((artifact_filename ?? title).slice(-LONGEST_READ)).normalize('NFKC');
   const safe = given
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     // What looks like a key is hidden wherever it is shown, and the file could not be found by what is left.
     .replaceAll(/_(?=(?:sk|rc|pc|dt)_)/gi, '-')
     .replaceAll(/\.{2,}/g, '.')
     .replaceAll(/-{2,}/g, '-');
-  const trimmed = safe.slice(-80).replaceAll(/^[.-]+|[.-]+$/g, '');
+  const trimmed = safe.slice(-LONGEST_NAME).replaceAll(/^[.-]+|[.-]+$/g, '');
   return `${listing_id}-${trimmed === '' ? 'goods' : trimmed}`;
 }

@@ -3,6 +3,7 @@ import { eventOut } from '../contract/merchants.ts';
 import type { EventKind, Scope } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
 import { UnreadableAnswer } from './errors.ts';
+import { parseJson } from './parse-json.ts';
 import { readRefusal } from './read-answer.ts';
 
 /** A newer market may have kinds that this version does not know. */
@@ -133,6 +134,7 @@ async function* blocksOf(
 ): AsyncGenerator<Map<string, string>> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
+  let last = '';
   try {
     for (;;) {
       const read = await beforeSilence(
@@ -140,7 +142,11 @@ async function* blocksOf(
         deadline,
       );
       if (read.done) return;
+      // Looked for at the seam and in what is new: many small pieces of one long event would take the square of its length.
+      const hasEnd = (last + read.value).includes('\n\n');
+      last = read.value.at(-1) ?? last;
       text += read.value;
+      if (!hasEnd && text.length <= LONGEST_BLOCK) continue;
       const blocks = text.split('\n\n');
       text = blocks.pop() ?? '';
       if (text.length > LONGEST_BLOCK) throw new UnreadableAnswer('too_large', 'an event is longer than any');
@@ -175,7 +181,7 @@ function fieldsOf(block: string): Map<string, string> {
 
 function readEvent(data: string): FollowedEvent {
   try {
-    return eventIn.parse(JSON.parse(data));
+    return eventIn.parse(parseJson(data));
   } catch (cause) {
     throw new UnreadableAnswer('unexpected', 'an event is not what the contract says', { cause });
   }

@@ -1,6 +1,7 @@
 import { concatBytes } from 'viem';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import { MarketError, problemIn, type ReadProblem, readRetryAfter, rowOf, UnreadableAnswer } from './errors.ts';
+import { parseJson } from './parse-json.ts';
 
 /** A mark at the beginning stays, as everything that was sent does. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -86,7 +87,7 @@ function readJson(text: string, response: Response): unknown {
     });
   }
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new UnreadableAnswer('not_json', `status ${status} with a body that is not JSON`, { status, headers, cause });
   }

@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import { z } from 'zod';
 import { NETWORKS, type Network } from '../../contract/vocabulary.ts';
 import { fromBase64 } from '../base64.ts';
+import { parseJson } from '../parse-json.ts';
 import { TermsRefused } from './payment-errors.ts';
 
 /** Longer windows would leave a cheque in the market's hands that outlives the purchase (W7). */
@@ -140,7 +141,7 @@ function toOffer(raw: z.output<typeof entryV1> | z.output<typeof entryV2>, amoun
 
 function readHeader(text: string): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(fromBase64(text)));
+    return parseJson(new TextDecoder().decode(fromBase64(text)));
   } catch {
     throw unreadable();
   }
