@@ -76,6 +76,10 @@ export interface LocalWorld {
   marketUrl: string;
   facilitatorUrl: string;
   cityUrl: string;
+  /** What the market sends the facilitator as Authorization. */
+  facilitatorAuth: string;
+  /** Process ids. */
+  pids: { market: number; facilitator: number; city: number };
   chain: LocalChain;
   finalityBlocks: number;
   /** Key and codes of a merchant of this world, mode 0600. */
@@ -140,6 +144,8 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
     marketUrl,
     facilitatorUrl,
     cityUrl,
+    facilitatorAuth: auth,
+    pids: { market: market.pid, facilitator: facilitator.pid, city: city.pid },
     chain,
     finalityBlocks,
     keyFile,

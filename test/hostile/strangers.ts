@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { beforeAll, expect, onTestFinished, vi } from 'vitest';
 import { createTestDatabase } from '../support/database.ts';
+import { askFrom } from '../support/honest-clients.ts';
 import { mainProcesses } from '../support/main-process.ts';
+
+export { askFrom, type Honest, startHonest } from '../support/honest-clients.ts';
 
 /** A market for the tests of a `describe`, on a database of its own. Each path was read once: what the first request makes is made. */
 export function attackedMarket(paths: readonly string[]): { port: number; pid: number } {
@@ -64,63 +66,6 @@ export async function openSockets(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-export interface Honest {
-  answered: number;
-  /** Answers of 429 and 503, and none at all. */
-  refused: string[];
-  /** Longer than a second. */
-  slow: number;
-  slowestMs: number;
-}
-
-const SLOW_MS = 1_000;
-const PATIENCE_MS = 20_000;
-
-/** Clients that ask one thing after the other, each from an address of its own, until they are told to stop. */
-export function startHonest(port: number, paths: readonly string[], clients = 6) {
-  const seen: Honest = { answered: 0, refused: [], slow: 0, slowestMs: 0 };
-  let isOver = false;
-  const run = async (index: number): Promise<void> => {
-    for (let turn = index; !isOver; turn += 1) {
-      const path = paths[turn % paths.length] ?? '/';
-      const begun = performance.now();
-      const status = await askFrom(port, path, `127.9.${index}.1`);
-      const ms = performance.now() - begun;
-      seen.answered += 1;
-      if (status !== 200) seen.refused.push(`${path} ${status}`);
-      if (ms > SLOW_MS) seen.slow += 1;
-      seen.slowestMs = Math.max(seen.slowestMs, ms);
-    }
-  };
-  const running = Array.from({ length: clients }, (_, index) => run(index + 1));
-  return {
-    /** So far. */
-    seen,
-    end: async (): Promise<Honest> => {
-      isOver = true;
-      await Promise.all(running);
-      return seen;
-    },
-  };
-}
-
-/** The status, or why there is none. A connection of its own, as a stranger's first. */
-export function askFrom(port: number, path: string, localAddress: string): Promise<number | string> {
-  return new Promise((resolve) => {
-    const sent = request(
-      { host: '127.0.0.1', port, path, localAddress, agent: false, timeout: PATIENCE_MS },
-      (answer) => {
-        answer.resume();
-        answer.once('end', () => resolve(answer.statusCode ?? 0));
-        answer.once('error', () => resolve('broken off'));
-      },
-    );
-    sent.once('timeout', () => sent.destroy(new Error('silent')));
-    sent.once('error', (error) => resolve(error.message));
-    sent.end();
-  });
 }
 
 export function residentMb(pid: number): number {

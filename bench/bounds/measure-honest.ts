@@ -1,0 +1,89 @@
+import { request } from 'node:http';
+import { systemClock } from '../../src/platform/clock.ts';
+import { type BoundsWorld, bytesOf } from '../../test/support/bounds/bounds-world.ts';
+import type { HostileRequest } from '../../test/support/bounds/requests.ts';
+import { type Honest, startHonest } from '../../test/support/honest-clients.ts';
+import type { Running } from '../run-bench.ts';
+
+export interface HonestOutcome {
+  without: Honest;
+  beside: Honest & { attacks: number };
+}
+
+const READS = ['/api/shelves', '/healthz', '/api/merchants', '/'];
+/** One after the other from each of so many addresses. */
+const ATTACKERS = 4;
+
+/** What honest clients are answered while nothing else happens, and while strangers send hostile requests. */
+export async function measureHonest(
+  bounds: BoundsWorld,
+  seconds: number,
+  { signal, tell }: Running,
+): Promise<HonestOutcome> {
+  const port = Number(new URL(bounds.world.marketUrl).port);
+  const watch = async (): Promise<Honest> => {
+    const honest = startHonest(port, READS);
+    await systemClock.sleep(seconds * 1_000, signal);
+    return await honest.end();
+  };
+  tell(`honest clients alone, ${seconds} s`);
+  const without = await watch();
+  tell(`honest clients beside ${ATTACKERS} strangers, ${seconds} s`);
+  const attack = startAttack(port, attacksOf(bounds));
+  const beside = await watch();
+  return { without, beside: { ...beside, attacks: await attack.end() } };
+}
+
+/** One that takes no key, one with the largest body of all, one that keeps what it takes, and one that anybody reads. */
+const ATTACKED: ReadonlySet<string> = new Set(['register', 'createListing', 'postComment', 'browseShelves']);
+const LEAST_BYTES = 10_000;
+
+/** Every long request that a merchant of a minute ago can send to some of the endpoints. */
+function attacksOf({ targets }: BoundsWorld): HostileRequest[] {
+  const attacked = targets.filter(({ site, name }) => site === 'market' && ATTACKED.has(name));
+  return attacked.flatMap(({ requests }) => requests.filter((one) => bytesOf(one) >= LEAST_BYTES));
+}
+
+function startAttack(port: number, requests: readonly HostileRequest[]) {
+  let isOver = false;
+  let sent = 0;
+  const run = async (index: number): Promise<void> => {
+    for (let at = index; !isOver; at += ATTACKERS) {
+      const hostile = requests[at % requests.length];
+      if (hostile === undefined) return;
+      await send(port, hostile, `127.7.${index}.1`);
+      sent += 1;
+    }
+  };
+  const running = Array.from({ length: ATTACKERS }, (_, index) => run(index));
+  return {
+    /** How many were answered, or cut. */
+    end: async (): Promise<number> => {
+      isOver = true;
+      await Promise.all(running);
+      return sent;
+    },
+  };
+}
+
+/** Whatever comes back, and be it nothing. */
+function send(port: number, { method, path, headers, body }: HostileRequest, localAddress: string): Promise<void> {
+  const length = body === null ? {} : { 'content-length': String(body.length) };
+  return new Promise((resolve) => {
+    const options = {
+      host: '127.0.0.1',
+      port,
+      path,
+      method,
+      localAddress,
+      agent: false,
+      headers: { ...headers, ...length },
+    };
+    const sent = request(options, (answer) => {
+      answer.resume();
+      answer.once('close', () => resolve());
+    });
+    sent.once('error', () => resolve());
+    sent.end(body ?? undefined);
+  });
+}

@@ -1,0 +1,45 @@
+import {
+  type BoundsWorld,
+  type Measured,
+  MOST_MS,
+  measureWell,
+  type Target,
+} from '../../test/support/bounds/bounds-world.ts';
+import type { Running } from '../run-bench.ts';
+
+export interface Row {
+  site: Target['site'];
+  endpoint: string;
+  requests: number;
+  /** The largest of them. */
+  largest_bytes: number;
+  /** The one that took most of the processor. */
+  worst: Measured;
+  /** Why it may take more; null: it may not. */
+  exempt: string | null;
+}
+
+/** One row for each endpoint: the dearest of all hostile requests to it. */
+export async function measureTable(bounds: BoundsWorld, { signal, tell }: Running): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const target of bounds.targets) {
+    const measured: Measured[] = [];
+    for (const request of target.requests) {
+      signal.throwIfAborted();
+      measured.push(await measureWell(bounds, target, request));
+    }
+    const worst = measured.reduce((most, one) => (one.ms > most.ms ? one : most));
+    const { site, name, exempt } = target;
+    rows.push({
+      ...{ site, endpoint: name, requests: measured.length, worst, exempt },
+      largest_bytes: Math.max(...measured.map(({ bytes }) => bytes)),
+    });
+    tell(`${site} ${name}: ${worst.ms.toFixed(1)} ms for ${worst.content}`);
+  }
+  return rows;
+}
+
+/** Rows that break the bound. */
+export function tooDear(rows: readonly Row[]): Row[] {
+  return rows.filter(({ worst, exempt }) => exempt === null && worst.ms > MOST_MS);
+}

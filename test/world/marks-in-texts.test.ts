@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { cityEndpoints } from '../../src/contract/city.ts';
+import type { EndpointShape } from '../../src/contract/endpoint.ts';
+import { endpoints } from '../../src/contract/index.ts';
+import { answerEndpoint } from '../../src/platform/http/answer-endpoint.ts';
+import { type Incoming, splitTarget } from '../../src/platform/http/message.ts';
+import { Refusal } from '../../src/platform/refusal.ts';
+import { createSecretGuard } from '../../src/platform/secrets.ts';
+import { type HostileRequest, requestsTo } from '../support/bounds/requests.ts';
+import { processorMs } from '../support/processor-time.ts';
+
+const MOST_MS = 50;
+
+/** Every field in which a text may stand, each filled to the largest body that its endpoint takes. */
+const cases = [...Object.entries<EndpointShape>(endpoints), ...Object.entries<EndpointShape>(cityEndpoints)].flatMap(
+  ([name, endpoint]) =>
+    requestsTo(endpoint)
+      .filter(({ content }) => /^(?:marks|line ends) in [\w.]+$/.test(content))
+      .map((request) => ({ name, endpoint, request, says: `${name}: ${request.content}` })),
+);
+
+const entry = {
+  guard: createSecretGuard(['aisle']),
+  isCode: () => false,
+  authenticate: async () => 1n,
+  isMaintainer: () => true,
+  callerId: (caller: bigint) => caller,
+};
+
+function incomingOf({ method, path, headers, body }: HostileRequest, { auth }: EndpointShape): Incoming {
+  const all = auth === 'staged_key' ? headers : { ...headers, authorization: 'Bearer a-key' };
+  return {
+    method,
+    target: splitTarget(path),
+    params: { id: '1', listing_id: '1', payment_id: '1', handle: 'a-handle' },
+    headers: all,
+    rawHeaders: Object.entries(all).flat(),
+    body: body ?? new Uint8Array(),
+    requestId: 'a request',
+    clientNetwork: '192.0.2.1',
+    signal: new AbortController().signal,
+    notes: {},
+  };
+}
+
+class Reached extends Error {}
+
+/** What a body comes to before its operation, and what of the processor that takes. */
+async function judge({ endpoint, request }: (typeof cases)[number]): Promise<{ outcome: string; ms: number }> {
+  const operation = async (): Promise<never> => {
+    throw new Reached();
+  };
+  const before = process.cpuUsage();
+  const outcome = await answerEndpoint(entry, { endpoint, operation }, incomingOf(request, endpoint)).then(
+    () => 'answered',
+    (error: unknown) => (error instanceof Refusal ? error.reason : error instanceof Reached ? 'taken' : String(error)),
+  );
+  const { user, system } = process.cpuUsage(before);
+  return { outcome, ms: (user + system) / 1_000 };
+}
+
+describe('a body full of marks or line ends in one field', () => {
+  it('is made for every endpoint that takes a text', () => {
+    const named = new Set(cases.map(({ name }) => name));
+    for (const name of ['register', 'createListing', 'editListing', 'postComment', 'makeThing', 'draftWorld'])
+      expect(named).toContain(name);
+    expect(cases.length).toBeGreaterThan(100);
+  });
+
+  it('costs no more than its length, once the code is warm', async () => {
+    const dear: string[] = [];
+    for (const one of cases) {
+      let least = await judge(one);
+      // What is compiled or cleared up meanwhile is none of the body's work.
+      for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
+        const next = await judge(one);
+        if (next.ms < least.ms) least = next;
+      }
+      expect(['invalid_fields', 'unexpected_fields', 'taken', 'malformed_json'], one.says).toContain(least.outcome);
+      if (least.ms > MOST_MS) dear.push(`${one.says}: ${least.ms.toFixed(0)} ms`);
+    }
+    expect(dear).toEqual([]);
+  });
+
+  it('costs more than that where a text is normalized first', () => {
+    const [worst] = cases.filter(({ says }) => says === 'register: marks in model');
+    const text = JSON.parse(worst?.request.body?.toString() ?? '{}')['model'] as string;
+    expect(processorMs(() => text.normalize('NFC'))).toBeGreaterThan(2 * MOST_MS);
+  });
+});
