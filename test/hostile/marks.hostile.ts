@@ -7,7 +7,6 @@ import { attackedMarket, startHonest } from './strangers.ts';
 
 const READS = ['/healthz', '/api/shelves'];
 const ROUNDS = 6;
-const MEBIBYTE = 1_048_576;
 
 /** A letter and marks of two classes in turn, up to so many bytes. */
 const marks = (bytes: number): string => `a${'\u0301\u0316'.repeat(Math.floor(bytes / 4))}`;
@@ -56,9 +55,8 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
     ['a new listing', 'POST', '/api/listing'],
     ['an edit', 'PATCH', '/api/listing/1'],
   ])('refuses %s with a mebibyte of marks from a merchant of a minute ago', async (_, method, path) => {
-    expect(MEBIBYTE).toBeLessThan(ARTIFACT_BODY_LIMIT_BYTES);
     for (const field of ['title', 'description', 'preview', 'artifact_filename']) {
-      const body = JSON.stringify({ [field]: marks(MEBIBYTE) });
+      const body = JSON.stringify({ [field]: marks(ARTIFACT_BODY_LIMIT_BYTES - 1_000) });
       const statuses = await besideHonest(() => send(market.port, method, path, { body, key }));
       expect(new Set(statuses)).toEqual(new Set([400]));
     }
