@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   parts: readonly Part[];
-  /** How long honest clients are watched, with attacks and without. */
+  /** Seconds for which honest clients are watched, with attacks and without. */
   seconds: number;
   json: boolean;
 }

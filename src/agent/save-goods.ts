@@ -87,7 +87,7 @@ export function isPromised(
 }
 
 const LONGEST_NAME = 80;
-/** Of what a market says: it may say anything, of any length. More than any title that it takes from a seller. */
+/** Bounds the work on a market's words, which may have any length. No title that it takes from a seller is longer. */
 const LONGEST_READ = 480;
 
 /** `7-notes.md`: the listing, and what is harmless of the name that its seller gave. Never a path, a hidden file or a name of a device. */

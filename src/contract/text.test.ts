@@ -20,7 +20,7 @@ describe('a public text', () => {
   });
 
   it('may take four code units for each character before it is normalized', () => {
-    // One letter of one code unit, and marks that it is made of: omega with breathing, accent and iota.
+    // Omega with breathing, accent and iota: four code units make one character.
     expect(fault('\u03c9\u0314\u0342\u0345'.repeat(120))).toBe('taken');
     expect(fault('\u{1f600}'.repeat(120))).toBe('taken');
     expect(fault('\u{1f600}'.repeat(121))).toBe('must have 3 to 120 characters, has 121');

@@ -53,8 +53,8 @@ const PILE = new RegExp(`${MARK}{${MOST_MARKS + 1}}`, 'u');
 const PILES = new RegExp(`(${MARK}{${MOST_MARKS}})${MARK}+`, 'gu');
 
 /**
- * The text with each run of marks cut after the sixteenth: to be called before `normalize` on whatever came from outside, which then
- * takes linear time. Text that `publicText` takes is left as it is.
+ * Cuts each run of marks after the sixteenth. Call it before `normalize` on any text from outside, so that normalizing takes linear time.
+ * Text that `publicText` takes is left as it is.
  */
 export function cutPiles(text: string): string {
   return text.length <= MOST_MARKS ? text : text.replace(PILES, '$1');
@@ -71,8 +71,7 @@ export interface TextBounds {
 const MOST_UNITS_OF_ONE = 4;
 
 /**
- * Public text as it is stored, or why it is none. Its length is looked at before anything else, so the work is bounded by `max`, however
- * much was given.
+ * Returns public text as it is stored, or why it is refused. Length is judged first, so that `max` bounds the work, whatever was sent.
  */
 export function boundedText(given: string, bounds: TextBounds): { text: string } | { fault: string } {
   const { min, max, multiline = false } = bounds;
@@ -85,7 +84,7 @@ export function boundedText(given: string, bounds: TextBounds): { text: string }
   const length = lengthInCodePoints(text);
   if (length < min || length > max) return { fault: `${range}, has ${length}` };
   if (min > 0 && text.trim() === '') return { fault: 'must not be blank' };
-  // A mark may stand for several, so a run can have grown. What is stored is taken again when it is sent back.
+  // One mark may decompose into several, so a run can have grown. Stored text must be accepted again when it is sent back.
   return PILE.test(text) ? { fault: PILE_FAULT } : { text };
 }
 

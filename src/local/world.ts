@@ -76,7 +76,7 @@ export interface LocalWorld {
   marketUrl: string;
   facilitatorUrl: string;
   cityUrl: string;
-  /** What the market sends the facilitator as Authorization. */
+  /** The Authorization that the market sends the facilitator. */
   facilitatorAuth: string;
   /** Process ids. */
   pids: { market: number; facilitator: number; city: number };

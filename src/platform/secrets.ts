@@ -134,7 +134,7 @@ export function secretPattern(kind: SecretKind, prefix: string): string {
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }
 
-/** Line ends before the padding belong to the digits and to nothing else: two ways to read them would take the square of their number. */
+/** Line ends in front of the padding match in one way only: two ways to read them would take the square of their number. */
 const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+(?:={1,2}[\r\n]*)?$/;
 
 export interface SecretGuard {

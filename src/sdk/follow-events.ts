@@ -142,7 +142,7 @@ async function* blocksOf(
         deadline,
       );
       if (read.done) return;
-      // Looked for at the seam and in what is new: many small pieces of one long event would take the square of its length.
+      // Looks at the seam and the new piece only, since many small pieces of one long event would take the square of its length.
       const hasEnd = (last + read.value).includes('\n\n');
       last = read.value.at(-1) ?? last;
       text += read.value;

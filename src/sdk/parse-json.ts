@@ -2,8 +2,8 @@
 const MOST_DEPTH = 64;
 
 /**
- * JSON of a site, which may be nested as deeply as its bytes allow: JSON.parse bears that, and whatever walks through the value later does
- * not. Throws a SyntaxError.
+ * Parses JSON of a site. JSON.parse takes any depth, and a later walk through the value would use up the stack, so deeper values are refused
+ * here. Throws a SyntaxError.
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);

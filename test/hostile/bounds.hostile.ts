@@ -22,14 +22,14 @@ beforeAll(async () => {
   return stop;
 });
 
-/** Requests to each endpoint that took too long. An endpoint that compares goods is measured, and may. */
+/** Sends every hostile request to an endpoint and returns those that took too long; none where goods are compared. */
 async function tooDear(site: string, name: string): Promise<Measured[]> {
   const target = bounds.targets.find((one) => one.site === site && one.name === name);
   if (target === undefined) throw new Error(`${site} has no ${name}`);
   const measured: Measured[] = [];
   for (const request of target.requests) measured.push(await measureWell(bounds, target, request));
   expect(measured.length).toBeGreaterThan(0);
-  // Bugs are 500, and a server that has no room left measures nothing.
+  // A 500 is a bug, and a refusal for lack of room would measure nothing.
   expect(measured.filter(({ status, reason }) => status === 500 || reason === 'overloaded')).toEqual([]);
   return target.exempt === null ? measured.filter(({ ms }) => ms > MOST_MS) : [];
 }

@@ -8,7 +8,7 @@ import { attackedMarket, startHonest } from './strangers.ts';
 const READS = ['/healthz', '/api/shelves'];
 const ROUNDS = 6;
 
-/** A letter and marks of two classes in turn, up to so many bytes. */
+/** Makes a letter and marks of two classes in turn, up to so many bytes. */
 const marks = (bytes: number): string => `a${'\u0301\u0316'.repeat(Math.floor(bytes / 4))}`;
 const lineEnds = (bytes: number): string => `${'\n'.repeat(Math.floor(bytes / 2))}!`;
 
@@ -30,7 +30,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
     await client.register({ key, body: { action: 'confirm', session: body.session, csrf: body.csrf } });
   });
 
-  /** Honest clients ask all the while. */
+  /** Attacks some times while honest clients ask, and returns the statuses of the attacks. */
   async function besideHonest(attack: () => Promise<number>): Promise<number[]> {
     const honest = startHonest(market.port, READS);
     const statuses: number[] = [];
@@ -71,7 +71,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
   });
 });
 
-/** The status of the answer. */
+/** Sends one request and returns the status of its answer. */
 function send(
   port: number,
   method: string,

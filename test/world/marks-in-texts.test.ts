@@ -11,7 +11,7 @@ import { processorMs } from '../support/processor-time.ts';
 
 const MOST_MS = 50;
 
-/** Every field in which a text may stand, each filled to the largest body that its endpoint takes. */
+/** One case for each field that may hold text, filled to the largest body of its endpoint. */
 const cases = [...Object.entries<EndpointShape>(endpoints), ...Object.entries<EndpointShape>(cityEndpoints)].flatMap(
   ([name, endpoint]) =>
     requestsTo(endpoint)
@@ -45,7 +45,7 @@ function incomingOf({ method, path, headers, body }: HostileRequest, { auth }: E
 
 class Reached extends Error {}
 
-/** What a body comes to before its operation, and what of the processor that takes. */
+/** Judges a body up to its operation, and measures milliseconds of the processor. */
 async function judge({ endpoint, request }: (typeof cases)[number]): Promise<{ outcome: string; ms: number }> {
   const operation = async (): Promise<never> => {
     throw new Reached();
@@ -71,7 +71,7 @@ describe('a body full of marks or line ends in one field', () => {
     const dear: string[] = [];
     for (const one of cases) {
       let least = await judge(one);
-      // What is compiled or cleared up meanwhile is none of the body's work.
+      // Compiling and garbage collection fall into some of the times.
       for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
         const next = await judge(one);
         if (next.ms < least.ms) least = next;

@@ -41,7 +41,7 @@ export function makeSecrets(from: SecretSource): MadeSecrets {
   return { key, codes, hashes: { ...hashes, codeHashes } };
 }
 
-/** A code with room for blanks around it. What is longer is not hashed at its length. */
+/** A code with room for blanks around it. Longer text is no code, and is not hashed, since hashing takes time with its length. */
 const LONGEST_TYPED = 1_000;
 
 /** What a presented code is looked up by. A text that is no code is hashed and looked up like one, so that it takes as long to refuse. */

@@ -82,7 +82,7 @@ export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
 }
 
-/** A character has four bytes at most, so only short goods are counted. */
+/** Counts characters of short goods only: a character has at most four bytes. */
 function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boolean {
   if (encoding === 'base64' || content.length >= 4 * SHARED_GUARD_CHARACTERS) {
     return content.length >= SHARED_GUARD_CHARACTERS;

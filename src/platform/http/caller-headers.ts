@@ -33,7 +33,7 @@ export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'r
   return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
 }
 
-/** A tool hands over what came in a body as a header, which no limit on headers has counted. */
+/** Bounds each value: a tool passes fields of a body on as headers, which the limit on headers has not counted. */
 function boundedValues(rawHeaders: readonly string[], name: string): string[] {
   const values = headerValues(rawHeaders, name);
   if (values.some((value) => value.length > HEADER_LIMIT_BYTES)) throw new Refusal('headers_too_large');

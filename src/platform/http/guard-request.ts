@@ -95,8 +95,8 @@ export function guardBody(guard: SecretGuard, body: unknown, ownPlaces: readonly
 }
 
 /**
- * Whether a name or a text of a JSON value holds a secret, at whatever depth. JSON that was read without a bound on its depth could use up
- * the stack of a walk that calls itself, and an exception before the framework ends the process.
+ * Looks for a secret in names and texts of a JSON value of any depth. It keeps a list instead of calling itself: deep JSON would use up the
+ * stack, and an exception in front of the framework ends the process.
  */
 export function secretInJson(guard: SecretGuard, json: unknown): boolean {
   const left: unknown[] = [json];

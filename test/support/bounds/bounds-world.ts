@@ -16,21 +16,21 @@ import { type HostileRequest, requestsTo } from './requests.ts';
 
 export interface Target {
   site: 'market' | 'facilitator' | 'city';
-  /** The name of its operation, or method and path. */
+  /** The operation's name, or method and path. */
   name: string;
-  /** Why its work may take longer; null: it may not. */
+  /** Why the work may take longer; null: it may not. */
   exempt: string | null;
   requests: HostileRequest[];
 }
 
 export interface Measured {
   content: string;
-  /** Of body and head together. */
+  /** Bytes of head and body. */
   bytes: number;
   status: number;
-  /** Of a refusal. */
+  /** The reason of a refusal; null where the answer names none. */
   reason: string | null;
-  /** Of the processor, in the server. */
+  /** Milliseconds of the processor, in the server. */
   ms: number;
 }
 
@@ -42,14 +42,14 @@ export interface BoundsWorld {
   measure(target: Target, hostile: HostileRequest): Promise<Measured>;
 }
 
-/** Milliseconds of the processor for one request, whatever it holds. */
+/** Milliseconds of the processor that one request may take, whatever it holds. */
 export const MOST_MS = 50;
 
-/** These hold goods against all others, which is what their work is. */
+/** Why some endpoints may take longer: they hold goods against all others. */
 const COMPARES = 'goods are compared';
 const EXEMPT: Readonly<Record<string, string>> = { createListing: COMPARES, editListing: COMPARES };
 
-/** A whole world on this machine, as strangers meet it, and every hostile request to every endpoint that it has. */
+/** Starts a whole world on this machine and makes every hostile request to each of its endpoints. */
 export async function startBoundsWorld(begun: AsyncDisposableStack, signal: AbortSignal): Promise<BoundsWorld> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-bounds-'));
   begun.defer(() => rm(dataDir, { recursive: true, force: true }));
@@ -84,7 +84,7 @@ export async function startBoundsWorld(begun: AsyncDisposableStack, signal: Abor
   return { world, targets, merchantKey: keys.merchant, measure };
 }
 
-/** The least of several times: what else the server did meanwhile is none of the request's work. Each more is taken only where one was too long. */
+/** Measures again where the time was long, and keeps the least: background work of the server falls into some of the times. */
 export async function measureWell(bounds: BoundsWorld, target: Target, hostile: HostileRequest): Promise<Measured> {
   let least = await bounds.measure(target, hostile);
   for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
@@ -100,7 +100,7 @@ interface Keys {
   resident: string;
 }
 
-/** The maintainer's listing is there for what needs one. */
+/** Joins both sites as a stranger does, and lists goods as the maintainer for requests that need a listing. */
 async function joinSites({ marketUrl, cityUrl, keyFile }: LocalWorld): Promise<Keys> {
   const { merchant_key: maintainer } = JSON.parse(readFileSync(keyFile(MAINTAINER), 'utf8')) as {
     merchant_key: string;
@@ -147,13 +147,13 @@ function targetsOf(site: Target['site'], table: Readonly<Record<string, Endpoint
   });
 }
 
-/** A listing is edited by whose it is. */
+/** Returns the key that comes furthest: a listing is edited by its owner. */
 function keyFor({ auth, name }: EndpointShape, { merchant, maintainer }: Keys): string | null {
   if (auth === 'maintainer' || name === 'editListing') return maintainer;
   return auth === 'key' || auth === 'optional_key' ? merchant : null;
 }
 
-/** Of head and body. */
+/** Counts the bytes of head and body. */
 export function bytesOf({ path, headers, body }: HostileRequest): number {
   const head = Object.entries(headers).reduce(
     (sum, [name, value]) => sum + name.length + value.length + 4,
@@ -164,7 +164,7 @@ export function bytesOf({ path, headers, body }: HostileRequest): number {
 
 const CUT = 0;
 
-/** The answer; status 0 where the connection was closed meanwhile. */
+/** Sends one request. Status 0: the connection was closed meanwhile. */
 function ask(
   agent: Agent,
   url: string,

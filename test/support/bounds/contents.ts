@@ -1,6 +1,6 @@
 /** Contents that cost a careless reader more than their length: of texts, of whole bodies, of addresses and headers. */
 
-/** Fills so many bytes, or a few less. */
+/** Returns text of so many bytes, or a few less. */
 type Fill = (room: number) => string;
 
 function filled(piece: string, { before = '', after = '' } = {}): Fill {
@@ -11,7 +11,7 @@ function filled(piece: string, { before = '', after = '' } = {}): Fill {
   };
 }
 
-/** What stands between the quotes of a JSON text. */
+/** Contents between the quotes of a JSON string. */
 export const TEXTS: Readonly<Record<string, Fill>> = {
   marks: filled('\u0301\u0316', { before: 'a' }),
   'marks in escapes': filled('\\u0301\\u0316', { before: 'a' }),
@@ -31,7 +31,7 @@ export const TEXTS: Readonly<Record<string, Fill>> = {
   'addresses of full stops': filled('.', { before: 'http://', after: 'x' }),
 };
 
-/** Whole bodies, of which nothing has a place in the endpoint. */
+/** Whole bodies that fit no endpoint. */
 export const BODIES: Readonly<Record<string, Fill>> = {
   'lists in lists': filled('[', { before: '{"a":' }),
   'objects in objects': filled('{"a":'),
@@ -105,7 +105,7 @@ export const HEADERS: readonly (readonly [name: string, content: string, fill: F
 
 const proof = (fields: string): string => `{"x402Version":2,"payload":{${fields}}}`;
 
-/** Headers of payments, of which some look like one. */
+/** Headers of payments; some have the form of one. */
 export const PROOFS: readonly (readonly [name: string, content: string, fill: Fill])[] = [
   ['payment-signature', 'a long signature', encoded((room) => proof(`"signature":"0x${'ab'.repeat(room / 2 - 40)}"`))],
   [

@@ -10,10 +10,10 @@ interface Mounted {
   requests: HostileRequest[];
 }
 
-/** As `mountMcp` takes them. */
+/** The limit of `mountMcp`. */
 const MCP_LIMIT_BYTES = 2_097_152;
 
-/** Routes of the market that stand in no contract: tools, the authorization server, and forms of pages. */
+/** Makes hostile requests to routes outside the contract: tools, the authorization server, forms of pages. */
 export function mountedRequests(key: string): Mounted[] {
   return [toolRequests(key), ...formRequests()];
 }
@@ -33,7 +33,7 @@ function toolRequests(key: string): Mounted {
   return { name: 'POST /mcp', exempt: null, requests };
 }
 
-/** Of the two of them the first is read by the market itself, the others first by it and then by the library. */
+/** Makes requests to a form of a page and to the endpoints of the authorization server. */
 function formRequests(): Mounted[] {
   const forms = [
     { path: '/join', limit: FORM_LIMIT_BYTES, field: 'handle' },

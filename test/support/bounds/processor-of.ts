@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const NANOSECONDS_OF_ONE = 1_000_000;
 
-/** Milliseconds of the processor that all threads of another process have taken so far. Linux alone tells it as finely. */
+/** Returns milliseconds of the processor that all threads of another process have taken so far. Linux only. */
 export function processorMsOf(pid: number): number {
   let nanoseconds = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
@@ -10,7 +10,7 @@ export function processorMsOf(pid: number): number {
       const [running] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
       nanoseconds += Number(running);
     } catch (error) {
-      // It ended between the two looks.
+      // The thread ended between listing and reading.
       if (!(error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')))
         throw error;
     }

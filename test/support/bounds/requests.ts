@@ -3,9 +3,9 @@ import type { EndpointShape } from '../../../src/contract/endpoint.ts';
 import { BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES } from '../../../src/contract/vocabulary.ts';
 import { BODIES, HEADERS, PROOFS, QUERIES, TEXTS, VALUES } from './contents.ts';
 
-/** One request of a stranger, or of a merchant of a minute ago. */
+/** A request of a stranger, or of a merchant of a minute ago. */
 export interface HostileRequest {
-  /** Which content, and where it stands. */
+  /** Name of the content, and the place where it stands. */
   content: string;
   method: string;
   path: string;
@@ -16,14 +16,14 @@ export interface HostileRequest {
 type JsonSchema = { [keyword: string]: unknown };
 type Path = readonly (string | number)[];
 
-/** What leaves the rest of a head some room. */
+/** Leaves some room for the rest of a head. */
 const HEAD_ROOM = HEADER_LIMIT_BYTES - 1_000;
-/** As long as it may be, and as long as texts that are taken may be. */
+/** Lengths in bytes: as long as the body allows, and as long as accepted texts may be. */
 const LENGTHS = [Number.POSITIVE_INFINITY, 16_000, 480] as const;
 const NOTHING_OF_THAT_ID = 999_999;
 const HEX = (bytes: number): string => `0x${'5a'.repeat(bytes)}`;
 
-/** Good values of fields that have a form, so that a request comes as far as it can. Others are made up by their type. */
+/** Good values of fields that have a form, so that a request gets as far as it can. Other values follow from the type. */
 const GOOD: Readonly<Record<string, unknown>> = {
   handle: 'someone-new',
   city_handle: 'someone',
@@ -42,7 +42,7 @@ const GOOD: Readonly<Record<string, unknown>> = {
   aisle: 'tools',
 };
 
-/** Every hostile request to one endpoint, by its descriptor alone: a new endpoint or field is covered. */
+/** Makes every hostile request to one endpoint from its descriptor alone, so that a new endpoint or field is covered. */
 export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
   const { method, body, payment } = endpoint;
   const path = pathOf(endpoint);
@@ -65,13 +65,13 @@ export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
 }
 
 interface Form {
-  /** A body that comes as far as it can. */
+  /** A body that gets as far as it can. */
   base: Record<string, unknown>;
-  /** Where texts stand in it. */
+  /** Places of texts in the body. */
   texts: Path[];
 }
 
-/** The hostile bodies of forms of so many bytes. */
+/** Makes hostile bodies of at most so many bytes. */
 export function hostileBodies(forms: readonly Form[], limit: number): Pick<HostileRequest, 'content' | 'body'>[] {
   const whole = Object.entries(BODIES).map(([content, fill]) => ({ content, body: Buffer.from(fill(limit)) }));
   const inTexts = forms.flatMap(({ base, texts }) =>
@@ -127,7 +127,7 @@ function textsIn(schema: JsonSchema, path: Path): Path[] {
     );
   }
   if (items !== undefined) return textsIn(items as JsonSchema, [...path, 0]);
-  // A field that takes no text is sent one as well: it has to be refused as quickly.
+  // A field of another type gets a text as well: the refusal must be as quick.
   return type === 'null' ? [] : [path];
 }
 
@@ -146,7 +146,7 @@ function goodOf(name: string, schema: JsonSchema, { auth }: EndpointShape): unkn
   if (only !== undefined) return only;
   if (name in GOOD) return GOOD[name];
   if (some !== undefined) return some[0];
-  // What the maintainer acts on stays as it is.
+  // The maintainer acts on nothing that exists, so that listing 1 stays.
   if (name.endsWith('_id')) return auth === 'maintainer' ? NOTHING_OF_THAT_ID : 1;
   if (type === 'number' || type === 'integer') return Math.max(1, minimum ?? 0);
   if (type === 'boolean') return true;
@@ -164,7 +164,7 @@ function readsOf({ method, query }: EndpointShape, path: string): HostileRequest
   const queries = [
     ...names.flatMap((name) =>
       Object.entries(VALUES).flatMap(([content, fill]) =>
-        // 100 letters are the most that a search has.
+        // A search has at most 100 letters, which are 300 to 1,200 bytes.
         [HEAD_ROOM, 1_200, 300].map((room) => ({
           content: `${content} in ${name}, ${room} bytes`,
           path: `${path}?${name}=${fill(room - name.length)}`,

@@ -44,7 +44,7 @@ export function renderWritten(text: string): string {
 }
 
 function renderAddress(given: string): string {
-  // From the end: a pattern would look for the end from each of many closers in a row.
+  // Walks back from the end. A pattern would look for the end from each of many closers in a row.
   let length = given.length;
   while (length > 0 && CLOSERS.includes(given.charAt(length - 1))) length -= 1;
   const address = given.slice(0, length);
