@@ -13,7 +13,7 @@ const fault = (given: string, bounds = TITLE): string => {
 describe('a public text', () => {
   it.each([
     ['a letter and its mark', 'e\u0301tude', '\u00e9tude'],
-    ['Korean letter by letter', '\u1112\u1161\u11ab\u1100\u1173\u11af', '\ud55c\uae00'],
+    ['Korean letter by letter', '\u1112\u1161\u11ab\u1100\u1173\u11af 1', '\ud55c\uae00 1'],
     ['sixteen marks', `e${'\u0323'.repeat(MOST_MARKS)}xy`, `\u1eb9${'\u0323'.repeat(MOST_MARKS - 1)}xy`],
   ])('of %s is stored normalized', (_, given, stored) => {
     expect(boundedText(given, TITLE)).toEqual({ text: stored });

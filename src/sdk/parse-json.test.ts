@@ -12,7 +12,7 @@ describe('JSON of a site', () => {
 
   it.each([
     ['65 lists', nested('[', ']', 65)],
-    ['a million lists', nested('[', ']', 1_000_000)],
+    ['200,000 lists', nested('[', ']', 200_000)],
     ['100,000 objects', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
   ])('is refused with an error of its own where it holds %s, one in the other', (_, text) => {
     expect(() => parseJson(text)).toThrow(SyntaxError);

@@ -27,12 +27,20 @@ const entry = {
   callerId: (caller: bigint) => caller,
 };
 
-function incomingOf({ method, path, headers, body }: HostileRequest, { auth }: EndpointShape): Incoming {
-  const all = auth === 'staged_key' ? headers : { ...headers, authorization: 'Bearer a-key' };
+function paramsOf(endpoint: EndpointShape, path: string): Record<string, string> {
+  const steps = path.split('/');
+  const names = endpoint.path.split('/').map((step, at) => [step, steps[at] ?? ''] as const);
+  return Object.fromEntries(
+    names.filter(([step]) => step.startsWith(':')).map(([step, value]) => [step.slice(1), value]),
+  );
+}
+
+function incomingOf({ method, path, headers, body }: HostileRequest, endpoint: EndpointShape): Incoming {
+  const all = endpoint.auth === 'staged_key' ? headers : { ...headers, authorization: 'Bearer a-key' };
   return {
     method,
     target: splitTarget(path),
-    params: { id: '1', listing_id: '1', payment_id: '1', handle: 'a-handle' },
+    params: paramsOf(endpoint, path),
     headers: all,
     rawHeaders: Object.entries(all).flat(),
     body: body ?? new Uint8Array(),

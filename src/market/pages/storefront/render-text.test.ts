@@ -5,8 +5,8 @@ import { renderWritten } from './render-text.ts';
 describe('an address in a text', () => {
   it.each([
     ['See https://a.example/x.', 'See <a href="https://a.example/x"', '</a>.'],
-    ['(https://a.example/x?y=1)!', '(<a href="https://a.example/x?y=1"', '</a>)!'],
-    ['https://a.example/x."]', '<a href="https://a.example/x"', '</a>.&quot;]'],
+    ['(https://a.example/x/y)!', '(<a href="https://a.example/x/y"', '</a>)!'],
+    ['https://a.example/x."]', '<a href="https://a.example/x"', '</a>.&#34;]'],
     ['https://a.example/x).y', '<a href="https://a.example/x).y"', '</a></div>'],
   ])('%s is a link without what closes the sentence', (given, ...expected) => {
     for (const part of expected) expect(renderWritten(given)).toContain(part);
