@@ -12,7 +12,7 @@ export type Part = (typeof PARTS)[number];
 
 export const HELP = `How much of the processor one hostile request takes at every endpoint, and what honest clients notice of such requests.
 
-  node bench/bounds/run.ts [options]
+  npx node bench/bounds/run.ts [options]
 
   --only PART    table: every endpoint with its largest body, or address and headers where it takes none
                  honest: the share of answers over a second to honest clients, without attacks and beside them

@@ -153,8 +153,10 @@ const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', rec
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const markers = prefixes.map((prefix) => {
     if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
-    // Any case, because codes are read in any case; secretAt is exact about keys.
-    return { prefix, marker: new RegExp(`${prefix}_(sk|rc|pc|dt)_`, 'gi') };
+    // Any case, because codes are read in any case; secretAt is exact about keys. Looking ahead tells most markers apart without a match.
+    const word = `(sk|dt)_(?=[0-9a-z]{${LENGTHS.sk}})`;
+    const groups = `(rc|pc)_(?=[0-9a-z]{${GROUP_LENGTH}}-)`;
+    return { prefix, marker: new RegExp(`${prefix}_(?:${word}|${groups})`, 'gi') };
   });
 
   const shortest = Math.min(...prefixes.map(shortestSecret));
@@ -164,7 +166,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
     text.includes('_') &&
     markers.some(({ prefix, marker }) => {
       for (const found of text.matchAll(marker)) {
-        const kind = (found[1] ?? '').toLowerCase() as SecretKind;
+        const kind = (found[1] ?? found[2] ?? '').toLowerCase() as SecretKind;
         if (kind !== own && secretAt(text, found.index, prefix, kind)) return true;
       }
       return false;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EndpointShape } from '../../../src/contract/endpoint.ts';
-import { BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES } from '../../../src/contract/vocabulary.ts';
+import { BODY_LIMIT_BYTES, DEFAULT_LIMITS, HEADER_LIMIT_BYTES } from '../../../src/contract/vocabulary.ts';
 import { BODIES, HEADERS, PROOFS, QUERIES, TEXTS, VALUES } from './contents.ts';
 
 /** A request of a stranger, or of a merchant of a minute ago. */
@@ -18,8 +18,8 @@ type Path = readonly (string | number)[];
 
 /** Leaves some room for the rest of a head. */
 const HEAD_ROOM = HEADER_LIMIT_BYTES - 1_000;
-/** Lengths in bytes: as long as the body allows, and as long as accepted texts may be. */
-const LENGTHS = [Number.POSITIVE_INFINITY, 16_000, 480] as const;
+/** Lengths in bytes: as long as the body allows, and as long as accepted goods and texts may be. */
+const LENGTHS = [Number.POSITIVE_INFINITY, DEFAULT_LIMITS.artifact_bytes, 16_000, 480] as const;
 const NOTHING_OF_THAT_ID = 999_999;
 const HEX = (bytes: number): string => `0x${'5a'.repeat(bytes)}`;
 
@@ -77,7 +77,7 @@ export function hostileBodies(forms: readonly Form[], limit: number): Pick<Hosti
   const inTexts = forms.flatMap(({ base, texts }) =>
     texts.flatMap((path) =>
       Object.entries(TEXTS).flatMap(([content, fill]) =>
-        LENGTHS.map((length) => {
+        LENGTHS.filter((length) => length < limit || length === Number.POSITIVE_INFINITY).map((length) => {
           const [before = '', after = ''] = JSON.stringify(replaced(base, path, MARK)).split(MARK);
           const room = Math.min(length, limit - Buffer.byteLength(before) - Buffer.byteLength(after));
           const place = `${path.join('.')}${length === Number.POSITIVE_INFINITY ? '' : `, ${length} bytes`}`;
