@@ -1,7 +1,16 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { dressedSecret } from '../../test/support/dressed-secrets.ts';
 import { processorMs } from '../../test/support/processor-time.ts';
 import { systemRandom } from './random.ts';
-import { createSecretGuard, makeMerchantKey, makePairingCode, makeRecoveryCode } from './secrets.ts';
+import {
+  createSecretGuard,
+  makeDeliveryToken,
+  makeMerchantKey,
+  makePairingCode,
+  makeRecoveryCode,
+  SECRET_MASK,
+} from './secrets.ts';
 
 const guard = createSecretGuard(['aisle', 'city']);
 const key = makeMerchantKey(systemRandom, 'aisle');
@@ -82,5 +91,109 @@ describe('the secret guard', () => {
     expect(createSecretGuard(['aisle']).inText(`a ${key}`)).toBe(true);
     expect(createSecretGuard(['city']).inText(`a ${key}`)).toBe(false);
     expect(() => createSecretGuard(['no_underscore'])).toThrow('a secret prefix');
+  });
+});
+
+/** Its check characters are made of its own sums; it was never given out. */
+const CODE = 'aisle_pc_K123P-45674-89AB5';
+const DRESSED = CODE.replace('K', '\u212a');
+
+/** One in which the letter stands. */
+function withK(make: () => string): string {
+  for (;;) {
+    const text = make();
+    if (text.includes('K')) return text;
+  }
+}
+
+describe('a text that is a secret only after NFC', () => {
+  it('is one before, too', () => {
+    expect(DRESSED.normalize('NFC')).toBe(CODE);
+    const book = createSecretGuard(['book']);
+    const made = [makeMerchantKey, makeDeliveryToken, makeRecoveryCode, makePairingCode].map((make) =>
+      withK(() => make(systemRandom, 'book')),
+    );
+    for (const text of [...made, makePairingCode(systemRandom, 'book').toUpperCase()]) {
+      for (const dressed of [text.replaceAll('K', '\u212a'), text.replace('K', '\u212a')]) {
+        expect([dressed, book.inText(`é ${dressed}\u0301.`)]).toEqual([dressed, true]);
+      }
+    }
+    const encoded = Buffer.from(`K ${CODE}`).toString('base64');
+    expect(encoded.includes('K')).toBe(true);
+    expect(guard.inText(encoded.replaceAll('K', '\u212a'))).toBe(true);
+  });
+
+  it('is made by one character alone, of all that there are', () => {
+    const alphabet = /[A-Za-z0-9_+/=-]/;
+    const found: string[] = [];
+    for (let point = 0x80; point <= 0x10ffff; point += 1) {
+      if (point >= 0xd800 && point <= 0xdfff) continue;
+      if (alphabet.test(String.fromCodePoint(point).normalize('NFC'))) found.push(point.toString(16));
+    }
+    expect(found).toEqual(['212a']);
+  });
+
+  it('is found in whatever stands around it', () => {
+    let secret = 0;
+    fc.assert(
+      fc.property(dressedSecret(['aisle', 'city']), (text) => {
+        if (guard.inText(text.normalize('NFC'))) {
+          secret += 1;
+          expect(guard.inText(text)).toBe(true);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(secret).toBeGreaterThan(300);
+  });
+
+  it('is found as base64 with blanks around it, which forms leave out', () => {
+    const encoded = Buffer.from(CODE).toString('base64');
+    for (const text of [` ${encoded}`, `${encoded}\t\n `, `\u00a0${encoded}`]) expect(guard.inText(text)).toBe(true);
+  });
+});
+
+describe('a masked text', () => {
+  const token = makeDeliveryToken(systemRandom, 'aisle');
+
+  it('has the mark in place of each secret and is the same around it', () => {
+    expect(guard.maskText('nothing to hide')).toBe('nothing to hide');
+    expect(guard.maskText(`a ${CODE} b`)).toBe(`a ${SECRET_MASK} b`);
+    expect(guard.maskText(`a ${DRESSED} b`)).toBe(`a ${SECRET_MASK} b`);
+    expect(guard.maskText(`${CODE}${key}, ${token}é`)).toBe(`${SECRET_MASK}${SECRET_MASK}, ${SECRET_MASK}é`);
+  });
+
+  it('has one mark for secrets that overlap', () => {
+    expect(createSecretGuard(['isle', 'aisle']).maskText(`a ${CODE} b`)).toBe(`a ${SECRET_MASK} b`);
+  });
+
+  it('is the mark alone where it was base64 of a secret', () => {
+    expect(guard.maskText(Buffer.from(`my ${key}`).toString('base64'))).toBe(SECRET_MASK);
+  });
+
+  it('holds no secret, whatever it held', () => {
+    fc.assert(
+      fc.property(fc.array(dressedSecret(['aisle', 'city']), { maxLength: 4 }), (texts) => {
+        const masked = guard.maskText(texts.join(''));
+        expect([guard.inText(masked), guard.inText(masked.normalize('NFC'))]).toEqual([false, false]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('stands in a value of any depth, names among them, but not in members that are kept', () => {
+    const value = { a: [{ b: `my ${CODE}`, artifact: CODE }], [CODE]: 1, artifact: { c: CODE }, n: null, t: true };
+    expect(guard.maskValue(value, ['artifact'])).toEqual({
+      a: [{ b: `my ${SECRET_MASK}`, artifact: CODE }],
+      [SECRET_MASK]: 1,
+      artifact: { c: SECRET_MASK },
+      n: null,
+      t: true,
+    });
+  });
+
+  it('is made as fast from the worst text as its length allows', () => {
+    const worst = Array.from({ length: 20_000 }, () => CODE).join(' ');
+    expect(processorMs(() => guard.maskText(worst))).toBeLessThan(2_000);
   });
 });

@@ -137,13 +137,31 @@ export function secretPattern(kind: SecretKind, prefix: string): string {
 /** Line ends in front of the padding match in one way only: two ways to read them would take the square of their number. */
 const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+(?:={1,2}[\r\n]*)?$/;
 
+/** The sign for kelvin: the one character outside ASCII whose canonical form (NFC) is a character of secrets. */
+const KELVIN = '\u212a';
+
+/** As the text would be stored: a secret that is one only after NFC is one here. Each character keeps its place. */
+function asStored(text: string): string {
+  return text.includes(KELVIN) ? text.replaceAll(KELVIN, 'K') : text;
+}
+
+/** Stands where a secret was taken out of a text. */
+export const SECRET_MASK = '[secret]';
+
 export interface SecretGuard {
   /** Nothing shorter holds a secret, decoded or not: such texts need not be taken apart. */
   shortest: number;
-  /** Whether a secret with a right checksum stands anywhere in the text, also when the whole text is base64 of it. `own`: it is the place of that kind. */
+  /**
+   * Whether a secret with a right checksum stands anywhere in the text as it would be stored (after NFC), also when the whole text, but for
+   * blanks around it, is base64 of it. `own`: it is the place of that kind.
+   */
   inText(text: string, own?: SecretKind): boolean;
   /** The same in every string and field name of a JSON value. Members called one of `except` at the top are the own place of one kind of secret. */
   inValue(value: unknown, except?: readonly string[]): boolean;
+  /** The text with SECRET_MASK in place of each secret, or in place of all of it where it is base64 of one. */
+  maskText(text: string): string;
+  /** A JSON value in which each string and field name is masked. Strings of members called one of `kept`, at any depth, stay as they are. */
+  maskValue(value: unknown, kept?: readonly string[]): unknown;
 }
 
 /** Which kind of secret alone a field of that name may hold, where it is named as a secret's own place. */
@@ -151,32 +169,16 @@ const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', rec
 
 /** Looks for merchant keys, recovery codes, pairing codes and delivery tokens of these prefixes (W1). Time is linear in the text. */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
-  const markers = prefixes.map((prefix) => {
-    if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
-    // Any case, because codes are read in any case; secretAt is exact about keys. Looking ahead tells most markers apart without a match.
-    const word = `(sk|dt)_(?=[0-9a-z]{${LENGTHS.sk}})`;
-    const groups = `(rc|pc)_(?=[0-9a-z]{${GROUP_LENGTH}}-)`;
-    return { prefix, marker: new RegExp(`${prefix}_(?:${word}|${groups})`, 'gi') };
-  });
-
+  const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));
-
-  // Every request's headers come this way: most texts are done with after a look for the underscore.
-  const inPlainText = (text: string, own?: SecretKind): boolean =>
-    text.includes('_') &&
-    markers.some(({ prefix, marker }) => {
-      for (const found of text.matchAll(marker)) {
-        const kind = (found[1] ?? found[2] ?? '').toLowerCase() as SecretKind;
-        if (kind !== own && secretAt(text, found.index, prefix, kind)) return true;
-      }
-      return false;
-    });
 
   const inText = (text: string, own?: SecretKind): boolean => {
     if (text.length < shortest) return false;
-    if (inPlainText(text, own)) return true;
-    if (!BASE64.test(text)) return false;
-    return inPlainText(Buffer.from(text, 'base64').toString('latin1'), own);
+    const stored = asStored(text);
+    if (isIn(stored, own)) return true;
+    // Forms are read without the blanks around what was typed.
+    const bare = stored.trim();
+    return BASE64.test(bare) && isIn(Buffer.from(bare, 'base64').toString('latin1'), own);
   };
 
   const inValue = (value: unknown, except: readonly string[] = []): boolean => {
@@ -191,7 +193,69 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
     });
   };
 
-  return { shortest, inText, inValue };
+  const maskText = (text: string): string => {
+    if (!inText(text)) return text;
+    const spans = [...spansIn(asStored(text))].sort(([one], [other]) => one - other);
+    return spans.length === 0 ? SECRET_MASK : maskSpans(text, spans);
+  };
+
+  const maskValue = (value: unknown, kept: readonly string[] = []): unknown => {
+    if (typeof value === 'string') return maskText(value);
+    if (Array.isArray(value)) return value.map((item) => maskValue(item, kept));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        maskText(name),
+        kept.includes(name) && typeof member === 'string' ? member : maskValue(member, kept),
+      ]),
+    );
+  };
+
+  return { shortest, inText, inValue, maskText, maskValue };
+}
+
+/** From the first character to the one behind the last. */
+type Span = readonly [from: number, end: number];
+
+/** Where secrets that are no one's own place stand in a text as it is. */
+function createSearch(prefixes: readonly string[]) {
+  const markers = prefixes.map((prefix) => {
+    if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
+    // Any case, because codes are read in any case; secretAt is exact about keys. Looking ahead tells most markers apart without a match.
+    const word = `(sk|dt)_(?=[0-9a-z]{${LENGTHS.sk}})`;
+    const groups = `(rc|pc)_(?=[0-9a-z]{${GROUP_LENGTH}}-)`;
+    return { prefix, marker: new RegExp(`${prefix}_(?:${word}|${groups})`, 'gi') };
+  });
+
+  function* spansIn(text: string, own?: SecretKind): Iterable<Span> {
+    for (const { prefix, marker } of markers) {
+      for (const found of text.matchAll(marker)) {
+        const kind = (found[1] ?? found[2] ?? '').toLowerCase() as SecretKind;
+        if (kind === own || !secretAt(text, found.index, prefix, kind)) continue;
+        yield [found.index, found.index + prefix.length + 4 + LENGTHS[kind]];
+      }
+    }
+  }
+
+  const isIn = (text: string, own?: SecretKind): boolean => {
+    // Every request's headers come this way: most texts are done with after a look for the underscore.
+    if (!text.includes('_')) return false;
+    for (const _ of spansIn(text, own)) return true;
+    return false;
+  };
+
+  return { isIn, spansIn };
+}
+
+/** One mark for each span; one for those that overlap, of which no part is left. The spans are in the order of their beginnings. */
+function maskSpans(text: string, spans: readonly Span[]): string {
+  let masked = '';
+  let at = 0;
+  for (const [from, end] of spans) {
+    if (from >= at) masked += text.slice(at, from) + SECRET_MASK;
+    at = Math.max(at, end);
+  }
+  return masked + text.slice(at);
 }
 
 const NONCE_BYTES = 12;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemRandom } from '../random.ts';
 import { createSecretGuard, makeMerchantKey, makePairingCode, makeRecoveryCode, type SecretGuard } from '../secrets.ts';
-import { secretInHead } from './guard-request.ts';
+import { guardBody, secretInHead } from './guard-request.ts';
 import { splitTarget } from './message.ts';
 
 const guard = createSecretGuard(['aisle', 'c1']);
@@ -80,5 +80,13 @@ describe('the look at address and headers', () => {
     expect(look(nested('[', ']', ''))).toBe(false);
     expect(look(nested('[', ']', `"${escaped(secrets[0] ?? '')}"`))).toBe(true);
     expect(look(`${'{"a":'.repeat(2_000)}{"${escaped(secrets[0] ?? '')}":1}${'}'.repeat(2_000)}`)).toBe(true);
+  });
+
+  it('finds what becomes a secret only after NFC, spelled in UTF-8 as addresses spell it', () => {
+    const dressed = encodeURIComponent('c1_pc_\u212a123P-45674-89AB5');
+    for (const address of [`/api/${dressed}`, `/api/shelves?q=a&tag=${dressed}`, `/?q=%c3${dressed}`])
+      expect([address, secretInHead(guard, splitTarget(address), [])]).toEqual([address, true]);
+    const body = Buffer.from('{"a": c1_pc_\u212a123P-45674-89AB5');
+    expect(() => guardBody(guard, body, undefined)).toThrow(expect.objectContaining({ reason: 'secret_in_payload' }));
   });
 });

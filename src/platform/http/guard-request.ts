@@ -90,7 +90,7 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
 /** The body as it was read, or its bytes where it could not be. */
 export function guardBody(guard: SecretGuard, body: unknown, ownPlaces: readonly string[] | undefined): void {
   const found =
-    body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('latin1')) : guard.inValue(body, ownPlaces);
+    body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('utf8')) : guard.inValue(body, ownPlaces);
   if (found) throw new Refusal('secret_in_payload');
 }
 
@@ -112,9 +112,10 @@ export function secretInJson(guard: SecretGuard, json: unknown): boolean {
   return false;
 }
 
-// A secret is ASCII, so bytes may stand for characters and a malformed rest does no harm.
+// Decoded as UTF-8 like whoever reads the address. A secret is ASCII, so a malformed rest does no harm.
 function percentDecoded(text: string): string {
-  return text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  const bytes = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
 function isPaymentHeader(name: string): boolean {
