@@ -9,7 +9,7 @@ import type { Market, Merchant } from '../context.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
 import type { Visit } from './mount-mcp.ts';
 import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-book.ts';
-import { type NamedTool, type ToolResult, toolResult } from './tool-result.ts';
+import { type NamedTool, type ResultContext, type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
 interface ToolCall {
@@ -45,7 +45,7 @@ export async function callTool(by: Caller, visit: Visit, call: ToolCall): Promis
     if (answer.status < 300 && tool.name === 'me') await by.noteProven(visit);
     return resultOf(by, tool, answer, tool.asks === 'front_door' ? listTools(await listedFor(by, visit)) : []);
   } catch (error) {
-    return toolResult(by.market.config.baseUrl, await readAnswer(by.inside.refuse(error, visit.incoming)), null);
+    return toolResult(contextOf(by), await readAnswer(by.inside.refuse(error, visit.incoming)), null);
   }
 }
 
@@ -89,12 +89,16 @@ export async function listedFor(by: Caller, visit: Visit): Promise<ListedFor> {
   return { isMaintainer: await by.isMaintainer(visit), hasCity: by.market.config.cityUrl !== null };
 }
 
-/** Goods are handed over as they are or not at all: what looks like a key would end up in a model's context. */
+function contextOf({ market, inside }: Caller): ResultContext {
+  return { baseUrl: market.config.baseUrl, guard: inside.guard };
+}
+
+/** Goods are handed over as they are or not at all: what looks like a key would end up in a model's context. Other texts were masked. */
 function resultOf(by: Caller, tool: KnownTool, answer: ReadAnswer, listed: readonly NamedTool[]): ToolResult {
-  const result = toolResult(by.market.config.baseUrl, answer, tool, listed);
-  if (!by.inside.guard.inValue(result.structuredContent) && !by.inside.guard.inValue(result._meta)) return result;
+  const result = toolResult(contextOf(by), answer, tool, listed);
+  if (!by.inside.guard.inValue(result.structuredContent)) return result;
   throw new Refusal('not_by_tool', {
-    detail: 'The answer holds what looks like a key or a code, which no tool hands over.',
+    detail: 'The goods hold what looks like a key or a code, which no tool hands over.',
     fields: { fetch_at: fetchAt(by.market.config.baseUrl, tool, answer) },
   });
 }

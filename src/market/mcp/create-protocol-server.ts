@@ -8,6 +8,7 @@ import {
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { InternalRequests } from '../../platform/http/server-options.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Merchant } from '../context.ts';
 import { type Caller, callTool, listedFor } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
@@ -221,5 +222,16 @@ async function readResource(
     await inside.ask({ route, params, headers: { accept } }, visit.incoming, visit.visitor?.merchant),
   );
   if (status === 404) return null;
-  return { uri, mimeType: known?.mimeType ?? 'application/json', text };
+  const mimeType = known?.mimeType ?? 'application/json';
+  return {
+    uri,
+    mimeType,
+    text: mimeType === 'application/json' ? maskedJson(inside.guard, text) : inside.guard.maskText(text),
+  };
+}
+
+/** JSON in which no text holds what looks like a key or a code. */
+function maskedJson(guard: SecretGuard, text: string): string {
+  const value: unknown = JSON.parse(text);
+  return guard.inValue(value) ? JSON.stringify(guard.maskValue(value)) : text;
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fenceText } from '../../contract/text.ts';
 import { META, type Tool } from '../../contract/tools.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
 import type { ReadAnswer } from './messages.ts';
 import type { KnownTool } from './tool-book.ts';
 import { answerInToolWords, howToPay, inToolWords, isProblem, ownWordsInToolWords, TOPICS } from './tool-guide.ts';
@@ -17,12 +18,21 @@ export interface ToolResult {
 /** As the front door names them. */
 export type NamedTool = Pick<Tool, 'name' | 'title'>;
 
+/** Goods are handed over as they are or not at all. */
+const NEVER_ALTERED = ['artifact'];
+
+export interface ResultContext {
+  baseUrl: string;
+  guard: SecretGuard;
+}
+
 /**
  * A route's answer as a tool's result: the body for a context window, and next to it what HTTP says in headers. `tool` is null where the
- * call did not come as far as its route. `listed`: the tools that this caller is shown, where the answer names them.
+ * call did not come as far as its route. `listed`: the tools that this caller is shown, where the answer names them. What looks like a key
+ * or a code is masked in each text but goods.
  */
 export function toolResult(
-  baseUrl: string,
+  { baseUrl, guard }: ResultContext,
   answer: ReadAnswer,
   tool: KnownTool | null,
   listed: readonly NamedTool[] = [],
@@ -40,8 +50,9 @@ export function toolResult(
     ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
   };
   const said = shaped(tool?.name, answerInToolWords(body), { baseUrl, listed });
-  const linked = isError ? { body: said, links: [] } : linkLargeGoods(baseUrl, said);
-  const structuredContent = asked === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...asked };
+  const linked = isError ? { body: said, links: [] } : linkGoods({ baseUrl, guard }, said);
+  const whole = asked === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...asked };
+  const structuredContent = masked(guard, whole);
   const plain = JSON.stringify(structuredContent);
   // What asks for money stays as x402 clients read it, and has no text of merchants.
   const text = holdsText && !isError ? fenceText(plain, sha256) : plain;
@@ -49,8 +60,13 @@ export function toolResult(
     content: [{ type: 'text', text }, ...linked.links],
     structuredContent,
     ...(isError ? { isError: true } : {}),
-    ...(Object.keys(meta).length > 0 ? { _meta: meta } : {}),
+    ...(Object.keys(meta).length > 0 ? { _meta: masked(guard, meta) } : {}),
   };
+}
+
+function masked(guard: SecretGuard, value: Record<string, unknown>): Record<string, unknown> {
+  // Most answers hold no secret, and need no copy.
+  return guard.inValue(value) ? (guard.maskValue(value, NEVER_ALTERED) as Record<string, unknown>) : value;
 }
 
 function withWayToPay(tool: string | undefined, problem: Record<string, unknown>): Record<string, unknown> {
@@ -124,17 +140,17 @@ const HOW_TO_FETCH =
 
 /**
  * An answer without goods that are too large for a window, and links to where they are collected. In place of each artifact stand its
- * size, its commitment and its address.
+ * size, its commitment and its address. On a page of goods, those that hold a secret are linked as well, so that the others are shown.
  */
-function linkLargeGoods(
-  baseUrl: string,
+function linkGoods(
+  { baseUrl, guard }: ResultContext,
   body: Record<string, unknown>,
 ): { body: Record<string, unknown>; links: GoodsLink[] } {
   const links: GoodsLink[] = [];
   const link = (one: Record<string, unknown>): Record<string, unknown> => {
     if (!isGoods(one)) return one;
     const bytes = Buffer.from(one.artifact, one.artifact_encoding === 'base64' ? 'base64' : 'utf8');
-    if (bytes.length <= MOST_BYTES) return one;
+    if (bytes.length <= MOST_BYTES && (one === body || !guard.inText(one.artifact))) return one;
     const uri = `${baseUrl}/api/buy/${one.listing_id}`;
     links.push(linkTo(one.listing_id, uri, bytes.length));
     return {
