@@ -70,20 +70,26 @@ it('shows every public field of a live listing, and where to buy instead of the 
   expect(await readListingDetail(db.database, id)).toEqual(answer.listing);
 });
 
-it('shows a removed listing with a notice for a title, no preview and no way to buy', async () => {
+it('shows a removed listing with a notice for a title, no text of its merchant and no way to buy', async () => {
   const merchant = await seedMerchant(db.database);
-  const { id } = await seedListing(db.database, merchant.id);
+  const { id } = await seedListing(db.database, merchant.id, { tags: ['hidden-too'] });
+  await withdrawListing(db.database, id);
   await removeListing(db.database, id);
   const { listing, artifact } = await get(id);
   expect(listing).toMatchObject({
     title: REMOVAL_NOTICE,
+    description: '',
     preview: '',
+    tags: [],
+    withdrawn: true,
+    withdrawn_reason: null,
     state: 'removed',
     removed: true,
     removed_reason: 'not allowed',
     removed_reason_code: 'policy',
   });
   expect(artifact).toMatch(/^Unavailable/);
+  expect(await readListingDetail(db.database, id)).toEqual(listing);
 });
 
 it('shows a withdrawn listing as it was, and says that it is no longer for sale', async () => {

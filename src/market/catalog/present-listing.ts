@@ -22,11 +22,15 @@ import {
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
 /**
- * The row of a removed listing keeps its title for a later restore, but no response shows it. A thing that is removed may still be sold:
+ * The row of a removed listing keeps its texts for a later restore, but no response shows one. A thing that is removed may still be sold:
  * its state says so then, and it stays removed.
  */
 export function shownTitle(row: { removed_at: Date | null; title: string }): string {
   return row.removed_at === null ? row.title : REMOVAL_NOTICE;
+}
+
+export function shownDescription(row: Pick<ListingRow, 'removed_at' | 'description'>): string {
+  return row.removed_at === null ? row.description : '';
 }
 
 export function presentSummary(row: ListingRow): ListingSummary {
@@ -38,11 +42,11 @@ export function presentSummary(row: ListingRow): ListingSummary {
     aisle: row.aisle,
     verified_sales: Number(row.verified_sales),
     // What stands before this is the outline, together with the first line.
-    description: row.description,
+    description: shownDescription(row),
     preview: row.removed_at === null ? row.preview : '',
     store_url: `/api/store/${row.merchant}`,
     seller_wallet: checksummed(toHex(row.seller_wallet)),
-    tags: row.tags,
+    tags: row.removed_at === null ? row.tags : [],
     votes: Number(row.votes),
     sales: Number(row.sales),
     created_at: isoTime(row.created_at),
@@ -69,8 +73,8 @@ export function firstLine(text: string): string {
 
 /** An own listing for who has little room. */
 export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> {
-  const { id, title, price_usdc, merchant, aisle, verified_sales, state } = presentSummary(row);
-  const first_line = firstLine(row.description);
+  const { id, title, price_usdc, merchant, aisle, verified_sales, state, description } = presentSummary(row);
+  const first_line = firstLine(description);
   return { id, title, price_usdc, merchant, aisle, verified_sales, first_line, state };
 }
 
@@ -147,7 +151,7 @@ export function presentEnding(row: ListingRow): Omit<ListingDetail, keyof Listin
     removed_reason_code: row.removed_reason_code,
     withdrawn: row.withdrawn_at !== null,
     withdrawn_at: row.withdrawn_at && isoTime(row.withdrawn_at),
-    withdrawn_reason: row.withdrawn_reason,
+    withdrawn_reason: row.removed_at === null ? row.withdrawn_reason : null,
     appeal: row.appeal && presentAppeal(row.appeal, row.id),
     world_receipt: row.world?.receipt ? presentReceipt(row.world.receipt) : null,
   };

@@ -3,7 +3,7 @@ import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { MerchantRow } from '../feed/store.ts';
 import type { AbsentFragment } from '../fragments/page-bytes.ts';
-import { artifactMessage, firstLine, presentEnding, presentSummary } from '../present-listing.ts';
+import { artifactMessage, firstLine, presentEnding, presentSummary, shownDescription } from '../present-listing.ts';
 import { createPosting, setLevel } from '../sets/posting.ts';
 import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
 import type { ListingRow } from '../store.ts';
@@ -161,7 +161,7 @@ const BEHIND_HEAD = ',"description":';
 /** The summary as JSON, and how much of it is the outline: the members before the description, and its first line. */
 export function fragmentOf(row: ListingRow): AbsentFragment {
   const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
-  const line = Buffer.byteLength(JSON.stringify(firstLine(row.description))) - QUOTATION_MARKS;
+  const line = Buffer.byteLength(JSON.stringify(firstLine(shownDescription(row)))) - QUOTATION_MARKS;
   return { bytes, span: { head: bytes.indexOf(BEHIND_HEAD), line } };
 }
 

@@ -69,10 +69,15 @@ function renderNewer({ superseded_by: newer }: ListingDetail): string {
 
 function renderTexts({ description, preview, text_flags }: ListingDetail): string {
   return html`!${renderFlags(text_flags)}
-<section aria-labelledby="about">
+!${
+    // What was removed has no texts.
+    description === ''
+      ? ''
+      : html`<section aria-labelledby="about">
 <h2 id="about">What it is</h2>
 !${renderWritten(description)}
-</section>
+</section>`
+  }
 !${
     preview === ''
       ? ''

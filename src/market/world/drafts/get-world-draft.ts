@@ -23,18 +23,21 @@ export function draftStateAt({ state, expiresAt }: Pick<Draft, 'state' | 'expire
   return state === 'pending' && nowMs >= expiresAt.getTime() ? 'expired' : state;
 }
 
+/** Its texts are public as long as something is to be sold by them: no maintainer's act reaches those of a draft that never was listed. */
 export function presentDraft(draft: Draft, nowMs: number): DraftOut {
+  const state = draftStateAt(draft, nowMs);
+  const isOver = draft.isRemoved || state === 'canceled' || state === 'expired';
   return {
     id: Number(draft.id),
     seller: draft.seller,
-    title: draft.title,
-    description: draft.description,
-    preview: draft.preview,
+    title: isOver ? '' : draft.title,
+    description: isOver ? '' : draft.description,
+    preview: isOver ? '' : draft.preview,
     price_usdc: usdcOfUnits(draft.priceUnits),
     seller_wallet: checksummed(draft.sellerWallet),
-    tags: draft.tags,
+    tags: isOver ? [] : draft.tags,
     thing_id: Number(draft.thingId),
-    state: draftStateAt(draft, nowMs),
+    state,
     listing_id: draft.listingId === null ? null : Number(draft.listingId),
     created_at: isoTime(draft.createdAt),
     expires_at: isoTime(draft.expiresAt),

@@ -63,6 +63,8 @@ export interface Draft extends DraftTerms {
   /** As it was written: a pending one may be over. */
   state: DraftState;
   listingId: bigint | null;
+  /** Its listing was removed by the maintainer, and not restored. */
+  isRemoved: boolean;
   createdAt: Date;
   expiresAt: Date;
 }
@@ -80,12 +82,14 @@ interface DraftRow {
   thing_id: bigint;
   state: DraftState;
   listing_id: bigint | null;
+  is_removed: boolean;
   created_at: Date;
   expires_at: Date;
 }
 
 const selectDraft = sql`select d.id, d.merchant_id, m.handle, d.title, d.description, d.preview, d.price_units, d.seller_wallet, d.tags,
-    d.thing_id, d.state, d.listing_id, d.created_at, d.expires_at
+    d.thing_id, d.state, d.listing_id, d.created_at, d.expires_at,
+    exists (select from listings l where l.id = d.listing_id and l.removed_at is not null) as is_removed
   from world_drafts d join merchants m on m.id = d.merchant_id`;
 
 function draftOf(row: DraftRow | null): Draft | null {
@@ -103,6 +107,7 @@ function draftOf(row: DraftRow | null): Draft | null {
       thingId: row.thing_id,
       state: row.state,
       listingId: row.listing_id,
+      isRemoved: row.is_removed,
       createdAt: row.created_at,
       expiresAt: row.expires_at,
     }
