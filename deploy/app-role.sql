@@ -45,7 +45,7 @@ grant update (bands, signature), delete on artifact_shapes to openaisle_app;
 grant insert, update on pin_periods to openaisle_app;
 
 -- What was said stays: a removal is taken back once, an appeal decided once, a comment emptied once.
-grant insert on votes, comments, flags, removals, appeals to openaisle_app;
+grant insert on votes, comments, flags, removals, appeals, text_removals to openaisle_app;
 grant update (removed_at, removed_reason_code, removed_reason) on comments to openaisle_app;
 grant update (restored_at) on removals to openaisle_app;
 grant update (outcome, outcome_reason, decided_at) on appeals to openaisle_app;

@@ -77,6 +77,8 @@ export const OPTIONS = {
   'reply-to': { type: 'string', value: 'ID', summary: 'the comment that this answers' },
   code: { type: 'string', value: 'CODE', choices: REMOVAL_REASON_CODES, summary: REMOVAL_REASON_CODES.join(', ') },
   comment: { type: 'boolean', summary: 'ID is that of a comment' },
+  'store-line': { type: 'boolean', summary: 'ID is that of a merchant, whose line is emptied' },
+  statement: { type: 'boolean', summary: 'ID is that of an appeal, whose statement is emptied' },
   policy: {
     type: 'string',
     value: 'FILE',

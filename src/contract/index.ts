@@ -7,7 +7,7 @@ import { pair, recovery, register, rotate } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
 import { browseShelves, buyListing, createListing, getListing, getStore } from './listings.ts';
 import { getMe, getWindow, listEvents, listMerchants, setStoreLine } from './merchants.ts';
-import { decideAppeal, pinListing, removeComment, removeListing } from './moderation.ts';
+import { decideAppeal, pinListing, removeComment, removeListing, removeText } from './moderation.ts';
 import { getHelp, getOfficialFacts } from './official.ts';
 import { getOwnListing } from './own-listing.ts';
 import { getPayment, getTreasury } from './payments.ts';
@@ -54,6 +54,7 @@ export const endpoints = {
   removeListing,
   pinListing,
   removeComment,
+  removeText,
   decideAppeal,
   register,
   rotate,

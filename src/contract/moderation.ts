@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { replyOut } from './feedback.ts';
 import { changedListing } from './listing-changes.ts';
 import { listingDetail } from './listings.ts';
-import { idIn } from './paging.ts';
+import { idIn, idOut, timeOut } from './paging.ts';
 import { publicText } from './text.ts';
 
 export const REMOVAL_REASON_CODES = ['spam', 'fraud', 'illegal', 'policy', 'merchant_request', 'other'] as const;
@@ -49,6 +49,38 @@ export const removeComment = endpoint({
     reason: publicText(1, 500, { multiline: true }),
   }),
   answers: { 200: z.object({ comment: replyOut }) },
+  errors: ['not_found'],
+  cache: 'private',
+});
+
+export const REMOVABLE_TEXTS = ['store_line', 'appeal'] as const;
+export type RemovableText = (typeof REMOVABLE_TEXTS)[number];
+
+const textRemovalOut = z
+  .object({
+    id: idOut,
+    target_type: z.enum(REMOVABLE_TEXTS),
+    target_id: idOut,
+    merchant: z.string().describe('handle of whose text it was'),
+    reason_code: z.string(),
+    removed_at: timeOut,
+  })
+  .meta({ id: 'TextRemoval' });
+export type TextRemoval = z.output<typeof textRemovalOut>;
+
+export const removeText = endpoint({
+  name: 'removeText',
+  method: 'POST',
+  path: '/api/mod/text',
+  summary: 'Empty the line of a store, or the statement of an appeal. The merchant may write another line.',
+  auth: 'maintainer',
+  body: z.strictObject({
+    target_type: z.enum(REMOVABLE_TEXTS),
+    target_id: idIn,
+    reason_code: z.enum(REMOVAL_REASON_CODES),
+    reason: publicText(1, 500, { multiline: true }),
+  }),
+  answers: { 200: z.object({ removal: textRemovalOut }) },
   errors: ['not_found'],
   cache: 'private',
 });

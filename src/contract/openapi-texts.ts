@@ -137,6 +137,10 @@ function voiceTexts() {
       tag: 'Moderation',
       says: 'With a code that everyone can read, and a reason that is kept and not shown.',
     },
+    removeText: {
+      tag: 'Moderation',
+      says: 'target_id is the id of the merchant for store_line, and of the appeal for appeal. With a code that everyone can read, and a reason that is kept and not shown.',
+    },
     decideAppeal: { tag: 'Moderation', says: 'With a reason that everyone can read.' },
   } as const satisfies Record<string, MarketText>;
 }

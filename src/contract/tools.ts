@@ -355,6 +355,14 @@ export const TOOLS: readonly Tool[] = [
     asks: [{ endpoint: 'removeComment' }],
   },
   {
+    name: 'remove_text',
+    title: 'Remove a text',
+    description: 'The maintainer blanks a store line or an appeal’s statement. Everybody reads the code of the reason.',
+    kind: 'maintainer',
+    hints: CHANGE,
+    asks: [{ endpoint: 'removeText' }],
+  },
+  {
     name: 'decide_appeal',
     title: 'Decide an appeal',
     description: 'The maintainer upholds a removal or restores the listing, with a reason that everybody reads.',

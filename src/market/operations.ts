@@ -31,6 +31,7 @@ import { setStoreLine } from './merchants/set-store-line.ts';
 import { appealRemoval, decideAppeal } from './moderation/appeals.ts';
 import { pinListing } from './moderation/pin-listing.ts';
 import { removeComment, removeListing } from './moderation/remove-listing.ts';
+import { removeText } from './moderation/remove-text.ts';
 import type { Payments } from './payments/payments.ts';
 import { makeGetPayment } from './payments/present-payment.ts';
 import { makeReviewPayment } from './payments/review-payment.ts';
@@ -93,6 +94,7 @@ export function marketOperations({
     removeListing,
     pinListing,
     removeComment,
+    removeText,
     decideAppeal,
     register,
     rotate,

@@ -144,6 +144,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
   const said = (await world.ask('POST', '/api/comment', { key: keeper.key, body: remark })).body['comment'] as {
     id: number;
   };
+  must(await world.ask('POST', '/api/store', { key: seller.key, body: { line: 'A line to be taken off' } }));
   const backup = await history.primary.copyWhileRunning();
   const [, rotates, recovers] = owners as [Owner, Owner, Owner];
   const lost = await list();
@@ -164,6 +165,8 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
   const decision = { appeal_id: (appealed.body['appeal'] as { id: number }).id, outcome: 'restored', reason: 'Right' };
   must(await world.ask('POST', '/api/mod/appeal', { key: keeper.key, body: decision }));
   must(await world.ask('POST', '/api/mod/comment', { key: keeper.key, body: { comment_id: said.id, ...spam } }));
+  const line = { target_type: 'store_line', target_id: Number(seller.id), ...spam };
+  must(await world.ask('POST', '/api/mod/text', { key: keeper.key, body: line }));
   const newest = await loseTo(backup, { history, world, place });
 
   const outcome = await run('copied');
@@ -185,7 +188,13 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
   ]);
   const told = (await events()).filter(({ id }) => id > outcome.kept_event_id);
   expect(told.at(-1)?.id).toBe(outcome.next_event_id);
-  expect(told.map(({ kind }) => kind).sort()).toEqual(['moderation', 'moderation', 'recovery', 'withdrawal']);
+  expect(told.map(({ kind }) => kind).sort()).toEqual([
+    'moderation',
+    'moderation',
+    'moderation',
+    'recovery',
+    'withdrawal',
+  ]);
   expect(told.find(({ kind }) => kind === 'recovery')?.detail).toMatchObject({
     from_block: 0,
     kept_event_id: outcome.kept_event_id,
@@ -197,6 +206,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
     body: string;
   }[];
   expect(JSON.stringify(comments)).not.toContain('A remark');
+  expect(JSON.stringify((await world.ask('GET', '/api/merchants')).body)).not.toContain('A line to be taken off');
 
   await expectKeys({ rotates, recovers, rotated: rotation.merchant_key });
 

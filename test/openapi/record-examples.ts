@@ -204,6 +204,13 @@ async function moderate({ world, keeper, seller }: Scene, listing: bigint): Prom
   await must(act('/api/mod/remove', { listing_id, reason_code: 'policy', reason: 'The preview is wrong.' }), 200);
   const stated = await must(act('/api/appeal', { listing_id, statement: 'The preview is right.' }, seller), 201);
   const { id } = stated['appeal'] as { id: number };
+  const line = {
+    target_type: 'store_line',
+    target_id: Number(seller.id),
+    reason_code: 'policy',
+    reason: 'An address.',
+  };
+  await must(act('/api/mod/text', line), 200);
   await must(act('/api/mod/appeal', { appeal_id: id, outcome: 'restored', reason: 'It is right.' }), 200);
 }
 

@@ -130,6 +130,14 @@ function lifeRequests(listingId: number, endedId: number) {
     removeComment: {
       bodies: [{ fields: { comment_id: 999_999, reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
     },
+    removeText: {
+      bodies: [
+        {
+          fields: { target_type: 'appeal', target_id: 999_999, reason_code: 'policy', reason: 'a reason' },
+          opaque: [],
+        },
+      ],
+    },
     decideAppeal: {
       bodies: [{ fields: { appeal_id: 999_999, outcome: 'removal_upheld', reason: 'a reason' }, opaque: [] }],
     },

@@ -135,9 +135,12 @@ it('speaks, flags, appeals, decides and lists a newer version with them too', as
   await said('/api/flag', seller, { target_type: 'comment', target_id: comment_id, reason: 'look' });
   await said('/api/mod/comment', keeper, { comment_id, ...reason });
   await said('/api/store', seller, { line: 'What is here' });
+  await said('/api/mod/text', keeper, { target_type: 'store_line', target_id: Number(seller.id), ...reason });
   await said('/api/mod/remove', keeper, { ...about, ...reason });
   const { appeal } = await said('/api/appeal', seller, { ...about, statement: 'It was good' });
-  const decision = { appeal_id: (appeal as { id: number }).id, outcome: 'restored', reason: 'It was' };
+  const appeal_id = (appeal as { id: number }).id;
+  await said('/api/mod/text', keeper, { target_type: 'appeal', target_id: appeal_id, ...reason });
+  const decision = { appeal_id, outcome: 'restored', reason: 'It was' };
   expect((await said('/api/mod/appeal', keeper, decision))['listing']).toMatchObject({ state: 'live' });
   const goods = {
     title: 'Newer goods',

@@ -77,6 +77,7 @@ const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
   appealRemoval: 'not_removed',
   removeComment: 'not_found',
+  removeText: 'not_found',
   decideAppeal: 'not_found',
   openPurchaseIntent: 'own_goods',
   claimPurchase: 'intent_not_found',

@@ -10,20 +10,31 @@ import { readId } from '../read-values.ts';
 
 export const modRemove: Command = {
   name: 'mod remove',
-  summary: 'maintainer: takes a listing off the market, or empties a comment',
+  summary: 'maintainer: takes a listing off the market, or empties a comment, a store line or an appeal’s statement',
   positionals: [{ name: 'ID', required: true }],
-  options: [...OF_A_MERCHANT, 'code', 'reason', 'comment'],
+  options: [...OF_A_MERCHANT, 'code', 'reason', 'comment', 'store-line', 'statement'],
   examples: [
     'openaisle mod remove 7 --code spam --reason "The same text for the fourth time."',
     'openaisle mod remove 12 --comment --code policy --reason "An insult."',
+    'openaisle mod remove 3 --store-line --code spam --reason "An advertisement."',
   ],
   run: (cli: Cli): Promise<Done> => {
     const id = readId(cli.positionals[0]);
-    const { code, reason } = cli.options;
+    const { code, reason, comment: isComment, 'store-line': isLine, statement: isStatement } = cli.options;
     const reason_code = REMOVAL_REASON_CODES.find((one) => one === code);
     if (reason_code === undefined || reason === undefined) throw wrongUse('mod remove needs --code and --reason');
+    if ([isComment, isLine, isStatement].filter(Boolean).length > 1) {
+      throw wrongUse('mod remove takes one of --comment, --store-line and --statement');
+    }
     return asMerchant(cli, async (client, { market }) => {
-      if (cli.options.comment === true) {
+      if (isLine === true || isStatement === true) {
+        const target_type = isLine === true ? 'store_line' : 'appeal';
+        const { removal } = (await client.removeText({ body: { target_type, target_id: id, reason_code, reason } }))
+          .body;
+        const what = isLine === true ? `The store line of ${removal.merchant}` : `The statement of appeal ${id}`;
+        return { lines: [`${what} is emptied.`], json: { market, removal }, secrets: [] };
+      }
+      if (isComment === true) {
         const { comment } = (await client.removeComment({ body: { comment_id: id, reason_code, reason } })).body;
         return { lines: [`Comment ${id} is emptied.`], json: { market, comment }, secrets: [] };
       }

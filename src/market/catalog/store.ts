@@ -194,7 +194,9 @@ const columns = sql`l.id, l.merchant_id, m.handle as merchant, l.title, l.descri
     l.supersedes, l.text_flags, ${attributeColumns}`;
 
 const msOf = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::int8`;
-const appealJson = `case when a.id is not null then json_build_object('id', a.id, 'statement', a.statement,
+// The statement stays in the row when the maintainer empties it.
+const appealJson = `case when a.id is not null then json_build_object('id', a.id,
+      'statement', case when exists (select from text_removals t where t.appeal_id = a.id) then '' else a.statement end,
       'created_ms', ${msOf('a.created_at')}, 'outcome', a.outcome, 'outcome_reason', a.outcome_reason,
       'decided_ms', ${msOf('a.decided_at')}) end`;
 

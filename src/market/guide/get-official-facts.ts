@@ -157,6 +157,10 @@ const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   removeListing: { power: 'remove a listing, with a public reason', logged_as: 'moderation' },
   pinListing: { power: 'pin a live listing, and unpin one', logged_as: 'moderation' },
   removeComment: { power: 'empty a comment, with a public reason code', logged_as: 'moderation' },
+  removeText: {
+    power: 'empty a store line or the statement of an appeal, with a public reason code',
+    logged_as: 'moderation',
+  },
   decideAppeal: { power: 'decide an appeal against a removal, in public', logged_as: 'moderation' },
 };
 

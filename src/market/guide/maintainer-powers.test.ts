@@ -17,6 +17,7 @@ import { withdrawWithReason } from '../listings/changes/withdraw-with-reason.ts'
 import { appealRemoval, decideAppeal } from '../moderation/appeals.ts';
 import { pinListing } from '../moderation/pin-listing.ts';
 import { removeComment, removeListing } from '../moderation/remove-listing.ts';
+import { removeText } from '../moderation/remove-text.ts';
 import { postComment } from '../reactions/post-comment.ts';
 import { MAINTAINER_POWERS } from './get-official-facts.ts';
 
@@ -136,11 +137,15 @@ describe('what the maintainer cannot do', () => {
       body: { ...about, statement: 'x' },
       caller: seller,
     });
+    const stated = await answerTo(market, endpoints.removeText, removeText, {
+      body: { target_type: 'appeal', target_id: body.appeal.id, ...reason },
+      caller: keeper,
+    });
     const decided = await answerTo(market, endpoints.decideAppeal, decideAppeal, {
       body: { appeal_id: body.appeal.id, outcome: 'restored', reason: 'x' },
       caller: keeper,
     });
-    const answers = [pinned, emptied, removed, decided];
+    const answers = [pinned, emptied, removed, stated, decided];
     expect(answers).toHaveLength(ofMaintainer.length);
     for (const answer of answers) expect(JSON.stringify(answer)).not.toContain(artifact);
   });

@@ -94,7 +94,7 @@ async function mustFind(tx: Tx, id: bigint): Promise<AppealRow> {
 function presentAppealRow(row: AppealRow): Appeal {
   const facts = {
     id: Number(row.id),
-    statement: row.statement,
+    statement: row.statement_removed ? '' : row.statement,
     created_ms: row.created_at.getTime(),
     outcome: row.outcome,
     outcome_reason: row.outcome_reason,

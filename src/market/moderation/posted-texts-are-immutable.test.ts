@@ -25,6 +25,9 @@ beforeAll(async () => {
   await database.run(sql`
     insert into comments (id, listing_id, merchant_id, body, created_at, removed_at, removed_reason_code, removed_reason) values
       (1, ${id}, ${keeper.id}, 'stands', now(), null, null, null), (2, ${id}, ${keeper.id}, 'gone', now(), now(), 'spam', 'x')`);
+  await database.run(sql`
+    insert into text_removals (merchant_id, reason_code, reason, removed_by, removed_at)
+    values (${keeper.id}, 'spam', 'x', ${keeper.id}, now())`);
   await database.run(
     sql`insert into flags (merchant_id, listing_id, reason, created_at) values (${keeper.id}, ${id}, 'look', now())`,
   );
@@ -47,14 +50,17 @@ it.each([
   `update removals set restored_at = now() where restored_at is not null`,
   `update removals set reason = 'other' where restored_at is null`,
   `update flags set reason = 'other'`,
+  `update text_removals set reason = 'other'`,
   'delete from comments',
   'delete from appeals',
   'delete from removals',
   'delete from flags',
+  'delete from text_removals',
   'truncate comments cascade',
   'truncate appeals',
   'truncate removals cascade',
   'truncate flags',
+  'truncate text_removals',
 ])('no statement may: %s', async (statement) => {
   expect(await ruleAgainst(db.database.run(sql`${raw(statement)}`))).toBe('voices_are_fixed');
 });

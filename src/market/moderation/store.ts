@@ -3,7 +3,7 @@ import type { AppealOutcome } from '../../contract/appeals.ts';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 
-interface Removal {
+export interface Removal {
   reasonCode: string;
   reason: string;
   removedBy: bigint;
@@ -31,13 +31,17 @@ export interface AppealRow {
   id: bigint;
   listing_id: bigint;
   statement: string;
+  /** The maintainer emptied it: it stays in the row, and no answer shows it. */
+  statement_removed: boolean;
   created_at: Date;
   outcome: AppealOutcome | null;
   outcome_reason: string | null;
   decided_at: Date | null;
 }
 
-const appealColumns = sql`a.id, a.listing_id, a.statement, a.created_at, a.outcome, a.outcome_reason, a.decided_at`;
+const isStatementRemoved = sql`exists (select from text_removals t where t.appeal_id = a.id) as statement_removed`;
+const appealColumns = sql`a.id, a.listing_id, a.statement, ${isStatementRemoved}, a.created_at, a.outcome, a.outcome_reason,
+    a.decided_at`;
 
 export async function findAppeal(queryable: Queryable, id: bigint): Promise<AppealRow | null> {
   return await queryable.maybe<AppealRow>(sql`select ${appealColumns} from appeals a where a.id = ${id}`);
@@ -88,10 +92,69 @@ export interface NoticeRow extends Omit<AppealRow, 'id' | 'statement' | 'created
 
 export async function readNotices(queryable: Queryable, merchantId: bigint, limit: number): Promise<NoticeRow[]> {
   return await queryable.rows<NoticeRow>(
-    sql`select r.listing_id, r.reason_code, r.reason, r.removed_at, a.id as appeal_id, a.statement, a.created_at, a.outcome,
+    sql`select r.listing_id, r.reason_code, r.reason, r.removed_at, a.id as appeal_id, a.statement, ${isStatementRemoved}, a.created_at, a.outcome,
         a.outcome_reason, a.decided_at
       from listings l join removals r on r.listing_id = l.id and r.restored_at is null left join appeals a on a.removal_id = r.id
       where l.merchant_id = ${merchantId} and l.state = 'removed'
       order by r.id desc limit ${limit}`,
   );
+}
+
+export interface TextRemovalRow {
+  id: bigint;
+  merchant_id: bigint;
+  merchant: string;
+  reason_code: string;
+  removed_at: Date;
+}
+
+/** Whose text it is, and of which appeal; null: the store line. */
+export interface TextToRemove {
+  merchantId: bigint;
+  appealId: bigint | null;
+}
+
+/** The last removal of that text. To be asked in a statement of its own, after what it may have waited for. */
+export async function findTextRemoval(
+  queryable: Queryable,
+  { merchantId, appealId }: TextToRemove,
+): Promise<TextRemovalRow | null> {
+  return await queryable.maybe<TextRemovalRow>(
+    sql`select t.id, t.merchant_id, m.handle as merchant, t.reason_code, t.removed_at
+      from text_removals t join merchants m on m.id = t.merchant_id
+      where t.merchant_id = ${merchantId} and t.appeal_id is not distinct from ${appealId}::int8 order by t.id desc limit 1`,
+  );
+}
+
+/** Whose statement that is, and on which listing; null: there is no such appeal. */
+export async function findAppellant(
+  queryable: Queryable,
+  appealId: bigint,
+): Promise<{ merchantId: bigint; listingId: bigint } | null> {
+  const row = await queryable.maybe<{ merchant_id: bigint; listing_id: bigint }>(
+    sql`select l.merchant_id, a.listing_id from appeals a join listings l on l.id = a.listing_id where a.id = ${appealId}`,
+  );
+  return row && { merchantId: row.merchant_id, listingId: row.listing_id };
+}
+
+/** Whether there was a line. Until the end of the transaction its merchant writes no other one. */
+export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolean> {
+  const emptied = await tx.maybe(
+    sql`update merchants set store_line = '' where id = ${merchantId} and store_line <> '' returning id`,
+  );
+  return emptied !== null;
+}
+
+/** False: the statement of that appeal was removed before. */
+export async function insertTextRemoval(
+  tx: Tx,
+  { merchantId, appealId }: TextToRemove,
+  { reasonCode, reason, removedBy, now }: Removal,
+): Promise<boolean> {
+  const made = await tx.maybe(
+    sql`insert into text_removals (merchant_id, appeal_id, reason_code, reason, removed_by, removed_at)
+      values (${merchantId}, ${appealId}, ${reasonCode}, ${reason}, ${removedBy}, ${now})
+      on conflict (appeal_id) do nothing returning id`,
+  );
+  return made !== null;
 }

@@ -74,6 +74,21 @@ test('a removal after a restoration counts', () => {
   expect([...findLost([remove, restore]).removed.keys()]).toEqual([]);
 });
 
+test('a store line and a statement that were emptied are named, with the code of the reason', () => {
+  const lost = findLost([
+    event('moderation', { action: 'remove_store_line', merchant_id: 7, reason_code: 'spam' }),
+    event('moderation', {
+      action: 'remove_statement',
+      appeal_id: 5,
+      listing_id: 3,
+      merchant_id: 2,
+      reason_code: 'policy',
+    }),
+  ]);
+  expect([...lost.storeLinesRemoved]).toEqual([[7n, 'spam']]);
+  expect([...lost.statementsRemoved]).toEqual([[5n, 'policy']]);
+});
+
 test('what was made in what was lost is not mistaken for a row that has its id now', () => {
   const lost = findLost([
     event('register', { merchant_id: 7 }, 'newcomer'),
@@ -90,8 +105,18 @@ test('what was made in what was lost is not mistaken for a row that has its id n
       merchant_id: 2,
       reason_code: 'abuse',
     }),
+    event('moderation', { action: 'remove_store_line', merchant_id: 7, reason_code: 'spam' }),
+    event('appeal', { appeal_id: 5, listing_id: 3, merchant_id: 2 }),
+    event('moderation', {
+      action: 'remove_statement',
+      appeal_id: 5,
+      listing_id: 3,
+      merchant_id: 2,
+      reason_code: 'spam',
+    }),
   ]);
   expect([...lost.rotated, ...lost.recovered, ...lost.withdrawn, ...lost.removed, ...lost.commentsRemoved]).toEqual([]);
+  expect([...lost.storeLinesRemoved, ...lost.statementsRemoved]).toEqual([]);
   expect(lost.shown).toMatchObject({ listings: 31n, merchants: 7n, comments: 12n });
 });
 

@@ -56,6 +56,10 @@ export interface Lost {
   removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
   commentsRemoved: Map<bigint, string>;
+  /** By merchant, with the code of the reason. */
+  storeLinesRemoved: Map<bigint, string>;
+  /** By appeal, with the code of the reason. */
+  statementsRemoved: Map<bigint, string>;
   /** Payments whose money went back after a review. */
   refunded: Set<bigint>;
   /** Recoveries that were lost themselves: each had moved the ids that no log names. */
@@ -82,10 +86,12 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     removed: new Map(),
     withdrawn: new Set(),
     commentsRemoved: new Map(),
+    storeLinesRemoved: new Map(),
+    statementsRemoved: new Map(),
     refunded: new Set(),
     recoveries: 0n,
   };
-  const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set() };
+  const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set(), appeals: new Set() };
   for (const { id, canonical } of events) {
     const told: LoggedEvent = JSON.parse(canonical.toString('utf8'));
     noteIds(lost, told);
@@ -93,12 +99,16 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     noteIdentity(lost, told);
     noteGoods(lost, told);
     noteTrade(lost, id, told);
+    noteTexts(lost, told);
     if (told.kind === 'recovery') lost.recoveries += 1n;
     if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
   }
-  for (const id of made.merchants) for (const set of [lost.rotated, lost.recovered]) set.delete(id);
+  for (const id of made.merchants) {
+    for (const set of [lost.rotated, lost.recovered, lost.storeLinesRemoved]) set.delete(id);
+  }
   for (const id of made.listings) for (const set of [lost.removed, lost.withdrawn]) set.delete(id);
   for (const id of made.comments) lost.commentsRemoved.delete(id);
+  for (const id of made.appeals) lost.statementsRemoved.delete(id);
   return lost;
 }
 
@@ -107,12 +117,14 @@ interface Made {
   merchants: Set<bigint>;
   listings: Set<bigint>;
   comments: Set<bigint>;
+  appeals: Set<bigint>;
 }
 
-function noteMade({ merchants, listings, comments }: Made, told: LoggedEvent): void {
+function noteMade({ merchants, listings, comments, appeals }: Made, told: LoggedEvent): void {
   if (told.kind === 'register') merchants.add(idOf(told, 'merchant_id'));
   if (told.kind === 'listing' || told.kind === 'maintainer_seed') listings.add(idOf(told, 'listing_id'));
   if (told.kind === 'comment') comments.add(idOf(told, 'comment_id'));
+  if (told.kind === 'appeal') appeals.add(idOf(told, 'appeal_id'));
 }
 
 function idOf({ detail }: LoggedEvent, name: string): bigint {
@@ -171,5 +183,14 @@ function noteGoods(lost: Lost, told: LoggedEvent): void {
   const reason = textOf(told, 'reason_code') ?? 'other';
   if (action === 'remove') lost.removed.set(id, { reason, at: new Date(told.at) });
   if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
+}
+
+/** What the maintainer took off of what was said. */
+function noteTexts(lost: Lost, told: LoggedEvent): void {
+  if (told.kind !== 'moderation') return;
+  const action = textOf(told, 'action');
+  const reason = textOf(told, 'reason_code') ?? 'other';
   if (action === 'remove_comment') lost.commentsRemoved.set(idOf(told, 'comment_id'), reason);
+  if (action === 'remove_store_line') lost.storeLinesRemoved.set(idOf(told, 'merchant_id'), reason);
+  if (action === 'remove_statement') lost.statementsRemoved.set(idOf(told, 'appeal_id'), reason);
 }

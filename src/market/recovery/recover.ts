@@ -9,7 +9,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';
 import { endSets, findHandle } from '../identity/store.ts';
 import { lockListing, markWithdrawn } from '../listings/changes/store.ts';
-import { markRemoved } from '../moderation/store.ts';
+import { emptyStoreLine, findAppellant, insertTextRemoval, markRemoved } from '../moderation/store.ts';
 import type { CommandMarket } from '../payments/chain/commands.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
@@ -229,6 +229,20 @@ async function carryOut(
       detail: { action: 'remove', ...about, ...again },
     });
   }
+  await emptyTexts(tx, lost, { tell, now, again });
+}
+
+interface EmptyTexts {
+  tell(event: Parameters<typeof recordEvent>[2]): Promise<void>;
+  now: Date;
+  /** What the event says of the recovery. */
+  again: { recovery_id: number };
+}
+
+/** The line that stands may be an older one: its merchant can write it again. */
+async function emptyTexts(tx: Tx, lost: Lost, { tell, now, again }: EmptyTexts): Promise<void> {
+  const tellRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
+    await tell({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });
   for (const [id, reasonCode] of lost.commentsRemoved) {
     const comment = await lockComment(tx, id);
     if (comment === null || comment.removed) continue;
@@ -238,10 +252,20 @@ async function carryOut(
       listing_id: Number(comment.listingId),
       merchant_id: Number(comment.merchantId),
     };
-    await tell({
-      kind: 'moderation',
-      actor: await findHandle(tx, MAINTAINER),
-      detail: { action: 'remove_comment', ...about, reason_code: reasonCode, ...again },
-    });
+    await tellRemoval({ action: 'remove_comment', ...about, reason_code: reasonCode });
+  }
+  const removal = { reason: REASON, removedBy: MAINTAINER, now };
+  for (const [merchantId, reasonCode] of lost.storeLinesRemoved) {
+    if (!(await emptyStoreLine(tx, merchantId))) continue;
+    await insertTextRemoval(tx, { merchantId, appealId: null }, { ...removal, reasonCode });
+    await tellRemoval({ action: 'remove_store_line', merchant_id: Number(merchantId), reason_code: reasonCode });
+  }
+  for (const [appealId, reasonCode] of lost.statementsRemoved) {
+    const appeal = await findAppellant(tx, appealId);
+    if (appeal === null) continue;
+    const { merchantId, listingId } = appeal;
+    if (!(await insertTextRemoval(tx, { merchantId, appealId }, { ...removal, reasonCode }))) continue;
+    const about = { appeal_id: Number(appealId), listing_id: Number(listingId), merchant_id: Number(merchantId) };
+    await tellRemoval({ action: 'remove_statement', ...about, reason_code: reasonCode });
   }
 }

@@ -78,8 +78,8 @@ function removal(): Block[] {
     heading('How something is removed'),
     list([
       'The maintainer may take a listing off the market, with one of the reasons in the [terms](/terms) and a text. Both stand in the listing for everybody to read, and the removal in the [log](/api/events?kind=moderation).',
-      'Title and preview are shown no more, and it cannot be bought. Who bought it before keeps what they bought.',
-      'A comment is emptied for the same reasons. It keeps its place, its author and its replies.',
+      'No text of its merchant is shown any more, and it cannot be bought. Who bought it before keeps what they bought.',
+      'A comment is emptied for the same reasons. It keeps its place, its author and its replies. So are the line of a store, which its merchant may write anew, and the statement of an appeal.',
       'The merchant may appeal once against each removal. Statement, outcome and its reason stand in the listing for everybody to read, and the appeal in the [log](/api/events?kind=appeal). A listing that is restored stands as before.',
     ]),
   ];

@@ -38,9 +38,11 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A claim by a contract wallet that cannot sign goes to the payee a day after its transfer: 422 `payer_unproven`. `reviews` of `/api/me` show such claims with `unproven`, all of one transfer together. Intents for contracts offer `exact_amount_units`.',
       'A merchant reads its own listings back with their goods, salt and fee: `GET /api/me/listing/:id`. No other caller can.',
       'A transfer that is claimed while the payee decides on another one is kept: the refusal has its own `tx_hash`, `GET /api/payment` says what it `waits_for`, and the payee sees it in `further_transfers` of the review. Until it is decided it is claimed for nothing else (409 `payment_undecided`).',
+      'The maintainer empties the line of a store, and the statement of an appeal: `POST /api/mod/text`. A removed listing shows no text of its merchant, nor does a draft of the city that is over or whose listing was removed.',
+      'A secret is refused as it would be stored (after NFC). A tool shows `[secret]` in place of one that an older text holds, and the rest of the answer; goods are handed over as they are or, as before, not by a tool.',
       '`/api/me` and the answer to new recovery codes name the `handle`. Rotation and recovery ignore a `client_class`, and a `model` has 0 to 120 characters.',
     ],
-    endpoints: ['getOwnListing'],
+    endpoints: ['getOwnListing', 'removeText'],
     reasons: [
       'history_lost',
       'rotation_required',

@@ -257,6 +257,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   sales_of_merchants: 'What you bought',
   schema_migrations: null,
   schema_migration_steps: null,
+  text_removals: 'Reasons of removals',
   unproven_claims: 'What you bought, your intents and payments',
   votes: 'Which listings you voted for',
   wallet_uses: 'Price, wallet, times',

@@ -31,7 +31,7 @@ function publicForEver({ network }: DocumentFacts): Block[] {
       'An event `sale` names the handle of the buyer and the transaction, so it joins a handle to the wallet that paid. Who does not want that buys without a key: no handle is named then.',
       'Your handle, the time at which you joined, the city handle that you linked.',
       'Price, wallet, times and numbers of each listing; [each fee](/treasury) with its transaction.',
-      'Reasons of removals, statements of appeals and what was decided on them.',
+      'Reasons of removals, statements of appeals and what was decided on them. A statement that was emptied is shown no more and stays in the database.',
       'Drafts, checkouts and sales of things of a city, with the residents that they name.',
       `Everything on the chain of \`${network.name}\`: it is not ours, and shows which wallet paid which.`,
     ]),
@@ -42,7 +42,7 @@ function publicUntilRemoved(): Block[] {
   return [
     heading('Public until it is changed or removed'),
     list([
-      'Title, description, preview and tags of a listing, and its license, also after its withdrawal. After a removal title and preview are shown no more; they are kept, for an appeal.',
+      'Title, description, preview and tags of a listing, and its license, also after its withdrawal. After a removal they are shown no more; they are kept, for an appeal.',
       'Comments. One that was emptied is shown no more and stays in the database.',
       'The line over your store, which you may change or clear. The votes of a listing, as a number.',
     ]),

@@ -32,6 +32,16 @@ it('an event is said with who, what, for how much and why', () => {
       'moderation',
       { action: 'remove_comment', listing_id: 7, reason_code: 'spam' },
     ],
+    [
+      'ink emptied the store line of merchant 3: spam',
+      'moderation',
+      { action: 'remove_store_line', merchant_id: 3, reason_code: 'spam' },
+    ],
+    [
+      'ink emptied the statement of an appeal on listing 7: policy',
+      'moderation',
+      { action: 'remove_statement', appeal_id: 5, listing_id: 7, merchant_id: 3, reason_code: 'policy' },
+    ],
     ['ink pinned listing 7', 'moderation', { action: 'pin', listing_id: 7 }],
     ['ink unpinned listing 7', 'moderation', { action: 'unpin', listing_id: 7 }],
     [

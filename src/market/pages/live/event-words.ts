@@ -39,6 +39,8 @@ export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
 const FINER_WORDS: Readonly<Record<string, string>> = {
   'moderation.remove': 'removed %',
   'moderation.remove_comment': 'emptied a comment on %',
+  'moderation.remove_store_line': 'emptied the store line of %',
+  'moderation.remove_statement': 'emptied the statement of an appeal on %',
   'moderation.pin': 'pinned %',
   'moderation.unpin': 'unpinned %',
   'moderation.decide_appeal.restored': 'granted an appeal and restored %',

@@ -152,7 +152,7 @@ export interface AppealOfRow {
 const columns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
     case when r.restored_at is null then r.reason end as reason, r.removed_at, r.restored_at,
     a.id as appeal_id, a.created_at as appealed_at, a.outcome, a.decided_at,
-    case when last.is_it then a.statement end as statement, case when last.is_it then a.outcome_reason end as outcome_reason`;
+    case when last.is_it and not exists (select from text_removals t where t.appeal_id = a.id) then a.statement end as statement, case when last.is_it then a.outcome_reason end as outcome_reason`;
 const around = sql`join listings l on l.id = r.listing_id join merchants m on m.id = l.merchant_id
     cross join lateral (
       select not exists (select from removals newer where newer.listing_id = r.listing_id and newer.id > r.id) as is_it
