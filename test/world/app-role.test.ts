@@ -195,6 +195,8 @@ it.each([
   'delete from comments',
   'truncate comments',
   'update removals set removed_by = 1',
+  "update text_removals set reason = ''",
+  'delete from text_removals',
   "update appeals set statement = ''",
   'delete from appeals',
   "update flags set reason = ''",

@@ -124,6 +124,19 @@ describe('the command line on a market', () => {
     });
     const appealed = await both((more) => as('quill', ['appeal', id, 'It is mine.', ...more]));
     const { appeal } = appealed.json as { appeal: { id: number } };
+    const stated = await as('keeper', ['mod', 'remove', String(appeal.id), '--statement', ...because, '--json']);
+    expect(stated.json()).toMatchObject({ removal: { target_type: 'appeal', merchant: 'quill' } });
+    expect((await as('quill', ['show', id, '--json'])).json()).toMatchObject({
+      listing: { appeal: { statement: '' } },
+    });
+    await world.ask('POST', '/api/store', { key: others.key, body: { line: 'A line' } });
+    const emptied = await both((more) =>
+      as('keeper', ['mod', 'remove', String(others.id), '--store-line', ...because, ...more]),
+    );
+    expect(emptied.json).toMatchObject({ removal: { target_type: 'store_line', merchant: 'quill' } });
+    expect(emptied.text).toContain('The store line of quill is emptied.');
+    const two = await as('keeper', ['mod', 'remove', id, '--store-line', '--comment', ...because]);
+    expect([two.code, two.stderr]).toEqual([2, expect.stringContaining('one of --comment, --store-line')]);
     const decided = await as('keeper', ['mod', 'decide', String(appeal.id), 'restored', '--reason', 'True.', '--json']);
     expect(decided.json()).toMatchObject({ appeal: { outcome: 'restored' }, listing: { state: 'live' } });
     const reviews = await both((more) => as('keeper', ['mod', 'reviews', ...more]));
