@@ -118,7 +118,7 @@ describe('a text that is a secret only after NFC', () => {
         expect([dressed, book.inText(`é ${dressed}\u0301.`)]).toEqual([dressed, true]);
       }
     }
-    const encoded = Buffer.from(`K ${CODE}`).toString('base64');
+    const encoded = Buffer.from(`(${CODE}`).toString('base64');
     expect(encoded.includes('K')).toBe(true);
     expect(guard.inText(encoded.replaceAll('K', '\u212a'))).toBe(true);
   });
@@ -142,9 +142,9 @@ describe('a text that is a secret only after NFC', () => {
           expect(guard.inText(text)).toBe(true);
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     );
-    expect(secret).toBeGreaterThan(300);
+    expect(secret).toBeGreaterThan(100);
   });
 
   it('is found as base64 with blanks around it, which forms leave out', () => {

@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecretGuard, makeMerchantKey, SECRET_MASK } from '../../src/platform/secrets.ts';
 import { KELVIN, pairingCodeOf } from '../support/dressed-secrets.ts';
@@ -68,7 +68,7 @@ describe('a code that is one only after NFC', () => {
     const attempts: [method: string, path: string, body: unknown, key?: string][] = [
       ['POST', '/api/comment', { listing_id: listing, body: words }, key],
       ['POST', '/api/store', { line: words }, key],
-      ['POST', '/api/store', { line: Buffer.from(`K ${SECRET}`).toString('base64').replaceAll('K', KELVIN) }, key],
+      ['POST', '/api/store', { line: Buffer.from(`(${SECRET}`).toString('base64').replaceAll('K', KELVIN) }, key],
       ...['title', 'description', 'preview'].map((field): [string, string, unknown, string] => [
         'POST',
         '/api/listing?dry_run=true',
@@ -129,9 +129,12 @@ describe('a code that an older version has stored', () => {
     await database.run(sql`update merchants set store_line = ${line} where id = ${rival.id}`);
     goods = Number((await seedListing(database, seller.id, { priceUnits: 0n, artifact: `use ${SECRET}` })).id);
     for (const id of [listing, goods]) await seedFreePurchase(database, BigInt(id), buyer.id);
-    await expect
-      .poll(async () => (await world.ask('GET', '/api/store/rival')).body, { timeout: 5_000 })
-      .toMatchObject({ merchant: { store_line: line }, total: 1 });
+    await vi.waitFor(async () =>
+      expect((await world.ask('GET', '/api/store/rival')).body).toMatchObject({
+        merchant: { store_line: line },
+        total: 1,
+      }),
+    );
   });
 
   /** The answer of a tool that answers, in which only the text is masked. */

@@ -21,7 +21,7 @@ function secretsOf(prefixes: readonly string[]): string[] {
       .flatMap((secret) => [
         secret,
         Buffer.from(secret).toString('base64'),
-        Buffer.from(`K ${secret}`).toString('base64'),
+        Buffer.from(`(${secret}`).toString('base64'),
       ]);
   });
 }
