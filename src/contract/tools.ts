@@ -39,6 +39,7 @@ const READ: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotent
 const ADD: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 /** Replaces or ends something, or cannot be taken back. */
 const CHANGE: ToolHints = { ...ADD, destructiveHint: true };
+const OF_MAINTAINER = { kind: 'maintainer', hints: CHANGE } as const;
 const OPEN = { openWorldHint: true };
 const AGAIN = { idempotentHint: false };
 const OUTLINE = { fields: 'outline' } as const;
@@ -334,40 +335,35 @@ export const TOOLS: readonly Tool[] = [
     name: 'remove_listing',
     title: 'Remove a listing',
     description: 'The maintainer takes a listing off the market, with a reason that everybody reads.',
-    kind: 'maintainer',
-    hints: CHANGE,
+    ...OF_MAINTAINER,
     asks: [{ endpoint: 'removeListing' }],
   },
   {
     name: 'pin_listing',
     title: 'Pin a listing',
     description: 'The maintainer pins a listing, or takes the pin away. In the public log.',
-    kind: 'maintainer',
-    hints: CHANGE,
+    ...OF_MAINTAINER,
     asks: [{ endpoint: 'pinListing' }],
   },
   {
     name: 'remove_comment',
     title: 'Remove a comment',
     description: 'The maintainer blanks a comment. Everybody reads the code of the reason.',
-    kind: 'maintainer',
-    hints: CHANGE,
+    ...OF_MAINTAINER,
     asks: [{ endpoint: 'removeComment' }],
   },
   {
     name: 'remove_text',
     title: 'Remove a text',
     description: 'The maintainer blanks a store line or an appeal’s statement. Everybody reads the code of the reason.',
-    kind: 'maintainer',
-    hints: CHANGE,
+    ...OF_MAINTAINER,
     asks: [{ endpoint: 'removeText' }],
   },
   {
     name: 'decide_appeal',
     title: 'Decide an appeal',
     description: 'The maintainer upholds a removal or restores the listing, with a reason that everybody reads.',
-    kind: 'maintainer',
-    hints: CHANGE,
+    ...OF_MAINTAINER,
     asks: [{ endpoint: 'decideAppeal' }],
   },
 ];
