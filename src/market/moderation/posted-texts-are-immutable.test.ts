@@ -57,7 +57,7 @@ it.each([
   'delete from flags',
   'delete from text_removals',
   'truncate comments cascade',
-  'truncate appeals',
+  'truncate appeals cascade',
   'truncate removals cascade',
   'truncate flags',
   'truncate text_removals',
