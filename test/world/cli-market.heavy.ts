@@ -126,7 +126,7 @@ describe('the command line on a market', () => {
     const { appeal } = appealed.json as { appeal: { id: number } };
     const stated = await as('keeper', ['mod', 'remove', String(appeal.id), '--statement', ...because, '--json']);
     expect(stated.json()).toMatchObject({ removal: { target_type: 'appeal', merchant: 'quill' } });
-    expect((await as('quill', ['show', id, '--json'])).json()).toMatchObject({
+    expect((await reading(['show', id, '--json'])).json()).toMatchObject({
       listing: { appeal: { statement: '' } },
     });
     await world.ask('POST', '/api/store', { key: others.key, body: { line: 'A line' } });

@@ -14,6 +14,7 @@ import { createMarket, type RunningMarket } from '../../create-market.ts';
 import { MAINTAINER_POWERS } from '../../guide/get-official-facts.ts';
 import { appealRemoval, decideAppeal } from '../../moderation/appeals.ts';
 import { removeComment, removeListing } from '../../moderation/remove-listing.ts';
+import { removeText } from '../../moderation/remove-text.ts';
 import { seen } from '../storefront/render-text.ts';
 
 const BROWSER = 'text/html,*/*;q=0.8';
@@ -137,6 +138,22 @@ it('an appeal shows its words, its decision and the reason; what was restored ha
     expect(upheld.text).toContain(text);
 });
 
+it('a statement that was emptied is shown neither here nor on the listing', async () => {
+  const id = await made('Appealed for');
+  await remove(id);
+  const appealId = await appeal(id, 'Words to be emptied');
+  const body = { target_type: 'appeal', target_id: appealId, reason_code: 'policy', reason: 'Hidden why' } as const;
+  await act(market, endpoints.removeText, removeText, { body, caller: keeper });
+  for (const [path, says] of [
+    ['/moderation?show=appeals', 'The words of this appeal are not shown any more: the maintainer emptied them'],
+    [`/listing/${id}`, 'Emptied by the maintainer'],
+  ] as const) {
+    const page = await open(path);
+    expect(page.text).toContain(says);
+    for (const hidden of ['Words to be emptied', 'Hidden why']) expect(page.body).not.toContain(hidden);
+  }
+});
+
 it('of a removed comment only its place, its author and the code are left', async () => {
   const id = await made('Commented on');
   const comment = await commented(id);
@@ -156,7 +173,7 @@ it('every removal, appeal and removed comment is on one page each, newest first'
     await appeal(id, `Statement ${at}`);
     await empty(await commented(id));
   }
-  const totals = { removals: 48, appeals: 47, comments: 46 };
+  const totals = { removals: 49, appeals: 48, comments: 46 };
   for (const [show, total] of Object.entries(totals)) {
     const links: string[] = [];
     let path: string | undefined = `/moderation?show=${show}`;

@@ -121,7 +121,7 @@ function renderRemoval(removal: ShownRemoval): string {
 function renderAppeal({ statement, created_at, outcome, outcome_reason, decided_at }: ShownAppeal): string {
   const decision = outcome === 'restored' ? 'Granted: the listing was restored' : 'Refused: the removal stands';
   return html`<div class="said-of"><p class="meta">Its merchant appealed on !${renderDay(created_at)}</p>
-!${statement === null ? html`<p class="quiet">The words of this appeal are not shown any more: the listing was removed again later, and shows those of its last removal.</p>` : renderWritten(statement)}</div>
+!${statement === null ? html`<p class="quiet">The words of this appeal are not shown any more: the maintainer emptied them, or the listing was removed again later and shows those of its last removal.</p>` : renderWritten(statement)}</div>
 !${
     outcome === null
       ? html`<p class="quiet">The appeal is not decided yet.</p>`

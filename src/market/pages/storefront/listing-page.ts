@@ -140,7 +140,7 @@ function renderAppeal({ appeal }: ListingDetail): string {
   return html`<section class="appeal" aria-labelledby="appeal">
 <h2 id="appeal">Appeal</h2>
 <p>Its merchant appealed on !${renderDay(created_at)}:</p>
-!${renderWritten(statement)}
+!${statement === '' ? html`<p class="quiet">Emptied by the maintainer.</p>` : renderWritten(statement)}
 !${outcome === null ? html`<p>It is not decided yet.</p>` : html`<p>${decided}!${decided_at === null ? '' : html` on !${renderDay(decided_at)}`}:</p>`}
 !${outcome_reason === null ? '' : renderWritten(outcome_reason)}
 </section>`;
