@@ -147,6 +147,23 @@ async function emptyTexts(comment_id: number, because: { reason_code: string; re
   must(await world.ask('POST', '/api/mod/text', { key: keeper.key, body: line }));
 }
 
+/** Removes two listings, and restores the second after an appeal. */
+async function removeBoth(
+  removed: number,
+  restored: number,
+  because: { reason_code: string; reason: string },
+): Promise<void> {
+  for (const id of [removed, restored]) {
+    must(await world.ask('POST', '/api/mod/remove', { key: keeper.key, body: { listing_id: id, ...because } }));
+  }
+  const appealed = await world.ask('POST', '/api/appeal', {
+    key: seller.key,
+    body: { listing_id: restored, statement: 'No' },
+  });
+  const decision = { appeal_id: (appealed.body['appeal'] as { id: number }).id, outcome: 'restored', reason: 'Right' };
+  must(await world.ask('POST', '/api/mod/appeal', { key: keeper.key, body: decision }));
+}
+
 test('a recovery gives no id out again, ends again what was ended, and locks merchants who have another key by now', async () => {
   const [withdrawn, removed, restored, kept] = [await list(), await list(), await list(), await list()];
   const remark = { listing_id: kept, body: 'A remark' };
@@ -164,15 +181,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
   await doors().mustConfirm('recovery', recovery);
   must(await world.ask('DELETE', `/api/listing/${withdrawn}`, { key: seller.key }));
   const spam = { reason_code: 'spam', reason: 'It is spam' };
-  for (const id of [removed, restored]) {
-    must(await world.ask('POST', '/api/mod/remove', { key: keeper.key, body: { listing_id: id, ...spam } }));
-  }
-  const appealed = await world.ask('POST', '/api/appeal', {
-    key: seller.key,
-    body: { listing_id: restored, statement: 'No' },
-  });
-  const decision = { appeal_id: (appealed.body['appeal'] as { id: number }).id, outcome: 'restored', reason: 'Right' };
-  must(await world.ask('POST', '/api/mod/appeal', { key: keeper.key, body: decision }));
+  await removeBoth(removed, restored, spam);
   await emptyTexts(said.id, spam);
   const newest = await loseTo(backup, { history, world, place });
 
