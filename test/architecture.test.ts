@@ -93,9 +93,9 @@ test('only facilitator, SDK, the wallet of an agent and the local world hold key
   expect(outside(shipped.flatMap(signingUses), among('facilitator', 'sdk', 'agent', 'local'))).toEqual([]);
 });
 
-test('clock, chance, timers and the network are taken from the machine in platform and in the SDK environment only', () => {
+test('clock, chance, timers and the network are taken from the machine in platform, in locks and in the SDK environment only', () => {
   const allowed = (path: string): boolean =>
-    path.startsWith('src/platform/') || path === 'src/sdk/environment.ts' || path === 'src/agent/environment.ts';
+    path.startsWith('src/platform/') || path.startsWith('src/locks/') || path === 'src/sdk/environment.ts';
   expect(outside(shipped.flatMap(worldUses), allowed)).toEqual([]);
 });
 

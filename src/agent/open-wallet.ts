@@ -4,8 +4,9 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import { AgentError, refusedFile } from './agent-error.ts';
+import { lockFile } from './lock-file.ts';
 import { configFolder, type Env } from './places.ts';
-import { lockFile, makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
+import { makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
 import { printWallet, readKeyText, readWalletText, type WalletFile } from './wallet-file.ts';
 
 export interface WalletSource {

@@ -5,7 +5,8 @@ import type { Delivery } from '../contract/listings.ts';
 import { cutPiles } from '../contract/text.ts';
 import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { refusedFile } from './agent-error.ts';
-import { lockFile, makeFolderOf, writePrivate } from './private-file.ts';
+import { lockFile } from './lock-file.ts';
+import { makeFolderOf, writePrivate } from './private-file.ts';
 import type { KeptGoods } from './spend-record.ts';
 
 /** More files of one name are no accident. */

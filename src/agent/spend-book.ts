@@ -4,9 +4,9 @@ import { sayUsdc } from '../contract/money.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
+import { type FileLock, lockFile } from './lock-file.ts';
 import { dataFolder, type Env } from './places.ts';
 import { howToChange, type Policy } from './policy.ts';
-import { type FileLock, lockFile } from './private-file.ts';
 import {
   asOf,
   countSpend,

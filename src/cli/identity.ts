@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { lockFile } from '../agent/lock-file.ts';
 import {
-  lockFile,
   makeFolderOf,
   mustBeWritable,
   readPrivate,

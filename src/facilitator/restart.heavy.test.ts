@@ -124,7 +124,7 @@ test('the folder holds one private journal, and only one process', async () => {
   try {
     const payment = await signPayment(chain);
     await post(`${running.url}/settle`, paymentBody(payment));
-    expect(await readdir(join(dataDir, 'facilitator'))).toEqual(['journal.log']);
+    expect((await readdir(join(dataDir, 'facilitator'))).sort()).toEqual(['.lock', 'journal.log']);
     expect((await stat(join(dataDir, 'facilitator', 'journal.log'))).mode & 0o777).toBe(0o600);
     const second = await runFacilitator(env);
     expect(second.code).toBe(1);

@@ -1,75 +1,62 @@
-import { once } from 'node:events';
-import { rm, stat } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { LockFailure } from '../locks/lock-failure.ts';
+import { type Lock, takeLock } from '../locks/take-lock.ts';
 
-const ANSWER_MS = 1_000;
-const ATTEMPTS = 5;
+const NAME = '.lock';
+
+/** Another process works on a folder. */
+export class FolderInUse extends Error {
+  override readonly name = 'FolderInUse';
+  /** Null where it is not known. */
+  readonly pid: number | null;
+
+  constructor(message: string, pid: number | null) {
+    super(message);
+    this.pid = pid;
+  }
+}
 
 /**
- * Makes this process the only owner of a folder. The lock is a listening socket named after the folder's identity: the
- * kernel lets one process have the name and frees it when that process dies, however it dies. So there is no stale lock
- * to judge. It does not reach across machines, nor across containers with networks of their own.
+ * Makes this process the only owner of a folder, by a lock in it that only who may write there can take. It ends with the process, however
+ * that ends. It reaches to all processes of this machine's kernel that see the folder, in whatever container. Throws `FolderInUse`.
  */
-export async function lockDataFolder(folder: string, shownAs: string): Promise<{ release(): Promise<void> }> {
-  const path = await socketPath(folder);
-  for (let attempt = 1; ; attempt += 1) {
-    const server = await listen(path);
-    if (server !== null)
-      return {
-        release: async () => {
-          server.close();
-          await once(server, 'close');
-        },
-      };
-    const owner = await askOwner(path);
-    if (owner !== 'gone' || attempt === ATTEMPTS)
-      throw new Error(`the data folder ${shownAs} is in use by process ${owner}: stop it, or use another folder`);
-    if (!path.startsWith('\0')) await rm(path, { force: true });
-  }
-}
-
-async function socketPath(folder: string): Promise<string> {
+export async function lockDataFolder(folder: string, shownAs: string): Promise<Lock> {
   const { dev, ino } = await stat(folder, { bigint: true });
-  const name = `openaisle-data-${dev}-${ino}`;
-  // Linux has names outside of the file system; elsewhere a socket file is left behind by a killed process.
-  return process.platform === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`);
-}
-
-/** Null when another process has the name. */
-async function listen(path: string): Promise<Server | null> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.end(String(process.pid));
-  });
-  server.unref();
-  server.listen({ path, exclusive: true });
+  const earlier = { name: `openaisle-data-${dev}-${ino}`, folder: tmpdir(), text: String(process.pid) };
   try {
-    await once(server, 'listening');
-    return server;
+    return await takeLock({ folder, name: NAME, earlier });
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return null;
-    throw error;
+    throw error instanceof LockFailure ? refusalOf(error, shownAs) : error;
   }
 }
 
-/** The owner's process id, as the owner says it; `gone` when no process listens any more. */
-function askOwner(path: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect({ path, timeout: ANSWER_MS });
-    let said = '';
-    socket.setEncoding('utf8');
-    socket.on('data', (text) => {
-      said += String(text);
-    });
-    socket.on('end', () => resolve(said));
-    socket.on('error', () => resolve('gone'));
-    socket.on('timeout', () => {
-      socket.destroy();
-      resolve('(it does not answer)');
-    });
-  });
+function refusalOf({ why, pid, path, cause }: LockFailure, shownAs: string): Error {
+  const folder = `the data folder ${shownAs}`;
+  switch (why) {
+    case 'held':
+      return new FolderInUse(`${folder} is in use by process ${pid}: stop it, or use another folder`, pid);
+    case 'held_by_earlier': {
+      const by = pid === null ? 'a process' : `process ${pid}`;
+      return new FolderInUse(`${folder} is in use by ${by} of an earlier version: stop it, or use another folder`, pid);
+    }
+    case 'held_out_of_sight':
+      return new FolderInUse(
+        `${folder} may be in use by an earlier version in another container, or another user of this machine listens at the name @${path}. ` +
+          'See who does (as root: ss -xlp) and stop it',
+        null,
+      );
+    case 'foreign':
+      return new Error(
+        `${folder} cannot be locked: ${path} belongs to another user of this machine. Remove it, and let nobody else write into the folder`,
+        { cause },
+      );
+    case 'unsupported':
+      return new Error(
+        `${folder} cannot be locked: its file system holds no sockets, or this process may make none. Use a folder on a local disk`,
+        { cause },
+      );
+  }
 }
 
 /** Whether a file operation failed because there is nothing at that path. */

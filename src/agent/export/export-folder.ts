@@ -4,7 +4,8 @@ import { chmod, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { type AgentError, refusedFile } from '../agent-error.ts';
-import { type FileLock, lockFile, makeFolderOf, writePrivate } from '../private-file.ts';
+import { type FileLock, lockFile, lockNameOf } from '../lock-file.ts';
+import { makeFolderOf, writePrivate } from '../private-file.ts';
 import { FILE_NAME, type Manifest, manifest } from './export-format.ts';
 
 const MANIFEST = 'export.json';
@@ -34,7 +35,8 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
   const path = resolve(dir);
   await makeFolderOf(join(path, MANIFEST));
   const names = await readdir(path);
-  const isExport = names.includes(MANIFEST) || names.every((name) => name.startsWith(MANIFEST));
+  const isExport =
+    names.includes(MANIFEST) || names.every((name) => name.startsWith(MANIFEST) || name === lockNameOf(MANIFEST));
   if (!isExport)
     throw refusedFile(
       `${path} holds other files than an export`,

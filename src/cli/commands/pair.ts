@@ -1,12 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
-import {
-  lockFile,
-  makeFolderOf,
-  mustBeWritable,
-  readPrivate,
-  removeEmpty,
-  writePrivate,
-} from '../../agent/private-file.ts';
+import { lockFile } from '../../agent/lock-file.ts';
+import { makeFolderOf, mustBeWritable, readPrivate, removeEmpty, writePrivate } from '../../agent/private-file.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';

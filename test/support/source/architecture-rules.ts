@@ -30,6 +30,7 @@ function reach(start: string, targets: (name: string) => string[]): Set<string> 
 
 export type Part =
   | 'contract'
+  | 'locks'
   | 'platform'
   | 'market'
   | 'facilitator'
@@ -43,6 +44,7 @@ export type Part =
 
 const EVERYTHING: readonly Part[] = [
   'contract',
+  'locks',
   'platform',
   'market',
   'facilitator',
@@ -58,12 +60,13 @@ const EVERYTHING: readonly Part[] = [
 /** What each part may import besides itself. The three servers meet over HTTP and in no other way. */
 const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   contract: [],
-  platform: ['contract'],
+  locks: [],
+  platform: ['contract', 'locks'],
   market: ['contract', 'platform'],
   facilitator: ['contract', 'platform'],
   city: ['contract', 'platform'],
   sdk: ['contract'],
-  agent: ['contract', 'sdk'],
+  agent: ['contract', 'locks', 'sdk'],
   'mcp-server': ['contract', 'sdk', 'agent'],
   cli: ['contract', 'sdk', 'agent', 'mcp-server'],
   local: EVERYTHING.filter((part) => part !== 'test'),

@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { constants, type FileHandle, mkdtemp, open, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { codeOf, LockFailure } from './lock-failure.ts';
+
+/** The folder that is a lock. */
+export interface LockFolder {
+  path: string;
+  /** User ids: this process's own, that of the folder around, and root's. */
+  owners: ReadonlySet<number>;
+}
+
+/**
+ * Has `act` work in the folder under a path that is short enough for sockets in it and lasts that long. Throws `foreign` where a third user
+ * made it, `unsupported` where its mode says nothing, and as the file system does.
+ */
+export async function enterFolder<T>({ path, owners }: LockFolder, act: (at: string) => Promise<T>): Promise<T> {
+  const folder = await openFolder(path);
+  try {
+    const { uid, mode } = await folder.stat();
+    if (!owners.has(uid)) throw new LockFailure('foreign', { path });
+    // A copy that was made without modes; or a file system that has none.
+    if ((mode & 0o077) !== 0 && uid === process.getuid?.()) await folder.chmod(0o700);
+    if (((await folder.stat()).mode & 0o022) !== 0) throw new LockFailure('unsupported', { path });
+    // Stays this very folder, whatever is done to the names that lead to it.
+    const own = `/proc/self/fd/${folder.fd}`;
+    if (process.platform === 'linux' && existsSync(own)) return await act(own);
+    return await withShortPath(path, act);
+  } finally {
+    await folder.close();
+  }
+}
+
+async function openFolder(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  } catch (cause) {
+    if (['ELOOP', 'ENOTDIR', 'EACCES'].includes(codeOf(cause))) throw new LockFailure('foreign', { path, cause });
+    throw cause;
+  }
+}
+
+/** The shortest limit of a system for the path of a socket, without the closing zero. */
+const MOST_BYTES = 103;
+/** Of the longest name of a socket, with the slash before it. */
+const NAME_BYTES = 40;
+
+async function withShortPath<T>(folder: string, act: (short: string) => Promise<T>): Promise<T> {
+  if (Buffer.byteLength(folder) + NAME_BYTES <= MOST_BYTES) return await act(folder);
+  const temporary = await mkdtemp(join(tmpdir(), 'openaisle-'));
+  try {
+    const short = join(temporary, 'd');
+    await symlink(resolve(folder), short);
+    return await act(short);
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readdir, readlink, rename, rm, rmdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { enterFolder, type LockFolder } from './enter-folder.ts';
+import { codeOf, LockFailure } from './lock-failure.ts';
+import { isListenedAt, type Listener, listenAt, waitForEnd } from './sockets.ts';
+
+/*
+ * A lock is a folder, mode 0700. A process that wants it listens at a socket in there, under an id that is never used again; the kernel
+ * ends the listening with the process, and what ended never comes back. `holder` is a link to the id of who holds the lock. Where that
+ * one is dead, the next one makes the link `after-<dead id>` to its own id. Of two that try, the second finds the name taken, so that
+ * each id has one successor at most: who stands last in the row from `holder`, and lives, has the lock. It then leads `holder` to
+ * itself and clears up. A process that was late, and made a link behind an id that was cleared up meanwhile, is not in that row: it
+ * looks once more after it made its link, and takes it back.
+ */
+const HOLDER = 'holder';
+/** The process, and 96 random bits. */
+const ID = /^\d{1,10}-[0-9a-f]{24}$/;
+export interface Lock {
+  release(): Promise<void>;
+}
+
+/** By whom it is held. */
+interface Busy {
+  id: string;
+  pid: number;
+}
+
+/** How often in a row the folder may vanish in between, since the holder before takes it along. */
+const MOST_MISSES = 50;
+
+/** Waits for the lock until the signal; without one a lock that is held is refused at once. Throws `LockFailure`, and as the file system does. */
+export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
+  for (let misses = 0; ; ) {
+    try {
+      await makeFolder(folder.path);
+      const taken = await enterFolder(folder, (at) => tryLock(folder, at));
+      if (taken !== null && 'release' in taken) return taken;
+      if (taken !== null) {
+        if (until === undefined || until.aborted) throw new LockFailure('held', { pid: taken.pid });
+        await enterFolder(folder, (at) => waitForEnd(join(at, taken.id), until));
+      }
+      misses = 0;
+    } catch (error) {
+      misses += 1;
+      // A socket in a folder that is gone is refused with EACCES.
+      if (misses > MOST_MISSES || !['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
+    }
+  }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  });
+}
+
+/** Null: another was faster, or has just let go. */
+async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | null> {
+  const last = await findLast(at);
+  if (last !== null && (await isAlive(at, last, folder))) return { id: last, pid: Number.parseInt(last, 10) };
+  const own = await openSocket(at);
+  const link = join(at, last === null ? HOLDER : behind(last));
+  try {
+    const isMade = await makeLink(own.id, link);
+    if (isMade && (await findLast(at)) === own.id) {
+      if (last !== null) await clearUp(at, own.id, folder);
+      return lockOf(folder, own);
+    }
+    if (isMade) await rm(link, { force: true });
+  } catch (error) {
+    await closeSocket(at, own);
+    throw error;
+  }
+  await closeSocket(at, own);
+  return null;
+}
+
+function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
+  return {
+    release: async () => {
+      try {
+        // While this process still listens no other can have led it to itself. It may have been deleted by hand, and made again.
+        if ((await readId(join(path, HOLDER))) === own.id) await rm(join(path, HOLDER), { force: true });
+      } finally {
+        await closeSocket(path, own);
+      }
+      // Others may be at it: then the last one takes it along.
+      await rmdir(path).catch(() => {});
+    },
+  };
+}
+
+const behind = (id: string): string => `after-${id}`;
+
+/** The last in the row; null where there is no row. */
+async function findLast(at: string): Promise<string | null> {
+  let last: string | null = null;
+  for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, behind(id)))) last = id;
+  return last;
+}
+
+/** Null where there is no link. */
+async function readId(link: string): Promise<string | null> {
+  const id = await readlink(link).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return null;
+    if (codeOf(error) === 'EINVAL') throw new LockFailure('foreign', { path: link, cause: error });
+    throw error;
+  });
+  if (id !== null && !ID.test(id)) throw new LockFailure('foreign', { path: link });
+  return id;
+}
+
+/** False where the name is taken. */
+async function makeLink(id: string, path: string): Promise<boolean> {
+  try {
+    await symlink(id, path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function isAlive(at: string, name: string, { owners }: LockFolder): Promise<boolean> {
+  const found = await lstat(join(at, name)).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  });
+  return found !== null && owners.has(found.uid) && (await isListenedAt(join(at, name)));
+}
+
+interface OwnSocket {
+  id: string;
+  listener: Listener;
+}
+
+/** Under its id only once it listens: a name that none listens at is dead. */
+async function openSocket(at: string): Promise<OwnSocket> {
+  const id = `${process.pid}-${randomBytes(12).toString('hex')}`;
+  const fresh = join(at, `${id}.new`);
+  const listener = await listenAt(fresh);
+  try {
+    await rename(fresh, join(at, id));
+  } catch (error) {
+    await listener.close();
+    await rm(fresh, { force: true });
+    throw error;
+  }
+  return { id, listener };
+}
+
+async function closeSocket(at: string, { id, listener }: OwnSocket): Promise<void> {
+  await listener.close();
+  await rm(join(at, id), { force: true });
+}
+
+/** Leads `holder` to the one who has the lock now, and takes away what dead processes left. */
+async function clearUp(at: string, own: string, folder: LockFolder): Promise<void> {
+  const temporary = join(at, `${own}.link`);
+  await symlink(own, temporary);
+  await rename(temporary, join(at, HOLDER));
+  for (const name of await readdir(at)) {
+    if (name === HOLDER || name === own) continue;
+    const isSocket = ID.test(name) || name.endsWith('.new');
+    if (isSocket && (await isAlive(at, name, folder))) continue;
+    await rm(join(at, name), { force: true });
+  }
+}

@@ -1,0 +1,215 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemRandom } from '../platform/random.ts';
+import { takeLock } from './take-lock.ts';
+
+const { platform } = process;
+let folder = '';
+let name = '';
+const started: ChildProcess[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'openaisle-lock-'));
+  name = `openaisle-test-${systemRandom.uuid()}`;
+});
+afterEach(async () => {
+  Object.defineProperty(process, 'platform', { value: platform });
+  for (const child of started.splice(0)) {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+  await rm(folder, { recursive: true, force: true });
+});
+
+const at = (...path: string[]): string => join(folder, '.lock', ...path);
+const take = (until?: AbortSignal, within = folder) =>
+  takeLock({ folder: within, name: '.lock', earlier: { name, folder, text: 'hello' } }, until);
+const whyNot = (): Promise<unknown> =>
+  take().then(
+    async (lock) => {
+      await lock.release();
+      return 'taken';
+    },
+    (error: { why?: string }) => error.why ?? error,
+  );
+
+/** A process that listens at a path, `\0` before a name of the kernel's, and does nothing else. As another user it lets go of its rights first. */
+async function listener(path: string, uid = 0): Promise<ChildProcess> {
+  const drop = uid === 0 ? '' : `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid});`;
+  const program = `${drop} require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
+  const child = spawn(process.execPath, ['-e', program], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  started.push(child);
+  await once(child.stdout, 'data');
+  return child;
+}
+async function kill(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+const idOf = (child: ChildProcess): string => `${child.pid}-${systemRandom.bytes(12).toString('hex')}`;
+
+/** A process that holds the lock as ours do, until it is killed. */
+async function holder(): Promise<{ child: ChildProcess; id: string }> {
+  await mkdir(at(), { recursive: true, mode: 0o700 });
+  const fresh = at('fresh');
+  const child = await listener(fresh);
+  const id = idOf(child);
+  await rename(fresh, at(id));
+  await symlink(id, at('holder'));
+  return { child, id };
+}
+
+test('a lock is held by one, names the process that holds it, and leaves nothing behind', async () => {
+  const lock = await take();
+  expect((await lstat(at())).mode & 0o777).toBe(0o700);
+  await expect(take()).rejects.toMatchObject({ why: 'held', pid: process.pid });
+  await lock.release();
+  expect(await readdir(folder)).toEqual([]);
+  await (await take()).release();
+});
+
+test('a stopped process keeps it, a killed one does not, and what that one left is taken away by the next', async () => {
+  const { child } = await holder();
+  child.kill('SIGSTOP');
+  await expect(take()).rejects.toMatchObject({ why: 'held', pid: child.pid });
+  const waiting = take(AbortSignal.timeout(20_000));
+  await kill(child);
+  const lock = await waiting;
+  expect(await readdir(at())).toHaveLength(2);
+  await lock.release();
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a process that was killed while it took over is no obstacle either, and one that lives is', async () => {
+  const { child: first, id } = await holder();
+  await kill(first);
+  const second = await listener(at('fresh'));
+  const next = idOf(second);
+  await rename(at('fresh'), at(next));
+  await symlink(next, at(`after-${id}`));
+  expect(await whyNot()).toBe('held');
+  await kill(second);
+  expect(await whyNot()).toBe('taken');
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('who makes a link behind what was cleared up meanwhile has no lock', async () => {
+  const { child: dead, id } = await holder();
+  await kill(dead);
+  const lock = await take();
+  const late = await listener(at('fresh'));
+  const own = idOf(late);
+  await rename(at('fresh'), at(own));
+  await symlink(own, at(`after-${id}`));
+  await expect(take()).rejects.toMatchObject({ why: 'held', pid: process.pid });
+  await lock.release();
+  expect(await whyNot()).toBe('taken');
+});
+
+test('paths of any length do, here and where a process cannot name its open folders', async () => {
+  const long = join(folder, ...Array.from({ length: 4 }, (_, index) => `${index}`.repeat(60)));
+  await mkdir(long, { recursive: true });
+  for (const system of [platform, 'darwin']) {
+    Object.defineProperty(process, 'platform', { value: system });
+    const before = (await readdir(tmpdir())).filter((one) => one.startsWith('openaisle-')).length;
+    const lock = await take(undefined, long);
+    await expect(take(undefined, long)).rejects.toMatchObject({ why: 'held', pid: process.pid });
+    expect((await readdir(tmpdir())).filter((one) => one.startsWith('openaisle-')).length).toBeLessThanOrEqual(before);
+    await lock.release();
+    expect(await readdir(long)).toEqual([]);
+  }
+});
+
+test('what a third user put in its place is never used, not even a link to what is ours', async () => {
+  await mkdir(at());
+  await chown(at(), 65_534, 65_534);
+  expect(await whyNot()).toBe('foreign');
+  await rm(at(), { recursive: true });
+  await mkdir(join(folder, 'ours'), { mode: 0o700 });
+  await symlink('ours', at());
+  expect(await whyNot()).toBe('foreign');
+  await rm(at());
+  await writeFile(at(), '');
+  expect(await whyNot()).toBe('foreign');
+  await rm(at());
+  expect(await whyNot()).toBe('taken');
+});
+
+test('a socket of a third user in a copy of open mode is no holder, and the mode is closed', async () => {
+  await mkdir(at(), { mode: 0o777 });
+  await chmod(at(), 0o777);
+  await chmod(folder, 0o755);
+  const child = await listener(at('fresh'), 65_534);
+  const id = idOf(child);
+  await rename(at('fresh'), at(id));
+  await symlink(id, at('holder'));
+  const lock = await take();
+  expect((await lstat(at())).mode & 0o777).toBe(0o700);
+  await lock.release();
+});
+
+test('a lock that was deleted by hand and taken by another is not given up with the first', async () => {
+  const first = await take();
+  await rm(at(), { recursive: true });
+  const { child, id } = await holder();
+  await first.release();
+  expect(await readlink(at('holder'))).toBe(id);
+  await expect(take()).rejects.toMatchObject({ why: 'held', pid: child.pid });
+});
+
+test.runIf(platform === 'linux')(
+  'a process of the version before keeps it until its end; another user that has its name does not',
+  async () => {
+    const ours = await listener(`\0${name}`);
+    await expect(take()).rejects.toMatchObject({ why: 'held_by_earlier', pid: ours.pid });
+    expect(await readdir(folder)).toEqual([]);
+    const waiting = take(AbortSignal.timeout(20_000));
+    await kill(ours);
+    await (await waiting).release();
+    const stranger = await listener(`\0${name}`, 65_534);
+    const lock = await take();
+    await expect(take()).rejects.toMatchObject({ why: 'held', pid: process.pid });
+    await kill(stranger);
+    await lock.release();
+  },
+);
+
+test.runIf(platform === 'linux')(
+  'a process of the version before finds its name taken while the lock is held, and free after',
+  async () => {
+    const free = async (): Promise<boolean> => {
+      const server = createServer();
+      server.listen({ path: `\0${name}` });
+      return await once(server, 'listening').then(
+        () => new Promise((resolve) => server.close(() => resolve(true))),
+        () => false,
+      );
+    };
+    const lock = await take();
+    expect(await free()).toBe(false);
+    const socket = connect({ path: `\0${name}` }).setEncoding('utf8');
+    const [said] = await once(socket, 'data');
+    expect(said).toBe('hello');
+    await once(socket, 'close');
+    await lock.release();
+    expect(await free()).toBe(true);
+  },
+);

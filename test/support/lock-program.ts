@@ -1,0 +1,22 @@
+import { appendFileSync } from 'node:fs';
+import { takeLock } from '../../src/locks/take-lock.ts';
+import { createDice } from './dice.ts';
+
+// Takes and releases one lock again and again, and notes each time that it has it and that it lets go. Sometimes it ends without a word.
+const [folder = '', journal = '', seed = '0', name = ''] = process.argv.slice(2);
+const dice = createDice(Number(seed));
+const note = (what: string): void => appendFileSync(journal, `${what} ${process.pid}\n`);
+const place = { folder, name: '.lock', earlier: { name, folder } };
+
+for (;;) {
+  const lock = await takeLock(place, AbortSignal.timeout(60_000));
+  note('enter');
+  await new Promise((resolve) => setTimeout(resolve, dice.number(4)));
+  if (dice.chance(0.03)) {
+    note('end');
+    process.kill(process.pid, 'SIGKILL');
+  }
+  note('leave');
+  await lock.release();
+  if (dice.chance(0.2)) await new Promise((resolve) => setTimeout(resolve, dice.number(10)));
+}
