@@ -91,7 +91,7 @@ export function createCity(options: CityOptions): RunningCity {
     secretPrefixes: [...new Set([config.keyPrefix, ...SITE_PREFIXES])],
     trustProxy: false,
     classifyError: refuseByDatabase,
-    pages: createPages(city, { sweeps: sweep.isLeader, memory: history.memory }),
+    pages: createPages(city, { sweeps: sweep.isLeader, status: history.status }),
   });
   return {
     city,

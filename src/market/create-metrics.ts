@@ -152,6 +152,12 @@ function observeHistory(registry: Registry, read: () => HistoryFacts): void {
   );
   flag('openaisle_log_copy_writer', 'Whether this process writes the copy of its host', ({ writesCopy }) => writesCopy);
   flag('openaisle_log_copy_failing', 'Whether the copy could not be written', ({ copyFails }) => copyFails);
+  observeNumber(
+    registry,
+    'openaisle_log_copy_behind_seconds',
+    'For how long the copy of this host has not grown while the log did',
+    () => read().copyBehindSeconds,
+  );
 }
 
 export function observeNumber(registry: Registry, name: string, help: string, read: () => number): void {

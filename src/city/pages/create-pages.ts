@@ -12,6 +12,7 @@ import { migrationsSuffice } from '../../platform/database/migrate.ts';
 import { createWriteProbe, type WriteProbe } from '../../platform/database/write-probe.ts';
 import { answerAsset } from '../../platform/http/assets.ts';
 import { type AnyPageRoute, type Page, type PageAnswer, page } from '../../platform/http/server-options.ts';
+import type { HistoryStatus } from '../../platform/log-copy/place.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { secretPattern } from '../../platform/secrets.ts';
 import { MIGRATIONS } from '../config.ts';
@@ -126,8 +127,8 @@ interface HealthSources {
   writes: WriteProbe;
   /** Whether this process looks after the offers. */
   sweeps(): boolean;
-  /** Whether anything here would notice that the database went back. */
-  memory(): 'kept' | 'none';
+  /** Whether the database went back, and whether anything here would notice. */
+  status(): HistoryStatus;
 }
 
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
@@ -141,7 +142,7 @@ function healthz(): PageAnswer {
  */
 async function readyz(
   { database, isLost }: Pick<City, 'database' | 'isLost'>,
-  { writes, sweeps, memory }: HealthSources,
+  { writes, sweeps, status: historyStatus }: HealthSources,
   strict = false,
 ): Promise<PageAnswer> {
   try {
@@ -150,8 +151,7 @@ async function readyz(
     const status = { database: 'reachable', migrations: 'complete' };
     const why = await writes.check();
     if (why !== null) return answer(503, { status: 'not_ready', ...status, writes: 'refused', why });
-    const history = { history: isLost() ? 'lost' : 'whole', log_copy: memory() };
-    const body = { status: 'ready', ...status, writes: 'accepted', ...history, sweeps_offers: sweeps() };
+    const body = { status: 'ready', ...status, writes: 'accepted', ...historyStatus(), sweeps_offers: sweeps() };
     return answer(strict && isLost() ? 503 : 200, body);
   } catch (error) {
     if (!isUnavailable(error)) throw error;

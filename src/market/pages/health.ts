@@ -26,7 +26,7 @@ const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.me
 export interface HealthSources {
   payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'withheld' | 'unreadable'>;
   catalog: Pick<Catalog, 'facts'>;
-  history: Pick<MarketHistory, 'isLost' | 'memory'>;
+  history: Pick<MarketHistory, 'isLost' | 'status'>;
   writes: WriteProbe;
 }
 
@@ -65,8 +65,7 @@ export async function readyz(
       status: 'ready',
       ...database,
       writes: 'accepted',
-      history: history.isLost() ? 'lost' : 'whole',
-      log_copy: history.memory(),
+      ...history.status(),
       ...(await paymentsStatus(market, payments)),
       providers: providersStatus(market, payments),
       payments_held: payments.withheld.counts(),

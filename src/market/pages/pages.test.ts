@@ -31,7 +31,8 @@ function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
   if (kept !== undefined) return kept;
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, createThingFees(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
-  const history = { isLost: () => false, memory: () => 'kept' as const };
+  const status = () => ({ history: 'whole', log_copy: 'kept' }) as const;
+  const history = { isLost: () => false, status };
   const pages = createPages(on, {
     ...on,
     payments,

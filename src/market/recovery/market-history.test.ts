@@ -122,6 +122,46 @@ test('a log that does not go on from the copy is never copied in silence', async
   await kept.stop();
 });
 
+test('a copy that stands still while the log grows is told of once, with the process that should write, and so is its end', async () => {
+  await tell();
+  let passed = 0;
+  const clock = {
+    now: () => systemClock.now() + passed,
+    sleep: async (ms: number) => {
+      passed += ms;
+      await systemClock.sleep(1);
+    },
+  };
+  const copy = await openLogCopy(folder, () => systemClock.now());
+  const copyAll = async (): Promise<void> =>
+    copy.append(await readEventsToCopy(db.database, copy.end()?.id ?? 0n, 500));
+  const watch = watchHistory({
+    ...{ database: db.database, clock, log: recorded.log, folder, host: systemRandom.uuid(), writer: () => 4_711 },
+    readLosses,
+    onOtherHistory: () => {},
+  });
+  await watch.start();
+  // Nothing was copied yet, and all of it is expected.
+  const first = await recorded.logged('log_copy_behind');
+  expect(first).toMatchObject({ level: 'error', fields: { event_id: 0, pid: 4_711, path: folder } });
+  expect(watch.behindSince()).toBe(Date.parse(String(first.fields['from'])));
+  await copyAll();
+  await expect.poll(watch.behindSince, patiently).toBe(null);
+  const end = copy.end()?.id;
+  await tell();
+  await expect.poll(watch.behindSince, patiently).not.toBe(null);
+  await copyAll();
+  await expect.poll(watch.behindSince, patiently).toBe(null);
+  await watch.stop();
+  await copy.close();
+  const said = recorded.lines.filter(({ event }) => event.startsWith('log_copy_')).map(({ event }) => event);
+  expect(said.filter((event) => event !== 'log_copy_missing')).toEqual([
+    ...['log_copy_behind', 'log_copy_caught_up'],
+    ...['log_copy_behind', 'log_copy_caught_up'],
+  ]);
+  expect(recorded.lines.at(-2)?.fields['event_id']).toBe(Number(end));
+});
+
 test('a clock that is set back does not keep the copy from being compared', async () => {
   await tell();
   let passed = 0;
@@ -136,7 +176,7 @@ test('a clock that is set back does not keep the copy from being compared', asyn
   const events = await readEventsToCopy(db.database, 0n, 500);
   await copy.append(events);
   const watch = watchHistory({
-    ...{ database: db.database, clock, log: recorded.log, folder, host: systemRandom.uuid() },
+    ...{ database: db.database, clock, log: recorded.log, folder, host: systemRandom.uuid(), writer: () => null },
     readLosses,
     onOtherHistory: () => {},
   });

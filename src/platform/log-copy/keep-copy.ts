@@ -1,11 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
-import { lockDataFolder } from '../data-folder.ts';
+import { FolderInUse, lockDataFolder } from '../data-folder.ts';
 import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { follows, type LogCopyWriter, openLogCopy } from './log-copy.ts';
 import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
+import { MEMORY_MS } from './watch-growth.ts';
 
 /** Well within the second in which an event has to be on disk. */
 const LOOK_MS = 200;
@@ -13,7 +14,6 @@ const AT_ONCE = 500;
 const NOTE_EVERY_MS = 10_000;
 /** How long the copy may rest after the process that wrote it has died. */
 const TRY_EVERY_MS = 1_000;
-const MEMORY_MS = 30 * 86_400_000;
 
 interface LogCopyContext {
   database: Database;
@@ -36,6 +36,8 @@ export interface KeptCopy {
   isWriter(): boolean;
   /** Whether the last writing failed. */
   isFailing(): boolean;
+  /** The process of this host that writes; null where none does, or where it is not known. */
+  writer(): number | null;
 }
 
 /** Copies the log to this host's folder. One process of a host does it; when it dies another one goes on. */
@@ -46,10 +48,12 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
   let running: Promise<void> | null = null;
   let writing = false;
   let failing = false;
+  let writer: number | null = null;
 
   const write = async (): Promise<void> => {
     const copy = await openLogCopy(folder, () => clock.now());
     writing = true;
+    writer = process.pid;
     try {
       const round = createRounds(context, copy);
       while (!signal.aborted) {
@@ -60,23 +64,32 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
       }
     } finally {
       writing = false;
+      writer = null;
       await copy.close();
+    }
+  };
+  const writeAlone = async (): Promise<void> => {
+    // It may have been taken away, with everything in it.
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const lock = await lockDataFolder(folder, folder);
+    try {
+      await write();
+    } finally {
+      await lock.release();
     }
   };
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
-      let lock: { release(): Promise<void> } | null = null;
       try {
-        // It may have been taken away, with everything in it.
-        await mkdir(folder, { recursive: true, mode: 0o700 });
-        lock = await lockDataFolder(folder, folder).catch(() => null);
-        if (lock !== null) await write();
+        await writeAlone();
       } catch (error) {
-        // One line for a whole outage. That the database is away, others say.
-        if (!failing && !isUnavailable(error)) log.error('log_copy_failed', { error });
-        failing = true;
-      } finally {
-        await lock?.release();
+        // Another process of the host is to write. Whether the copy grows is watched apart.
+        if (error instanceof FolderInUse) writer = error.pid;
+        else {
+          // One line for a whole outage. That the database is away, others say.
+          if (!failing && !isUnavailable(error)) log.error('log_copy_failed', { error });
+          failing = true;
+        }
       }
       await clock.sleep(TRY_EVERY_MS, signal);
     }
@@ -91,6 +104,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
     },
     isWriter: () => writing,
     isFailing: () => failing,
+    writer: () => writer,
   };
 }
 

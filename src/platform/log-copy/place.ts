@@ -1,6 +1,6 @@
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../clock.ts';
+import { type Clock, isoTime } from '../clock.ts';
 import { isMissing } from '../data-folder.ts';
 import type { Database, Queryable } from '../database/database.ts';
 import { constraintOf } from '../database/database-error.ts';
@@ -71,10 +71,18 @@ function passWhenThere(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
 }
 
-export interface History<Known extends Losses>
-  extends Pick<HistoryWatch<Known>, 'start' | 'isLost' | 'losses' | 'memory'> {
+export interface History<Known extends Losses> extends Pick<HistoryWatch<Known>, 'start' | 'isLost' | 'losses'> {
   stop(): Promise<void>;
+  /** For `/readyz`. */
+  status(): HistoryStatus;
   facts(): HistoryFacts;
+}
+
+export interface HistoryStatus {
+  history: 'lost' | 'whole';
+  /** `none`: nothing here would notice that the database went back. `behind`: the copy has not grown since then, and the log has. */
+  log_copy: 'kept' | 'behind' | 'none';
+  log_copy_behind_since?: string;
 }
 
 export interface HistoryFacts {
@@ -82,6 +90,8 @@ export interface HistoryFacts {
   remembers: boolean;
   writesCopy: boolean;
   copyFails: boolean;
+  /** For how long the copy has not grown while the log did; 0: it grows. */
+  copyBehindSeconds: number;
 }
 
 interface HistoryContext<Known extends Losses> {
@@ -97,15 +107,25 @@ interface HistoryContext<Known extends Losses> {
   onOtherHistory(): void;
 }
 
+function secondsSince(since: number | null, clock: Clock): number {
+  return since === null ? 0 : Math.max(1, Math.floor((clock.now() - since) / 1_000));
+}
+
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
 /** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
 export function createHistory<Known extends Losses>(context: HistoryContext<Known>): History<Known> {
   const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
-  const watch = watchHistory({ ...context, ...where });
+  const watch = watchHistory({ ...context, ...where, writer: () => copy?.writer() ?? null });
   const following = { newestId: context.newestId, isLost: watch.isLost, onBreak: () => watch.compare() };
   const copy: KeptCopy | null = place === null ? null : keepLogCopy({ ...context, ...place, ...following });
+  const statusOfCopy = (): Omit<HistoryStatus, 'history'> => {
+    const since = watch.behindSince();
+    return since === null
+      ? { log_copy: watch.memory() }
+      : { log_copy: 'behind', log_copy_behind_since: isoTime(since) };
+  };
   return {
     start: async () => {
       await watch.start();
@@ -119,12 +139,13 @@ export function createHistory<Known extends Losses>(context: HistoryContext<Know
     },
     isLost: watch.isLost,
     losses: watch.losses,
-    memory: watch.memory,
+    status: () => ({ history: watch.isLost() ? 'lost' : 'whole', ...statusOfCopy() }),
     facts: () => ({
       lost: watch.isLost(),
       remembers: watch.memory() === 'kept',
       writesCopy: copy?.isWriter() ?? false,
       copyFails: copy?.isFailing() ?? false,
+      copyBehindSeconds: secondsSince(watch.behindSince(), context.clock),
     }),
   };
 }

@@ -60,6 +60,15 @@ export async function readEventsToCopy(queryable: Queryable, afterId: bigint, li
     where id > ${afterId} and running_hash is not null order by id limit ${limit}`);
 }
 
+/** Whether the log holds what a copy with that end lacks. An empty one begins with what was numbered after a moment. */
+export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
+  const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;
+  const { lacks } = await queryable.one<{ lacks: boolean }>(
+    sql`select exists (select from events where ${above} and running_hash is not null) as lacks`,
+  );
+  return lacks;
+}
+
 /** The first event that was numbered after that moment, less one; null where there is none. */
 export async function findCopyStart(queryable: Queryable, after: Date): Promise<bigint | null> {
   const { id } = await queryable.one<{ id: bigint | null }>(sql`

@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 import { CommandRefused } from '../run-command.ts';
 import { type CopiedEvent, follows, type LogEnd, readLogEnd } from './log-copy.ts';
 import { findLastAlike, findOtherEnd, insertLoss, type LogAtEnd, type Losses, readLogAtEnd } from './store.ts';
+import { watchGrowth } from './watch-growth.ts';
 
 const COMPARE_EVERY_MS = 10_000;
 /** What another process has noticed. */
@@ -19,6 +20,8 @@ interface WatchContext<Known extends Losses> {
   /** Of this host's copy; null: it keeps none. */
   folder: string | null;
   host: string;
+  /** The process that writes this host's copy; null where that is not known. */
+  writer(): number | null;
   readLosses(queryable: Queryable): Promise<Known>;
   /** Another history stands in the database: whatever was read of it has to be read again. */
   onOtherHistory(): void;
@@ -36,6 +39,8 @@ export interface HistoryWatch<Known extends Losses> {
   losses(): Known | null;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
+  /** Since when this host's copy has not grown while the log did; null: it does, or there is none. Milliseconds since 1970. */
+  behindSince(): number | null;
 }
 
 /** Notices when the database holds less than what was public, and stops every process then. */
@@ -48,6 +53,8 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
   let remembers: boolean | null = null;
   let known: Known | null = null;
   let running: Promise<void> | null = null;
+  const growth = watchGrowth(context);
+  const isLost = (): boolean => unwritten || (known !== null && known.open !== null);
 
   const note = (losses: Known): void => {
     const isOther = known !== null && losses.count !== known.count;
@@ -55,7 +62,8 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
     if (isOther) context.onOtherHistory();
   };
   const compare = async (queryable: Queryable = database): Promise<void> => {
-    const { loss: found, remembers: has } = await findLoss(context, queryable);
+    const own = context.folder === null ? null : await readLogEnd(context.folder);
+    const { loss: found, remembers: has, inRecovery } = await findLoss(context, { own, queryable });
     if (!has && remembers !== false) log.warn('log_copy_missing');
     remembers = has;
     unwritten = found !== null;
@@ -65,6 +73,7 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
       unwritten = false;
     }
     note(await readLosses(queryable));
+    await growth.look(queryable, own, context.folder !== null && !inRecovery && !isLost());
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
@@ -95,23 +104,24 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
       await running;
     },
     compare,
-    isLost: () => unwritten || (known !== null && known.open !== null),
+    isLost,
     losses: () => known,
     memory: () => (remembers === true ? 'kept' : 'none'),
+    behindSince: growth.behindSince,
   };
 }
 
 /** `loss` is null if nothing is missing, or if that cannot be told. */
 async function findLoss(
-  { clock, folder, host }: Pick<WatchContext<Losses>, 'clock' | 'folder' | 'host'>,
-  queryable: Queryable,
-): Promise<{ loss: { copy: LogEnd; foundId: bigint } | null; remembers: boolean }> {
-  const own = folder === null ? null : await readLogEnd(folder);
+  { clock, host }: Pick<WatchContext<Losses>, 'clock' | 'host'>,
+  { own, queryable }: { own: LogEnd | null; queryable: Queryable },
+): Promise<{ loss: { copy: LogEnd; foundId: bigint } | null; remembers: boolean; inRecovery: boolean }> {
   const copy = own ?? (await findOtherEnd(queryable, host));
   const first = await readLogAtEnd(queryable, copy?.id ?? 0n);
+  const { inRecovery } = first;
   // In an empty log there is nothing to remember.
-  if (copy === null) return { loss: null, remembers: first.newestId === 0n };
-  const nothing = { loss: null, remembers: true };
+  if (copy === null) return { loss: null, remembers: first.newestId === 0n, inRecovery };
+  const nothing = { loss: null, remembers: true, inRecovery };
   if (first.lostId !== null || compareLog(copy, first) !== 'lost') return nothing;
   await clock.sleep(SECOND_READING_MS);
   const second = await readLogAtEnd(queryable, copy.id);
