@@ -1,0 +1,80 @@
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+
+// Another user of the machine: root lets go of all its rights first, so that the program can be read wherever the checkout lies. Each line
+// of its input is a command with an argument; each command is answered by one line.
+process.chdir('/');
+process.setgroups?.([]);
+process.setgid?.(65_534);
+process.setuid?.(65_534);
+
+/** What it sends to whoever asks it. */
+const FLOOD_BYTES = 400 * 1024 * 1024;
+const PIECE = Buffer.alloc(1024 * 1024, '7');
+
+const names = new Set<string>();
+const look = (): void => {
+  for (const [, name = ''] of readFileSync('/proc/net/unix', 'utf8').matchAll(/ @(openaisle-.+)$/gm)) names.add(name);
+};
+setInterval(look, 2);
+
+function flood(socket: Socket): void {
+  socket.on('error', () => {});
+  let sent = 0;
+  const more = (): void => {
+    while (sent < FLOOD_BYTES) {
+      sent += PIECE.length;
+      if (!socket.write(PIECE)) return;
+    }
+    socket.end();
+  };
+  socket.on('drain', more);
+  more();
+}
+
+let asked = 0;
+/** As soon as it can be had. */
+function hold(name: string): Promise<string> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => {
+      asked += 1;
+      flood(socket);
+    });
+    server.on('error', () => setTimeout(() => server.listen({ path: `\0${name}` }), 1));
+    server.on('listening', () => resolve('held'));
+    server.listen({ path: `\0${name}` });
+  });
+}
+
+const commands: Readonly<Record<string, (argument: string) => Promise<string> | string>> = {
+  hold,
+  names: () => JSON.stringify([...names]),
+  asked: () => String(asked),
+  /** The name that the version before gave to the lock of a folder. */
+  nameOf: (path) => {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `openaisle-data-${dev}-${ino}`;
+  },
+  make: (path) => {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return 'made';
+  },
+  /** Whether it can do any of what would take a lock away from its owner. */
+  reach: (path) =>
+    new Promise((resolve) => {
+      const socket = connect({ path });
+      socket.once('connect', () => resolve('connected'));
+      socket.once('error', (error) => resolve('code' in error ? String(error.code) : 'refused'));
+    }),
+  crowd: (name) => {
+    for (let count = 0; count < 1_000; count += 1) connect({ path: `\0${name}` }).on('error', () => {});
+    return 'there';
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [command = '', ...rest] = line.split(' ');
+  const answer = await commands[command]?.(rest.join(' '));
+  process.stdout.write(`${answer ?? `no command ${command}`}\n`);
+}
