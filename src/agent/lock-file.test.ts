@@ -58,6 +58,6 @@ test('where another user has put something in the place of the lock, what needs 
   await expect(lockFile(path, { needed: true })).rejects.toMatchObject({
     parts: { reason: 'no_lock', title: expect.stringContaining(`${inTheWay} belongs to another user`) },
   });
-  // What can do without goes on: a stranger stops nothing.
+  // A file that can do without one goes on: a stranger stops nothing.
   await (await lockFile(path)).release();
 });

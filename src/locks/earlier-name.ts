@@ -13,7 +13,7 @@ export interface EarlierName {
   name: string;
   /** On other systems: where the socket was. */
   folder: string;
-  /** What was told to who connects; without it the connection was kept. */
+  /** Sent to whoever connects, before the connection is closed; without it the connection is kept. */
   text?: string;
 }
 
@@ -23,8 +23,10 @@ export interface NameOptions {
 }
 
 const LOOK_MS = 25;
-/** A process that was killed may take a moment to end, and one that works for a moment may be waited for. */
+/** A process that was killed may take a moment to end. */
 const PATIENCE_MS = 250;
+/** Another user may change sockets faster than they can be looked at. In so many looks one of ours would have been met. */
+const MOST_CHANGES = 40;
 
 /**
  * Holds the name until it is closed. Null: another user listens there, or the system gives no such names. Throws where one of our own
@@ -33,20 +35,28 @@ const PATIENCE_MS = 250;
 export async function holdEarlierName(earlier: EarlierName, options: NameOptions): Promise<Listener | null> {
   const { until } = options;
   const seen = new Map<string, Taken>();
-  for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+  let [changes, waitedMs] = [0, 0];
+  for (;;) {
     const taken = await tryName(earlier, options, seen);
     if (taken === null || 'close' in taken) return taken;
-    if (taken.by === 'stranger') return null;
-    if (until === undefined ? waitedMs >= PATIENCE_MS : until.aborted) {
-      if (taken.by === 'us') throw new LockFailure('held_by_earlier', { pid: taken.pid });
-      throw new LockFailure('held_out_of_sight', { path: earlier.name });
+    if (taken.by === 'another') changes += 1;
+    if (taken.by === 'us') changes = 0;
+    if (taken.by === 'stranger' || changes === MOST_CHANGES) return null;
+    if (taken.by !== 'another') {
+      waitedMs += LOOK_MS;
+      if (until === undefined ? waitedMs > PATIENCE_MS : until.aborted) throw failureOf(taken, earlier);
     }
     await sleep(LOOK_MS);
   }
 }
 
-/** `gone`: it was not there any more when it was looked for. */
-type Taken = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'gone' };
+function failureOf(taken: Taken, { name }: EarlierName): LockFailure {
+  if (taken.by === 'us') return new LockFailure('held_by_earlier', { pid: taken.pid });
+  return new LockFailure('held_out_of_sight', { path: name });
+}
+
+/** `unseen`: it cannot be told. `another`: it was not ours, and had changed hands when that was known. */
+type Taken = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
 
 async function tryName(
   { name, folder, text }: EarlierName,
@@ -63,12 +73,13 @@ async function tryName(
   }
   if (platform === 'win32') return { by: 'us', pid: null };
   const inode = await inodeOf(name);
-  if (inode === null) return { by: 'gone' };
+  // It has just ended, or the list is not shown here.
+  if (inode === null) return { by: 'unseen' };
   const known = seen.get(inode);
   if (known !== undefined) return known;
   const taken = await findOwner(inode, owners);
-  // Another process may have listened when the looking began.
-  if ((await inodeOf(name)) !== inode) return { by: 'gone' };
+  // One of ours may have listened when the looking began, and have ended meanwhile.
+  if (taken.by === 'stranger' && (await inodeOf(name)) !== inode) return { by: 'another' };
   seen.set(inode, taken);
   return taken;
 }
@@ -79,10 +90,10 @@ async function lookElsewhere(path: string): Promise<Taken | null> {
   return isOurs && (await isListenedAt(path)) ? { by: 'us', pid: null } : null;
 }
 
-/** Of an abstract name, and listening: number, references, protocol, flags, type, state, inode, path. */
+/** A line of a listening socket at an abstract name: number, references, protocol, flags, type, state, inode, path. */
 const LISTENING = /^[0-9a-f]+: [0-9A-F]+ [0-9A-F]+ 00010000 [0-9A-F]+ [0-9A-F]+ +(\d+) @(.*)$/;
 
-/** Of the socket that listens at an abstract name, as the kernel numbers it; null where none does. */
+/** Finds the kernel's number of the socket that listens at an abstract name; null where none does. */
 async function inodeOf(name: string): Promise<string | null> {
   for (const line of (await readFile('/proc/net/unix', 'utf8').catch(() => '')).split('\n')) {
     const [, inode, path] = LISTENING.exec(line) ?? [];
@@ -94,7 +105,7 @@ async function inodeOf(name: string): Promise<string | null> {
 /** The namespace of processes that a system starts with. From there every process is seen. */
 const ALL_PROCESSES = 'pid:[4026531836]';
 
-/** Who has a socket. A process may look into those of its own user, and root into all, unless it was denied that. */
+/** Finds the process that has a socket. A process may look into those of its own user, and root into all, unless it was denied that. */
 async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Taken> {
   let isHidden = (await readlink('/proc/self/ns/pid').catch(() => '')) !== ALL_PROCESSES;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {

@@ -43,7 +43,7 @@ async function openFolder(path: string): Promise<FileHandle> {
 
 /** The shortest limit of a system for the path of a socket, without the closing zero. */
 const MOST_BYTES = 103;
-/** Of the longest name of a socket, with the slash before it. */
+/** The longest name of a socket, with the slash before it. */
 const NAME_BYTES = 40;
 
 async function withShortPath<T>(folder: string, act: (short: string) => Promise<T>): Promise<T> {

@@ -10,17 +10,18 @@ import { isListenedAt, type Listener, listenAt, waitForEnd } from './sockets.ts'
  * ends the listening with the process, and what ended never comes back. `holder` is a link to the id of who holds the lock. Where that
  * one is dead, the next one makes the link `after-<dead id>` to its own id. Of two that try, the second finds the name taken, so that
  * each id has one successor at most: who stands last in the row from `holder`, and lives, has the lock. It then leads `holder` to
- * itself and clears up. A process that was late, and made a link behind an id that was cleared up meanwhile, is not in that row: it
+ * its own id and clears up. A process that was late, and made a link behind an id that was cleared up meanwhile, is not in that row: it
  * looks once more after it made its link, and takes it back.
  */
 const HOLDER = 'holder';
 /** The process, and 96 random bits. */
 const ID = /^\d{1,10}-[0-9a-f]{24}$/;
+
 export interface Lock {
   release(): Promise<void>;
 }
 
-/** By whom it is held. */
+/** The process that holds it. */
 interface Busy {
   id: string;
   pid: number;
@@ -64,7 +65,8 @@ async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | nu
   try {
     const isMade = await makeLink(own.id, link);
     if (isMade && (await findLast(at)) === own.id) {
-      if (last !== null) await clearUp(at, own.id, folder);
+      if (last !== null) await leadToOwn(at, own.id);
+      await clearUp(at, own.id, folder);
       return lockOf(folder, own);
     }
     if (isMade) await rm(link, { force: true });
@@ -155,11 +157,14 @@ async function closeSocket(at: string, { id, listener }: OwnSocket): Promise<voi
   await rm(join(at, id), { force: true });
 }
 
-/** Leads `holder` to the one who has the lock now, and takes away what dead processes left. */
-async function clearUp(at: string, own: string, folder: LockFolder): Promise<void> {
+async function leadToOwn(at: string, own: string): Promise<void> {
   const temporary = join(at, `${own}.link`);
   await symlink(own, temporary);
   await rename(temporary, join(at, HOLDER));
+}
+
+/** Takes away what others left that died, or were late. `holder` leads to our own id by now. */
+async function clearUp(at: string, own: string, folder: LockFolder): Promise<void> {
   for (const name of await readdir(at)) {
     if (name === HOLDER || name === own) continue;
     const isSocket = ID.test(name) || name.endsWith('.new');

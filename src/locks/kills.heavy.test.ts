@@ -1,4 +1,4 @@
-/** Many processes take one lock again and again, and are killed at random moments: never do two have it, and always the next one gets it. */
+/** Many processes take one lock again and again, and are stopped and killed at random moments: never do two have it, and always the next one gets it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ afterEach(async () => {
 interface Passed {
   entered: number;
   takenOver: number;
-  /** Who entered while another was inside and not killed. */
+  /** Processes that entered while another was inside and not killed. */
   together: string[];
 }
 
@@ -54,7 +54,7 @@ function readJournal(journal: string): Passed {
   return passed;
 }
 
-test('of many processes that are killed at random never two have the lock, and it is never lost', async () => {
+test('of many processes that are stopped and killed at random never two have the lock, and it is never lost', async () => {
   folder = await mkdtemp(join(tmpdir(), 'openaisle-locks-'));
   const journal = join(folder, 'journal');
   const name = `openaisle-test-${systemRandom.uuid()}`;
@@ -73,6 +73,13 @@ test('of many processes that are killed at random never two have the lock, and i
     while (running.size < PROCESSES) start();
     await systemClock.sleep(dice.number(250));
     const child = dice.pick([...running]);
+    if (dice.chance(0.5)) {
+      // In the middle of taking it, perhaps, so that it comes late.
+      child.kill('SIGSTOP');
+      await systemClock.sleep(dice.number(60));
+      child.kill('SIGCONT');
+      continue;
+    }
     // Noted first: from here on it may be gone.
     appendFileSync(journal, `kill ${child.pid}\n`);
     child.kill('SIGKILL');

@@ -11,9 +11,9 @@ export type WhyNotLocked =
   | 'unsupported';
 
 interface Details {
-  /** Of the process that holds it, where that is known. */
+  /** The process that holds it, where that is known. */
   pid?: number | null;
-  /** What stands in the way, or the name that is taken. */
+  /** The file that stands in the way, or the name that is taken. */
   path?: string;
   cause?: unknown;
 }

@@ -59,6 +59,16 @@ async function listener(path: string, uid = 0): Promise<ChildProcess> {
   await once(child.stdout, 'data');
   return child;
 }
+/** Another user that changes the socket behind a name of the kernel's a thousand times a second. */
+async function changer(of: string): Promise<ChildProcess> {
+  const listen = `server = net.createServer().on('error', () => {}).listen(${JSON.stringify(`\0${of}`)})`;
+  const program = `process.setgroups([]); process.setgid(65534); process.setuid(65534); const net = require('node:net');
+    let server; ${listen}; setInterval(() => { server.close(); ${listen}; }, 1); setTimeout(() => console.log('up'), 50)`;
+  const child = spawn(process.execPath, ['-e', program], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  started.push(child);
+  await once(child.stdout, 'data');
+  return child;
+}
 async function kill(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');
   await once(child, 'exit');
@@ -190,6 +200,15 @@ test.runIf(platform === 'linux')(
     await kill(stranger);
     await lock.release();
   },
+);
+
+test.runIf(platform === 'linux')(
+  'nor does one that changes the socket behind the name all the time',
+  async () => {
+    await changer(name);
+    for (let round = 0; round < 5; round += 1) await (await take()).release();
+  },
+  60_000,
 );
 
 test.runIf(platform === 'linux')(

@@ -7,9 +7,9 @@ import { isUnsupported, LockFailure } from './lock-failure.ts';
 export type { Lock } from './folder-lock.ts';
 
 export interface LockPlace {
-  /** The lock lies in here. Who may write in it may take the lock; others may not. */
+  /** Holds the lock. Users who may write in it may take the lock; others may not. */
   folder: string;
-  /** Of the lock. */
+  /** The lock's own name in there. */
   name: string;
   earlier: EarlierName;
 }

@@ -9,7 +9,7 @@ process.setgroups?.([]);
 process.setgid?.(65_534);
 process.setuid?.(65_534);
 
-/** What it sends to whoever asks it. */
+/** Sent to whoever connects. */
 const FLOOD_BYTES = 400 * 1024 * 1024;
 const PIECE = Buffer.alloc(1024 * 1024, '7');
 

@@ -5,6 +5,7 @@ import { BOOKS } from './list/books.ts';
 import { CHAIN } from './list/chain.ts';
 import { DIRECT } from './list/direct.ts';
 import { HISTORY } from './list/history.ts';
+import { LOCKS } from './list/locks.ts';
 import { RECORDS } from './list/records.ts';
 import { REVIEWS } from './list/reviews.ts';
 import { UNPROVEN } from './list/unproven.ts';
@@ -27,6 +28,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...UNPROVEN,
   ...RECORDS,
   ...HISTORY,
+  ...LOCKS,
   ...WORLD,
   ...AGENT,
   ...AUDITS,

@@ -141,7 +141,7 @@ test('a copy that stands still while the log grows is told of once, with the pro
     onOtherHistory: () => {},
   });
   await watch.start();
-  // Nothing was copied yet, and all of it is expected.
+  // All of it is expected in the copy, which is empty yet.
   const first = await recorded.logged('log_copy_behind');
   expect(first).toMatchObject({ level: 'error', fields: { event_id: 0, pid: 4_711, path: folder } });
   expect(watch.behindSince()).toBe(Date.parse(String(first.fields['from'])));

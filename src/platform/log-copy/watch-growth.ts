@@ -12,7 +12,7 @@ export const MEMORY_MS = 30 * 86_400_000;
 interface GrowthContext {
   clock: Clock;
   log: Log;
-  /** Of this host's copy. */
+  /** Holds this host's copy. */
   folder: string | null;
   /** The process that writes it; null where that is not known. */
   writer(): number | null;
