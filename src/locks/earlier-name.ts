@@ -26,7 +26,7 @@ const LOOK_MS = 25;
 /** A process that was killed may take a moment to end. */
 const PATIENCE_MS = 250;
 /** Another user may change sockets faster than they can be looked at. In so many looks one of ours would have been met. */
-const MOST_CHANGES = 40;
+const MOST_CHANGES = 12;
 
 /**
  * Holds the name until it is closed. Null: another user listens there, or the system gives no such names. Throws where one of our own

@@ -19,6 +19,8 @@ const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4)
 const PROCESSES = 8;
 const SECONDS = Number(process.env['OPENAISLE_LOCK_SECONDS'] ?? 15);
 
+const placeOf = (of: string) => ({ folder: of, name: '.lock', earlier: { name: `openaisle-test-${of}`, folder: of } });
+
 const running = new Set<ChildProcess>();
 let folder = '';
 afterEach(async () => {
@@ -57,12 +59,11 @@ function readJournal(journal: string): Passed {
 test('of many processes that are stopped and killed at random never two have the lock, and it is never lost', async () => {
   folder = await mkdtemp(join(tmpdir(), 'openaisle-locks-'));
   const journal = join(folder, 'journal');
-  const name = `openaisle-test-${systemRandom.uuid()}`;
   const dice = createDice(SEED);
   let starts = 0;
   const start = (): void => {
     starts += 1;
-    const args = [PROGRAM, folder, journal, String(dice.number(2 ** 31)), name];
+    const args = [PROGRAM, folder, journal, String(dice.number(2 ** 31))];
     const child = spawn(process.execPath, args, { env: compileCache(), stdio: ['ignore', 'ignore', 'inherit'] });
     running.add(child);
     child.once('exit', () => running.delete(child));
@@ -101,6 +102,6 @@ test('of many processes that are stopped and killed at random never two have the
   expect(passed.entered).toBeGreaterThan(50);
   expect(passed.takenOver).toBeGreaterThan(5);
   // Whatever the dead left, the next one gets it at once, and takes it along.
-  await (await takeLock({ folder, name: '.lock', earlier: { name, folder } })).release();
+  await (await takeLock(placeOf(folder))).release();
   expect(await readdir(folder)).toEqual(['journal']);
 }, 120_000);

@@ -3,10 +3,11 @@ import { takeLock } from '../../src/locks/take-lock.ts';
 import { createDice } from './dice.ts';
 
 // Takes and releases one lock again and again, and notes each time that it has it and that it lets go. Sometimes it ends without a word.
-const [folder = '', journal = '', seed = '0', name = ''] = process.argv.slice(2);
+const [folder = '', journal = '', seed = '0'] = process.argv.slice(2);
 const dice = createDice(Number(seed));
 const note = (what: string): void => appendFileSync(journal, `${what} ${process.pid}\n`);
-const place = { folder, name: '.lock', earlier: { name, folder } };
+// The name of the version before would keep the others out by itself.
+const place = { folder, name: '.lock', earlier: { name: `openaisle-test-${folder}-${process.pid}`, folder } };
 
 for (;;) {
   const lock = await takeLock(place, AbortSignal.timeout(60_000));
