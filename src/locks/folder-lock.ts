@@ -43,9 +43,10 @@ export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): P
       }
       misses = 0;
     } catch (error) {
-      misses += 1;
       // A socket in a folder that is gone is refused with EACCES.
-      if (misses > MOST_MISSES || !['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
+      if (!['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
+      misses += 1;
+      if (misses > MOST_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
     }
   }
 }
