@@ -18,6 +18,7 @@ export interface EarlierName {
 }
 
 export interface NameOptions {
+  /** User ids: this process's own, and that of the folder around. */
   owners: ReadonlySet<number>;
   until?: AbortSignal | undefined;
 }
@@ -111,10 +112,12 @@ async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Ta
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const uid = await userOf(pid);
     const isOurs = uid !== null && owners.has(uid);
+    // Where all of ours are seen, it is a stranger's when none of them has it.
+    if (!isOurs && !isHidden) continue;
     const has = await hasSocket(pid, inode);
     if (has === true) return isOurs ? { by: 'us', pid: Number(pid) } : { by: 'stranger' };
     // A program with capabilities of its own is closed to its user too.
-    if (has === null && isOurs && (await isNode(pid))) isHidden = true;
+    if (has === null && isOurs && pid !== String(process.pid) && (await isNode(pid))) isHidden = true;
   }
   return { by: isHidden ? 'unseen' : 'stranger' };
 }

@@ -203,6 +203,30 @@ test.runIf(platform === 'linux')(
 );
 
 test.runIf(platform === 'linux')(
+  'nor is a user without root’s rights, where it sees that none of its own processes has it',
+  async () => {
+    const [owner, stranger] = [43_210, 65_534];
+    await chown(folder, owner, owner);
+    await listener(`\0${name}`, stranger);
+    const place = { folder, name: '.lock', earlier: { name, folder } };
+    const program = `const { takeLock } = await import(${JSON.stringify(new URL('./take-lock.ts', import.meta.url).href)});
+    process.setgroups([]); process.setgid(${owner}); process.setuid(${owner});
+    await takeLock(${JSON.stringify(place)}).then(() => console.log('taken'), ({ why }) => console.log(why)); process.stdin.resume();`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    started.push(child);
+    const said = String((await once(child.stdout, 'data'))[0]).trim();
+    // In a container there may be processes of its own that it does not see.
+    const seesAll = (await readlink('/proc/self/ns/pid')) === 'pid:[4026531836]';
+    expect(said).toBe(seesAll ? 'taken' : 'held_out_of_sight');
+    expect(await whyNot()).toBe(seesAll ? 'held' : 'taken');
+    await kill(child);
+    expect(await whyNot()).toBe('taken');
+  },
+);
+
+test.runIf(platform === 'linux')(
   'nor does one that changes the socket behind the name all the time',
   async () => {
     await changer(name);

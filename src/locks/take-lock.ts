@@ -20,9 +20,9 @@ export interface LockPlace {
  * for folders of other machines. Throws `LockFailure`, and as the file system does where the folder is missing.
  */
 export async function takeLock({ folder, name, earlier }: LockPlace, until?: AbortSignal): Promise<Lock> {
+  const owners = new Set([(await stat(folder)).uid, process.getuid?.() ?? 0]);
   // Root may do all of this anyway, and its lock counts.
-  const owners = new Set([0, (await stat(folder)).uid, process.getuid?.() ?? 0]);
-  const inFolder = await takeInFolder({ path: join(folder, name), owners }, until);
+  const inFolder = await takeInFolder({ path: join(folder, name), owners: new Set([0, ...owners]) }, until);
   try {
     const held = await holdEarlierName(earlier, { owners, until });
     if (inFolder === null && held === null) throw new LockFailure('unsupported', { path: folder });

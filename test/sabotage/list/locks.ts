@@ -43,8 +43,8 @@ export const LOCKS: readonly Sabotage[] = [
   bug(
     'a-stranger-is-the-version-before',
     EARLIER,
-    "{ by: 'us', pid: Number(pid) } : { by: 'stranger' }",
-    "{ by: 'us', pid: Number(pid) } : { by: 'us', pid: null }",
+    "return { by: isHidden ? 'unseen' : 'stranger' };",
+    "return { by: 'unseen' };",
     TAKES,
   ),
   bug('a-copy-that-stands-still-in-silence', GROWTH, 'isBehind = true;', 'return;', GROWS),
