@@ -97,6 +97,19 @@ describe('control characters in one field', () => {
     }
   });
 
+  it('of events of every kind are never printed, whatever member of them it is', async () => {
+    const kinds = [...new Map(market.log.map((row) => [row.kind, row])).values()];
+    expect(kinds.length).toBeGreaterThan(7);
+    for (const { id, detail } of kinds)
+      for (const name of Object.keys(detail)) {
+        lie(market, {
+          log: (rows) =>
+            rows.map((row) => (row.id === id ? { ...row, detail: { ...row.detail, [name]: HOSTILE } } : row)),
+        });
+        await expectPlain();
+      }
+  }, 120_000);
+
   it('of a refusal, of a redirect and of an answer that is no JSON are not printed', async () => {
     const refusals = [
       { status: 400, json: { status: 400, reason: HOSTILE } },
