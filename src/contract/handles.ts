@@ -2,7 +2,7 @@ import { NETWORK_NAMES } from './vocabulary.ts';
 
 /**
  * Handles that cannot be registered, nor can one that looks like them: a merchant must not pass for the market, its treasury, a payment
- * network or an official voice. Published in official facts; compared by skeleton, with hyphens left out.
+ * network or an official voice. Published in official facts; compared folded. They judge new handles alone.
  */
 export const RESERVED_HANDLES: readonly string[] = [
   'about',
@@ -67,9 +67,24 @@ export const RESERVED_HANDLES: readonly string[] = [
   'x402',
 ];
 
+/** Reserved also as a part of a handle between its hyphens, as in `openaisle-support` and `refunds-desk`. Published in official facts. */
+export const RESERVED_PARTS: readonly string[] = [
+  'admin',
+  'escrow',
+  'maintainer',
+  'moderator',
+  'official',
+  'openaisle',
+  'refund',
+  'security',
+  'staff',
+  'support',
+  'treasury',
+];
+
 /**
- * What a handle looks like: two handles with one skeleton can be taken for each other, so only one of them may exist. The wide
- * letters are spelled out (m as rn, w as vv), which makes vvv, vw and wv one.
+ * Handles whose skeletons are alike were one before look-alikes were folded further. The column `handle_skeleton` holds it, and is unique:
+ * what was registered by it stays.
  */
 export function handleSkeleton(handle: string): string {
   return handle
@@ -81,13 +96,80 @@ export function handleSkeleton(handle: string): string {
     .replaceAll(/^-|-$/g, '');
 }
 
-function withoutHyphens(handle: string): string {
-  return handleSkeleton(handle).replaceAll('-', '');
+const FOLDED: Readonly<Record<string, string>> = {
+  ...{ '-': '', 0: 'o', 1: 'l', i: 'l', j: 'l', 5: 's', 3: 'e', 4: 'a', 8: 'b', 2: 'z', m: 'rn', w: 'vv' },
+};
+
+/** In words, for refusals and documents. */
+export const FOLDED_TEXT = 'i l 1 j, o 0, s 5, e 3, a 4, b 8, z 2, rn m and vv w count as one, hyphens as nothing';
+
+/**
+ * What a handle looks like: of those that look alike only one can be registered. Wide letters are spelled out, which makes vvv, vw and wv
+ * one. `fold_handle` does the same in the database.
+ */
+export function foldHandle(handle: string): string {
+  return handle.replaceAll(/[-0123458ijmw]/g, (character) => FOLDED[character] ?? character);
 }
 
-const reserved = new Set(RESERVED_HANDLES.map(withoutHyphens));
+/** Why a handle is reserved: `word`, as a rule published in official facts, is all of it, a part of it, or one of several words that it is made of. */
+export interface Reserved {
+  rule: 'word' | 'part' | 'made_of';
+  word: string;
+}
 
-/** Whether the handle is, or can be taken for, a word that no merchant may go by. */
-export function isReservedHandle(handle: string): boolean {
-  return reserved.has(withoutHyphens(handle));
+/**
+ * Whether a new handle is, or can be taken for, a word that no merchant may go by, or has a reserved part. `maintainer` is the maintainer's
+ * handle, and reserved like a part; null where there is none.
+ */
+export function findReserved(handle: string, maintainer: string | null): Reserved | null {
+  const words = foldedForms(RESERVED_HANDLES, false);
+  const parts = foldedForms(maintainer === null ? RESERVED_PARTS : [...RESERVED_PARTS, maintainer], true);
+  const whole = foldHandle(handle);
+  const word = words.get(whole);
+  if (word !== undefined) return { rule: 'word', word };
+  for (const run of runsOf(handle)) {
+    const part = parts.get(run);
+    if (part !== undefined) return { rule: 'part', word: part };
+  }
+  const made = findPartIn(whole, words, parts);
+  return made === null ? null : { rule: 'made_of', word: made };
+}
+
+/** The words by what they, or with `plurals` also their plurals, look like. */
+function foldedForms(words: readonly string[], plurals: boolean): Map<string, string> {
+  const forms = words.flatMap((word) => {
+    const spelled = plurals ? [word, `${word}s`, `${word}es`, word.replace(/y$/, 'ies')] : [word];
+    return spelled.map((form) => [foldHandle(form), word] as const);
+  });
+  return new Map(forms);
+}
+
+/** What stands between hyphens, and all that neighbours say together: `sup-port-desk` holds `support`. Folded. */
+function runsOf(handle: string): string[] {
+  const pieces = handle.split('-').filter((piece) => piece !== '');
+  return pieces.flatMap((_, from) =>
+    pieces.slice(from).map((_piece, more) => foldHandle(pieces.slice(from, from + more + 1).join(''))),
+  );
+}
+
+/**
+ * The reserved part that a text of nothing but reserved words holds, as `supportteam` does; null for every other text. `partTo[end]` says
+ * it of the text up to there: undefined where that is not made of words, null where it is and none of them is a part.
+ */
+function findPartIn(
+  text: string,
+  words: ReadonlyMap<string, string>,
+  parts: ReadonlyMap<string, string>,
+): string | null {
+  const partTo: (string | null | undefined)[] = [null];
+  for (let end = 1; end <= text.length; end += 1) {
+    for (let from = 0; from < end; from += 1) {
+      const before = partTo[from];
+      if (before === undefined) continue;
+      const piece = text.slice(from, end);
+      const part = parts.get(piece);
+      if (part !== undefined || words.has(piece)) partTo[end] = before ?? part ?? partTo[end] ?? null;
+    }
+  }
+  return partTo[text.length] ?? null;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { addressOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
+import { FOLDED_TEXT } from './handles.ts';
 import { EVENT_KINDS, SCOPES } from './vocabulary.ts';
 
 export const getHelp = endpoint({
@@ -95,7 +96,13 @@ export const officialFacts = z
       recovery_code: z.string(),
       pairing_code: z.string(),
       delivery_token: z.string().optional(),
-      reserved: z.array(z.string()),
+      reserved: z.array(z.string()).describe('new handles may not look like one of these'),
+      reserved_parts: z
+        .array(z.string())
+        .optional()
+        .describe(
+          `nor have one of these, or its plural, between hyphens; the maintainer’s handle is one. What looks alike: ${FOLDED_TEXT}. Absent from markets before 0.2.0`,
+        ),
     }),
   })
   .meta({ id: 'OfficialFacts' });

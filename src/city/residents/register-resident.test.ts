@@ -72,10 +72,30 @@ describe('stage', () => {
 
   test('refuses what is reserved, and a handle that looks like a resident’s', async () => {
     await door.confirm(await door.stage('owner-one'));
-    for (const handle of ['admin', '0fficial', 'tr-easury'])
+    for (const handle of [
+      'admin',
+      '0fficial',
+      'tr-easury',
+      'city-support',
+      'treasury-refunds',
+      'moderators',
+      'secur1ty-desk',
+    ])
       await expect(door.stage(handle)).rejects.toMatchObject({ reason: 'handle_reserved' });
-    for (const handle of ['owner-one', '0wner-0ne', 'owner--one'])
+    for (const handle of ['owner-one', '0wner-0ne', 'owner--one', 'ownerone', 'ovvn3r-one'])
       await expect(door.stage(handle)).rejects.toMatchObject({ reason: 'handle_taken' });
+  });
+
+  test('a resident of before keeps its handle beside one that looks like it, and no new one comes beside them', async () => {
+    for (const handle of ['jill-one', 'j-ill-one'])
+      await db.database.run(sql`
+        insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
+        values ((select coalesce(max(id), 0) + 1 from residents), ${handle}, ${handle}, 'a model', 'coding_persistent',
+          sha256(convert_to(${handle}, 'UTF8')), 1, now())`);
+    await expect(door.stage('ji11-one')).rejects.toMatchObject({
+      reason: 'handle_taken',
+      options: { detail: expect.stringContaining('looks like jill-one') },
+    });
   });
 
   test('clears away what ended a week ago without a resident', async () => {

@@ -1,26 +1,18 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { CityEndpoints } from '../../contract/city.ts';
 import type { BodyOf } from '../../contract/endpoint.ts';
-import { handleSkeleton, isReservedHandle } from '../../contract/handles.ts';
 import { STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { inSnapshot, type Queryable } from '../../platform/database/database.ts';
 import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
+import { type HandleStep, judgeHandle } from '../../platform/judge-handle.ts';
 import type { Pepper } from '../../platform/pepper.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';
 import { type ConfirmKey, mustBeStagedKey } from '../../platform/staged-key.ts';
 import { type City, takeNetworkQuota } from '../context.ts';
-import {
-  closeStage,
-  findStage,
-  insertResident,
-  insertStage,
-  isSkeletonTaken,
-  type Stage,
-  sweepStages,
-} from './store.ts';
+import { closeStage, findAlike, findStage, insertResident, insertStage, type Stage, sweepStages } from './store.ts';
 
 const KEPT_DAYS = 7;
 
@@ -28,7 +20,7 @@ const KEPT_DAYS = 7;
 export async function stageResident(city: City, body: StepBody<'stage'>, clientNetwork: string) {
   const { clock, config, database, pepper, random } = city;
   await takeNetworkQuota(city, 'registration_per_ip_hour', clientNetwork);
-  await checkHandle(database, body.handle, 'Stage again with another handle.');
+  await checkHandle(database, body.handle, 'stage');
   const key = makeMerchantKey(random, config.keyPrefix);
   const session = random.bytes(32).toString('base64url');
   const csrf = random.bytes(32).toString('base64url');
@@ -66,7 +58,7 @@ export async function confirmResident(city: City, { body, bearer, clientNetwork 
   // one snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
     const stage = await judgeStage(snapshot, { body, bearer }, { now, pepper, lock: false });
-    await checkHandle(snapshot, body.handle ?? stage.handle);
+    await checkHandle(snapshot, body.handle ?? stage.handle, 'confirm');
   });
   await takeSharedQuota(city, {
     name: 'registration_per_hour',
@@ -78,10 +70,9 @@ export async function confirmResident(city: City, { body, bearer, clientNetwork 
     const stage = await judgeStage(tx, { body, bearer }, { now, pepper, lock: true });
     const chosen = body.handle ?? stage.handle;
     await tx.lock('residents');
-    await checkHandle(tx, chosen);
+    await checkHandle(tx, chosen, 'confirm');
     const residentId = await insertResident(tx, {
       handle: chosen,
-      skeleton: handleSkeleton(chosen),
       model: stage.model,
       clientClass: stage.clientClass,
       keyHash: stage.keyHash,
@@ -109,11 +100,9 @@ async function judgeStage(
   return stage;
 }
 
-/** Refuses a handle that no resident can have, or that one has. */
-async function checkHandle(database: Queryable, handle: string, nextStep?: string): Promise<void> {
-  if (isReservedHandle(handle)) throw new Refusal('handle_reserved');
-  if (await isSkeletonTaken(database, handleSkeleton(handle)))
-    throw new Refusal('handle_taken', nextStep === undefined ? {} : { nextStep });
+/** Refuses a handle that no resident can have, or that one has. A city has no maintainer among its residents. */
+async function checkHandle(database: Queryable, handle: string, step: HandleStep): Promise<void> {
+  judgeHandle(handle, { alike: await findAlike(database, handle), maintainer: null }, step);
 }
 
 type Body = BodyOf<CityEndpoints['registerResident']>;

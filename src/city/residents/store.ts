@@ -1,4 +1,5 @@
 import sql, { empty } from 'sql-template-tag';
+import { foldHandle, handleSkeleton } from '../../contract/handles.ts';
 import type { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import type { ResidentOut } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
@@ -10,16 +11,16 @@ import type { Resident } from '../context.ts';
 /** How many ids of things are shown of one resident. */
 const SHOWN_THINGS = 100;
 
-export async function isSkeletonTaken(database: Queryable, skeleton: string): Promise<boolean> {
-  const { taken } = await database.one<{ taken: boolean }>(
-    sql`select exists (select from residents where handle_skeleton = ${skeleton}) as taken`,
+/** A handle that looks like this one, or is the same; null: none. */
+export async function findAlike(database: Queryable, handle: string): Promise<string | null> {
+  const row = await database.maybe<{ handle: string }>(
+    sql`select handle from residents where fold_handle(handle) = ${foldHandle(handle)} order by id limit 1`,
   );
-  return taken;
+  return row?.handle ?? null;
 }
 
 export interface NewResident extends KeyHash {
   handle: string;
-  skeleton: string;
   model: string;
   clientClass: ClientClass;
   joinedAt: Date;
@@ -27,11 +28,11 @@ export interface NewResident extends KeyHash {
 
 /** To be called under the lock 'residents'. */
 export async function insertResident(tx: Tx, resident: NewResident): Promise<bigint> {
-  const { handle, skeleton, model, clientClass, keyHash, pepperVersion, joinedAt } = resident;
+  const { handle, model, clientClass, keyHash, pepperVersion, joinedAt } = resident;
   const { id } = await tx.one<{ id: bigint }>(sql`
-    insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
-    values ((select next_id('residents', max(id)) from residents), ${handle}, ${skeleton}, ${model}, ${clientClass}, ${keyHash},
-      ${pepperVersion}, ${joinedAt})
+    insert into residents (id, handle, handle_skeleton, handle_folded, model, client_class, key_hash, pepper_version, joined_at)
+    values ((select next_id('residents', max(id)) from residents), ${handle}, ${handleSkeleton(handle)}, ${foldHandle(handle)}, ${model},
+      ${clientClass}, ${keyHash}, ${pepperVersion}, ${joinedAt})
     returning id`);
   return id;
 }

@@ -13,7 +13,7 @@ export const marketErrors = {
     status: 409,
     title: 'That handle is reserved',
     retry: 'after_fix',
-    next_step: 'Choose a handle that none of the reserved words in official facts resembles.',
+    next_step: 'Choose a handle that resembles no reserved word and has no reserved part; both are in official facts.',
   },
   stage_closed: {
     status: 409,

@@ -67,6 +67,7 @@ it('names the maintainer and the signers of this chain that were last published,
     values (8453, ${market.config.facilitatorUrl}, ${new Date(SEED_TIME.getTime() + 1)}, 2)`);
   const facts = await read(market);
   expect(facts.maintainer.handle).toBe('the-maintainer');
+  expect(facts.patterns.reserved_parts).toContain('the-maintainer');
   expect(facts.x402_facilitator.signers).toEqual([first, second].map(checksummed));
 });
 
@@ -84,6 +85,7 @@ it('describes the open doors and the form of its secrets truly', async () => {
   expect(makeMerchantKey(systemRandom, 'aisle')).toMatch(new RegExp(facts.patterns.key));
   expect(makeRecoveryCode(systemRandom, 'aisle')).toMatch(new RegExp(facts.patterns.recovery_code));
   expect(facts.patterns.reserved).toContain('treasury');
+  expect(facts.patterns.reserved_parts).toEqual(expect.arrayContaining(['official', 'openaisle', 'support']));
 });
 
 it('publishes no address of its own that nothing answers', async () => {

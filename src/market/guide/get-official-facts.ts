@@ -1,5 +1,5 @@
 import { checksummed } from '../../contract/chain-values.ts';
-import { RESERVED_HANDLES } from '../../contract/handles.ts';
+import { RESERVED_HANDLES, RESERVED_PARTS } from '../../contract/handles.ts';
 import { HANDLE_PATTERN } from '../../contract/identity.ts';
 import { type Endpoints, endpoints } from '../../contract/index.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
@@ -71,6 +71,7 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
       pairing_code: secretPattern('pc', config.keyPrefix),
       delivery_token: secretPattern('dt', config.keyPrefix),
       reserved: [...RESERVED_HANDLES],
+      reserved_parts: [...RESERVED_PARTS, ...(published.maintainer === null ? [] : [published.maintainer])],
     },
   };
   return { status: 200, body: facts };

@@ -1,5 +1,4 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
-import { handleSkeleton, isReservedHandle } from '../../contract/handles.ts';
 import { HANDLE_PATTERN } from '../../contract/identity.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
@@ -7,6 +6,7 @@ import { sha256 } from '../../platform/canonical-json.ts';
 import { inSnapshot, type Queryable, type Tx } from '../../platform/database/database.ts';
 import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
+import { type HandleStep, judgeHandle } from '../../platform/judge-handle.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
@@ -15,7 +15,7 @@ import { mustBeOpen } from './authenticate.ts';
 import { type MadeSecrets, makeSecrets } from './secrets.ts';
 import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
 import { type ClientClass, closeStage, type SecretHashes } from './stages/store.ts';
-import { insertMerchant, isSkeletonTaken, maybeHandle, nextMerchantId } from './store.ts';
+import { findRivals, insertMerchant, maybeHandle, nextMerchantId } from './store.ts';
 
 /** Opens a store in two steps (W10). */
 export const register: MarketOperation<Endpoints['register']> = async (market, { body, bearer, clientNetwork }) => {
@@ -34,7 +34,7 @@ export const register: MarketOperation<Endpoints['register']> = async (market, {
 export async function stageRegistration(market: Market, body: DoorBody<'register', 'stage'>, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'registration_per_ip_hour', clientNetwork);
-  await checkHandle(database, body.handle, 'Stage again with another handle.');
+  await checkHandle(database, body.handle, 'stage');
   const { key, codes, hashes } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
   const { handle, model, client_class: clientClass } = body;
   const opened = await openStage(database, market, { kind: 'register', ...hashes, handle, model, clientClass });
@@ -56,7 +56,7 @@ export async function confirmRegistration(market: Market, { body, bearer, client
   // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
     const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
-    await checkHandle(snapshot, body.handle ?? stage.handle);
+    await checkHandle(snapshot, body.handle ?? stage.handle, 'confirm');
   });
   await takeSharedQuota(market, {
     name: 'registration_per_hour',
@@ -68,7 +68,7 @@ export async function confirmRegistration(market: Market, { body, bearer, client
     const stage = await judgeStage(tx, 'register', { body, bearer }, { now, pepper, lock: true });
     const chosen = body.handle ?? stage.handle;
     await tx.lock('merchants');
-    await checkHandle(tx, chosen);
+    await checkHandle(tx, chosen, 'confirm');
     const merchantId = await nextMerchantId(tx);
     const { model, clientClass } = stage;
     await addMerchant(tx, market, { id: merchantId, handle: chosen, model, clientClass, secrets: stage });
@@ -79,10 +79,8 @@ export async function confirmRegistration(market: Market, { body, bearer, client
 }
 
 /** Refuses a handle that a public registration cannot have. */
-async function checkHandle(database: Queryable, handle: string, nextStep?: string): Promise<void> {
-  if (isReservedHandle(handle)) throw new Refusal('handle_reserved');
-  if (await isSkeletonTaken(database, handleSkeleton(handle)))
-    throw new Refusal('handle_taken', nextStep === undefined ? {} : { nextStep });
+async function checkHandle(database: Queryable, handle: string, step: HandleStep): Promise<void> {
+  judgeHandle(handle, await findRivals(database, handle), step);
 }
 
 interface MerchantToAdd {
@@ -103,7 +101,6 @@ export async function addMerchant(
     ...secrets,
     id,
     handle,
-    skeleton: handleSkeleton(handle),
     model,
     clientClass,
     joinedAt: new Date(market.clock.now()),
@@ -161,8 +158,9 @@ async function insertMaintainer(market: MaintainerMarket, handle: string, secret
     await tx.lock('merchants');
     const existing = await maybeHandle(tx, id);
     if (existing !== null) throw new Error(`merchant 1 exists already, with the handle ${existing}`);
-    if (await isSkeletonTaken(tx, handleSkeleton(handle)))
-      throw new Error(`the handle ${handle}, or one that looks like it, belongs to another merchant`);
+    const { alike } = await findRivals(tx, handle);
+    if (alike !== null)
+      throw new Error(`the handle ${handle} is taken, or looks like ${alike}, which another merchant has`);
     await addMerchant(tx, market, {
       id,
       handle,

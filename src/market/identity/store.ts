@@ -1,4 +1,6 @@
 import sql, { type Sql } from 'sql-template-tag';
+import { foldHandle, handleSkeleton } from '../../contract/handles.ts';
+import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
 import { type ClientClass, type SecretHashes, supersedeStages } from './stages/store.ts';
@@ -8,11 +10,17 @@ export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-export async function isSkeletonTaken(database: Queryable, skeleton: string): Promise<boolean> {
-  const { taken } = await database.one<{ taken: boolean }>(
-    sql`select exists (select from merchants where handle_skeleton = ${skeleton}) as taken`,
-  );
-  return taken;
+/** What a new handle is judged by. */
+export interface Rivals {
+  /** A handle that looks like the new one; null: none. */
+  alike: string | null;
+  maintainer: string | null;
+}
+
+export async function findRivals(database: Queryable, handle: string): Promise<Rivals> {
+  return database.one<Rivals>(sql`
+    select (select handle from merchants where fold_handle(handle) = ${foldHandle(handle)} order by id limit 1) as alike,
+      (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
 
 /** To be called under the lock 'merchants'. Id 1 is the maintainer's and never given here. */
@@ -37,7 +45,6 @@ export async function maybeHandle(database: Queryable, merchantId: bigint): Prom
 interface NewMerchant extends SecretHashes {
   id: bigint;
   handle: string;
-  skeleton: string;
   model: string;
   clientClass: ClientClass;
   joinedAt: Date;
@@ -45,9 +52,10 @@ interface NewMerchant extends SecretHashes {
 
 export async function insertMerchant(tx: Tx, merchant: NewMerchant): Promise<void> {
   const { id, joinedAt, pepperVersion } = merchant;
+  const { handle } = merchant;
   await tx.run(sql`
-    insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
-    values (${id}, ${merchant.handle}, ${merchant.skeleton}, ${merchant.model}, ${merchant.clientClass}, ${joinedAt})`);
+    insert into merchants (id, handle, handle_skeleton, handle_folded, model, client_class, joined_at)
+    values (${id}, ${handle}, ${handleSkeleton(handle)}, ${foldHandle(handle)}, ${merchant.model}, ${merchant.clientClass}, ${joinedAt})`);
   await insertKey(tx, id, merchant, joinedAt);
   const { codeHashes } = merchant;
   await insertSet(tx, { merchantId: id, createdAt: joinedAt, validFrom: joinedAt, codeHashes, pepperVersion });
