@@ -3,20 +3,25 @@ import type { ListingDetail, ListingSummary } from '../contract/listings.ts';
 
 type Row = Pick<
   ListingSummary,
-  'id' | 'title' | 'price_usdc' | 'merchant' | 'aisle' | 'votes' | 'sales' | 'pinned' | 'state'
+  'id' | 'title' | 'price_usdc' | 'merchant' | 'maintainer' | 'aisle' | 'votes' | 'sales' | 'pinned' | 'state'
 >;
 
 export function priceText(usdc: number): string {
   return usdc === 0 ? 'free' : `${usdc} USDC`;
 }
 
+/** A handle, with a mark where the market says that it is the maintainer's. */
+export function nameOf(handle: string, isMaintainer: boolean | undefined): string {
+  return isMaintainer === true ? `${handle} (maintainer)` : handle;
+}
+
 /** Listings as a table, with a line of names above it. */
 export function listingRows(rows: readonly Row[]): string[] {
   if (rows.length === 0) return [];
-  const cells = rows.map(({ id, price_usdc, merchant, aisle, votes, sales, state, pinned, title }) => [
+  const cells = rows.map(({ id, price_usdc, merchant, maintainer, aisle, votes, sales, state, pinned, title }) => [
     String(id),
     priceText(price_usdc),
-    merchant,
+    nameOf(merchant, maintainer),
     aisle,
     String(sales),
     String(votes),
@@ -41,7 +46,7 @@ export function listingLines(listing: ListingDetail): string[] {
   const { id, title, price_usdc, merchant, aisle, tags, state, votes, sales, verified_sales, license } = listing;
   return [
     `${id}  ${oneLine(title, 120)}`,
-    `${priceText(price_usdc)}, sold by ${merchant}, paid to ${listing.seller_wallet}`,
+    `${priceText(price_usdc)}, sold by ${nameOf(merchant, listing.maintainer)}, paid to ${listing.seller_wallet}`,
     `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${tags.join(' ')}`}, license ${license ?? 'not said'}`,
     `${sales} sales (${verified_sales} by distinct wallets), ${votes} votes, listed ${listing.created_at}`,
     ...(listing.artifact_commitment === null

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
+import { maintainerMark } from './handles.ts';
 import { idIn, idOut, timeOut } from './paging.ts';
 import { publicText, textFlags, UNTRUSTED } from './text.ts';
 
@@ -52,6 +53,7 @@ export const voteListing = endpoint({
 const commentFields = {
   id: idOut,
   handle: z.string(),
+  maintainer: maintainerMark,
   parent_id: z.int().nullable(),
   body: z.string().describe(UNTRUSTED),
   verified_buyer: z.boolean().describe('by now the author has paid for this listing'),

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { NETWORK_NAMES } from './vocabulary.ts';
 
 /**
@@ -173,3 +174,9 @@ function findPartIn(
   }
   return partTo[text.length] ?? null;
 }
+
+/** Beside a handle. No other merchant ever has it, whatever its handle looks like. */
+export const maintainerMark = z
+  .literal(true)
+  .optional()
+  .describe('the merchant is the maintainer of this market; absent: it is not');

@@ -3,6 +3,7 @@ import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
+import { maintainerMark } from './handles.ts';
 import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
@@ -40,6 +41,7 @@ const summaryFields = {
   title: merchantText,
   price_usdc: usdcOut,
   merchant: z.string(),
+  maintainer: maintainerMark,
   description: merchantText,
   preview: merchantText,
   store_url: z.string(),
@@ -225,6 +227,7 @@ export const listingOutline = z
     title: merchantText,
     price_usdc: usdcOut,
     merchant: z.string(),
+    maintainer: maintainerMark,
     aisle: z.enum(AISLES),
     verified_sales: summaryFields.verified_sales,
     first_line: z

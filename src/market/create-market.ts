@@ -229,7 +229,7 @@ function serveHttp(
   const { clock, config, log, random } = market;
   const readYourWrites = createReadYourWrites({ catalog, mark, clock, log });
   const readJson = createReadFromMemory(parts, readYourWrites);
-  const storefront = createStorefront(market, { events: parts.events, cache: catalog.answers.cache, readJson });
+  const storefront = createStorefront(market, { events: parts.events, catalog, readJson });
   return createHttpServer({
     endpoints,
     operations: readYourWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),

@@ -3,7 +3,7 @@ import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { neededMarket } from '../open-account.ts';
-import { listingLines, listingRows, oneLine, quoted } from '../printable.ts';
+import { listingLines, listingRows, nameOf, oneLine, quoted } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
 /** What fits a screen. */
@@ -67,10 +67,12 @@ async function showListing(cli: Cli): Promise<Done> {
       ...listingLines(listing),
       '',
       comments_total === 0 ? 'No comments' : `Comments (${comments.length} of ${comments_total})`,
-      ...comments.flatMap(({ id: of, handle, verified_buyer, created_at, parent_id, removed, body: text }) => [
-        `${of}  ${handle}${verified_buyer ? ' (bought it)' : ''}, ${created_at}${parent_id === null ? '' : `, to ${parent_id}`}`,
-        ...(removed ? ['removed'] : quoted(text)),
-      ]),
+      ...comments.flatMap(
+        ({ id: of, handle, maintainer, verified_buyer, created_at, parent_id, removed, body: text }) => [
+          `${of}  ${nameOf(handle, maintainer)}${verified_buyer ? ' (bought it)' : ''}, ${created_at}${parent_id === null ? '' : `, to ${parent_id}`}`,
+          ...(removed ? ['removed'] : quoted(text)),
+        ],
+      ),
     ],
     json: { market, listing, comments, comments_total, comments_has_more },
     secrets: [],

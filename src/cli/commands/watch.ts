@@ -2,12 +2,13 @@ import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { neededMarket } from '../open-account.ts';
-import { jsonLine, oneLine } from '../printable.ts';
+import { jsonLine, nameOf, oneLine } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
   const { options } = cli;
   const client = connectTo(cli, neededMarket(cli))();
+  const maintainer = options.json === true ? null : (await client.getOfficialFacts()).body.maintainer.handle;
   const kind = EVENT_KINDS.find((one) => one === options.kind);
   const after = readCount(options.after, 'after', 0);
   const most = readCount(options.count, 'count') ?? Number.POSITIVE_INFINITY;
@@ -24,16 +25,16 @@ async function run(cli: Cli): Promise<Done> {
   });
   let count = 0;
   for await (const event of events) {
-    cli.say([options.json === true ? jsonLine(event) : lineOf(event)]);
+    cli.say([options.json === true ? jsonLine(event) : lineOf(event, maintainer)]);
     count += 1;
     if (count >= most) break;
   }
   return { lines: [], json: null, secrets: [] };
 }
 
-function lineOf({ id, at, kind, actor, detail }: FollowedEvent): string {
+function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: string | null): string {
   const facts = Object.entries(detail).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return oneLine(`${at}  ${id}  ${kind}  ${actor}  ${facts.join(' ')}`, 400);
+  return oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400);
 }
 
 export const watch: Command = {

@@ -3,6 +3,7 @@ import { resumeCommand } from '../finish-stage.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
+import { nameOf } from '../printable.ts';
 
 /** How the merchant stands, in a few lines. */
 async function run(cli: Cli): Promise<Done> {
@@ -21,7 +22,7 @@ async function run(cli: Cli): Promise<Done> {
   const warnings = warningsOf(account, pending_codes);
   return {
     lines: [
-      `${merchant.handle}, merchant ${merchant.id}${merchant.maintainer ? ' (maintainer)' : ''} at ${market}, since ${merchant.joined_at}`,
+      `${nameOf(merchant.handle, merchant.maintainer)}, merchant ${merchant.id} at ${market}, since ${merchant.joined_at}`,
       `listings ${counts.listings}, sales ${counts.sales}, purchases ${counts.purchases}, fee credits ${credits}`,
       `payments to decide on ${reviews.length}, removals ${removal_notices.length}`,
       ...Object.entries(quotas).map(([name, { used, limit }]) => `${name} ${used} of ${limit}`),

@@ -4,7 +4,12 @@ import { checksummed } from '../../contract/chain-values.ts';
 import type { CommentOut, replyOut } from '../../contract/feedback.ts';
 import type { ListingDetail, ListingSummary, ownOutline } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import { type Aisle, FIRST_LINE_CHARACTERS, type ListingState } from '../../contract/vocabulary.ts';
+import {
+  type Aisle,
+  FIRST_LINE_CHARACTERS,
+  type ListingState,
+  MAINTAINER_MERCHANT_ID,
+} from '../../contract/vocabulary.ts';
 import type { WorldReceipt, WorldState } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
@@ -33,12 +38,18 @@ export function shownDescription(row: Pick<ListingRow, 'removed_at' | 'descripti
   return row.removed_at === null ? row.description : '';
 }
 
+/** Beside the maintainer's handle, and no other. */
+function markOf(isMaintainer: boolean): { maintainer?: true } {
+  return isMaintainer ? { maintainer: true } : {};
+}
+
 export function presentSummary(row: ListingRow): ListingSummary {
   return {
     id: Number(row.id),
     title: shownTitle(row),
     price_usdc: usdcOfUnits(row.price_units),
     merchant: row.merchant,
+    ...markOf(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID)),
     aisle: row.aisle,
     verified_sales: Number(row.verified_sales),
     // What stands before this is the outline, together with the first line.
@@ -73,9 +84,10 @@ export function firstLine(text: string): string {
 
 /** An own listing for who has little room. */
 export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> {
-  const { id, title, price_usdc, merchant, aisle, verified_sales, state, description } = presentSummary(row);
+  const { id, title, price_usdc, merchant, maintainer, aisle, verified_sales, state, description } = presentSummary(row);
   const first_line = firstLine(description);
-  return { id, title, price_usdc, merchant, aisle, verified_sales, first_line, state };
+  const mark = markOf(maintainer === true);
+  return { id, title, price_usdc, merchant, ...mark, aisle, verified_sales, first_line, state };
 }
 
 type OfDelivery = Pick<
@@ -205,6 +217,7 @@ export function presentComment(row: CommentRow): CommentOut {
   return {
     id: Number(row.id),
     handle: row.handle,
+    ...markOf(row.maintainer),
     parent_id: row.parent_id === null ? null : Number(row.parent_id),
     body: row.body,
     verified_buyer: row.verified_buyer,

@@ -8,7 +8,7 @@ import {
   type FieldValues,
 } from '../../contract/listing-fields.ts';
 import type { TextFlag } from '../../contract/text.ts';
-import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
+import { type Aisle, type ListingState, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
 /** What everybody may see of a comment: where it was removed, its words are not read at all. */
@@ -16,6 +16,8 @@ export interface CommentRow {
   id: bigint;
   listing_id: bigint;
   handle: string;
+  /** Whether its author is the maintainer. */
+  maintainer: boolean;
   parent_id: bigint | null;
   body: string;
   verified_buyer: boolean;
@@ -26,7 +28,7 @@ export interface CommentRow {
 }
 
 // Only what is paid for and final is in purchases, so a row with a price is all the proof there is to look for.
-const commentColumns = `c.id, c.listing_id, m.handle, c.parent_id, c.created_at, c.removed_reason_code, c.removed_at is not null as removed,
+const commentColumns = `c.id, c.listing_id, m.handle, c.merchant_id = ${MAINTAINER_MERCHANT_ID} as maintainer, c.parent_id, c.created_at, c.removed_reason_code, c.removed_at is not null as removed,
     case when c.removed_at is null then c.body else '' end as body,
     case when c.removed_at is null then c.text_flags else '{}' end as text_flags,
     exists (

@@ -115,11 +115,6 @@ const NAMES: Readonly<Record<string, string>> = {
 const LONGEST_IN_SECONDS = 90;
 
 const SAID: Readonly<Record<string, Fault>> = {
-  handle_taken: {
-    field: 'handle',
-    message: 'That handle, or one that looks like it, is taken. Choose another.',
-  },
-  handle_reserved: { field: 'handle', message: 'That handle is reserved. Choose another.' },
   key_required: { field: 'merchant_key', message: 'Type or paste the key.' },
   key_invalid: {
     field: 'merchant_key',
@@ -142,6 +137,8 @@ export function explainRefusal({ reason, row, options }: Refusal): Fault {
     const wait = waitOf(options.retryAfterSeconds ?? 1);
     return { field: null, message: `Too many tries for the moment. Wait ${wait}, then send this again.` };
   }
+  if (reason === 'handle_taken' || reason === 'handle_reserved')
+    return { field: 'handle', message: `${options.detail ?? `${row.title}.`} Choose another.` };
   return SAID[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
 }
 

@@ -24,10 +24,27 @@ const input = z.strictObject({
   cursor: z.string().max(512).optional().describe('next_cursor of the answer before, with the same filters'),
 });
 
+/** Beside the maintainer's handle, and no other. */
+const sellerMark = (maintainer: true | undefined) => (maintainer === true ? { seller_is_maintainer: true } : {});
+
 function rowOf(listing: ListingSummary) {
-  const { id, title, price_usdc, merchant, aisle, tags, sales, votes, license, description, text_flags } = listing;
-  const about = description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
-  return { listing_id: id, title, price_usdc, seller: merchant, aisle, tags, sales, votes, license, about, text_flags };
+  const { id, title, price_usdc, merchant, maintainer, aisle, tags, sales, votes, license } = listing;
+  const about = listing.description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
+  return {
+    ...{
+      listing_id: id,
+      title,
+      price_usdc,
+      seller: merchant,
+      ...sellerMark(maintainer),
+      aisle,
+      tags,
+      sales,
+      votes,
+      license,
+    },
+    ...{ about, text_flags: listing.text_flags },
+  };
 }
 
 export const search = localTool({
@@ -81,12 +98,23 @@ export const show = localTool({
     return {
       said: [`Listing ${id}: ${price_usdc} USDC, ${state}.`],
       data: {
-        ...{ listing_id: id, title, price_usdc, seller: merchant, seller_wallet, state, aisle, tags, license },
+        ...{
+          listing_id: id,
+          title,
+          price_usdc,
+          seller: merchant,
+          ...sellerMark(listing.maintainer),
+          seller_wallet,
+          state,
+          aisle,
+          tags,
+          license,
+        },
         ...{ description, preview, artifact_bytes, artifact_media_type, artifact_commitment },
         ...{ sales, verified_sales, votes, created_at, supersedes, superseded_by, removed_reason, withdrawn_reason },
         text_flags,
-        comments: comments.map(({ id: comment_id, handle, verified_buyer, body: text }) => ({
-          ...{ comment_id, handle, verified_buyer, text },
+        comments: comments.map(({ id: comment_id, handle, maintainer, verified_buyer, body: text }) => ({
+          ...{ comment_id, handle, ...(maintainer === true ? { maintainer } : {}), verified_buyer, text },
         })),
         comments_total,
       },

@@ -2,7 +2,7 @@ import { html } from 'ghtml';
 import { HANDLE_PATTERN } from '../../../contract/identity.ts';
 import { EVENT_KINDS, type EventKind } from '../../../contract/vocabulary.ts';
 import type { EventRecord } from '../../events/read-events.ts';
-import { storePath } from '../storefront/render-rows.ts';
+import { renderMark, storePath } from '../storefront/render-rows.ts';
 import { seen, showPrice } from '../storefront/render-text.ts';
 
 interface KindWords {
@@ -68,11 +68,11 @@ export const SCRIPT_WORDS = {
 
 type Said = Pick<EventRecord, 'kind' | 'actor' | 'detail'>;
 
-/** HTML. What happened, with links to who did it and to what it was done to. */
-export function sayEvent(event: Said): string {
+/** HTML. What happened, with links to who did it and to what it was done to. `maintainer` is the handle that has the mark. */
+export function sayEvent(event: Said, maintainer: string | null): string {
   const [before = '', after] = phraseOf(event).split('%');
   const what = after === undefined ? '' : html`!${renderTarget(event)}${after}`;
-  return html`!${renderActor(event)} ${before}!${what}${closeOf(event)}`;
+  return html`!${renderActor(event, maintainer)} ${before}!${what}${closeOf(event)}`;
 }
 
 /** The finest words there are for it: for its act and outcome, its act alone, or its kind. */
@@ -85,10 +85,11 @@ export function phraseOf({ kind, detail }: Pick<Said, 'kind' | 'detail'>): strin
   return KIND_WORDS[kind].says;
 }
 
-function renderActor({ kind, actor }: Said): string {
+function renderActor({ kind, actor }: Said, maintainer: string | null): string {
   if (actor === 'system') return html`${SYSTEM_ACTORS[kind] ?? UNKNOWN_ACTOR}`;
   const name = html`<bdi>${seen(actor)}</bdi>`;
-  return HANDLE.test(actor) ? html`<a href="${storePath(actor)}">!${name}</a>` : name;
+  if (!HANDLE.test(actor)) return name;
+  return html`<a href="${storePath(actor)}">!${name}</a>!${renderMark({ maintainer: actor === maintainer })}`;
 }
 
 function renderTarget({ kind, detail }: Said): string {

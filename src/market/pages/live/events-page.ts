@@ -70,7 +70,7 @@ function refusalOf({ kind, scope, listing_id: listing }: LogFilter): PageRead | 
   return detail === null ? null : () => Promise.reject(new Refusal('invalid_query', { detail }));
 }
 
-function showEvents(log: Log, part: LogFilter & { isLater: boolean }, { config }: Scene): Shown {
+function showEvents(log: Log, part: LogFilter & { isLater: boolean }, { config, maintainer }: Scene): Shown {
   const { events, total, next_before_id: next } = log;
   const path = pathOf(PATH, part);
   return {
@@ -84,17 +84,17 @@ function showEvents(log: Log, part: LogFilter & { isLater: boolean }, { config }
 <p class="summary"><strong>${showNumber(total)}</strong> ${total === 1 ? 'event' : 'events'}, newest first.</p>
 <p>The log only grows: nothing in it is ever changed or taken back, and its numbers have no gaps. It tells who did what and when; what people wrote stands with the listings.</p>
 !${renderViews(part)}
-!${events.length > 0 ? renderRecords(events) : renderEmpty('Nothing of this has happened yet.', { path: PATH, name: 'The whole log' })}
+!${events.length > 0 ? renderRecords(events, maintainer) : renderEmpty('Nothing of this has happened yet.', { path: PATH, name: 'The whole log' })}
 !${renderPaging(next === null ? null : { path: pathOf(PATH, part, { before_id: String(next) }), name: 'Older' }, part.isLater ? path : null)}
 !${renderForPrograms(part, config.baseUrl)}
 </div>`,
   };
 }
 
-function renderRecords(events: readonly EventRecord[]): string {
+function renderRecords(events: readonly EventRecord[], maintainer: string | null): string {
   return html`<ol class="records">!${events.map(
     (event) => html`<li id="event-${event.id}">
-<p class="said">!${sayEvent(event)}</p>
+<p class="said">!${sayEvent(event, maintainer)}</p>
 <p class="meta"><span>Event <code>${event.id}</code></span> <span>!${renderMoment(event.at)}</span> <a href="${pathOf(PATH, { ...ALL, kind: event.kind })}">${event.kind}</a></p>
 </li>`,
   )}</ol>`;

@@ -2,8 +2,8 @@ import { html } from 'ghtml';
 import { Refusal } from '../../../platform/refusal.ts';
 import { MAINTAINER_POWERS } from '../../guide/get-official-facts.ts';
 import { SHELL } from '../shell/assets.ts';
-import type { PagePlan, Shown } from '../storefront/page-plan.ts';
-import { renderEmpty, renderPaging, storePath } from '../storefront/render-rows.ts';
+import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
+import { renderEmpty, renderMark, renderPaging, storePath } from '../storefront/render-rows.ts';
 import { renderDay, renderLine, renderWritten, showNumber } from '../storefront/render-text.ts';
 import { KIND_WORDS } from './event-words.ts';
 import {
@@ -42,12 +42,17 @@ export function planModeration(query: Readonly<Record<string, string>>): PagePla
     route: PATH,
     key: pathOf(show, beforeId),
     request: (queryable) => readModeration(queryable, show, place),
-    show: (answer) => showModeration(JSON.parse(answer) as Moderation, show, beforeId !== ''),
+    show: (answer, scene) =>
+      showModeration(JSON.parse(answer) as Moderation, { show, isLater: beforeId !== '' }, scene),
     back: { path: PATH, name: 'Removals from the newest on' },
   };
 }
 
-function showModeration(moderation: Moderation, show: ModerationView, isLater: boolean): Shown {
+function showModeration(
+  moderation: Moderation,
+  { show, isLater }: { show: ModerationView; isLater: boolean },
+  { maintainer }: Scene,
+): Shown {
   const { totals, next_before_id: next } = moderation;
   return {
     title: 'Moderation - Openaisle',
@@ -62,7 +67,7 @@ function showModeration(moderation: Moderation, show: ModerationView, isLater: b
     )}<li><a href="/events?kind=moderation">All acts, as a log</a></li><li><a href="/events?kind=maintainer_seed">Its own listings</a></li></ul></nav>
 <section aria-labelledby="shown">
 <h2 id="shown" class="heard">${SHOW_WORDS[show].name}, newest first</h2>
-!${renderCases(moderation, show)}
+!${renderCases(moderation, show, maintainer)}
 !${renderPaging(next === null ? null : { path: pathOf(show, String(next)), name: 'Older' }, isLater ? pathOf(show) : null)}
 </section>
 !${renderHowToAppeal()}
@@ -71,8 +76,11 @@ function showModeration(moderation: Moderation, show: ModerationView, isLater: b
   };
 }
 
-function renderCases({ removals, comments }: Moderation, show: ModerationView): string {
-  const cases = show === 'comments' ? comments.map(renderRemovedComment) : removals.map(renderRemoval);
+function renderCases({ removals, comments }: Moderation, show: ModerationView, maintainer: string | null): string {
+  const cases =
+    show === 'comments'
+      ? comments.map((comment) => renderRemovedComment(comment, maintainer))
+      : removals.map((removal) => renderRemoval(removal, maintainer));
   if (cases.length === 0) {
     return renderEmpty(SHOW_WORDS[show].none, { path: '/events?kind=moderation', name: 'All acts of the maintainer' });
   }
@@ -107,12 +115,12 @@ function pathOf(show: ModerationView, beforeId = ''): string {
 }
 
 /** One removal with all that was said about it. */
-function renderRemoval(removal: ShownRemoval): string {
+function renderRemoval(removal: ShownRemoval, maintainer: string | null): string {
   const { listing_id: id, title, merchant, reason_code, reason, removed_at, restored_at, appeal } = removal;
   const standing = restored_at === null ? { name: 'Removed', is: 'removed' } : { name: 'Restored', is: 'live' };
   return html`<li>
 <h3><a href="/listing/${id}">!${title === null ? html`Listing ${id}` : renderLine(title)}</a> <span class="standing ${standing.is}">${standing.name}</span></h3>
-<p class="meta"><span>!${title === null ? 'By' : html`Listing ${id} by`} <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a></span> <span>removed on !${renderDay(removed_at)}</span>!${restored_at === null ? '' : html` <span>restored on !${renderDay(restored_at)}</span>`} <span>reason: ${wordsOf(reason_code)}</span></p>
+<p class="meta"><span>!${title === null ? 'By' : html`Listing ${id} by`} <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark({ maintainer: merchant === maintainer })}</span> <span>removed on !${renderDay(removed_at)}</span>!${restored_at === null ? '' : html` <span>restored on !${renderDay(restored_at)}</span>`} <span>reason: ${wordsOf(reason_code)}</span></p>
 !${reason === null ? '' : html`<div class="said-of"><p class="meta">The maintainer says</p>!${renderWritten(reason)}</div>`}
 !${appeal === null ? html`<p class="quiet">There is no appeal.</p>` : renderAppeal(appeal)}
 </li>`;
@@ -131,8 +139,12 @@ function renderAppeal({ statement, created_at, outcome, outcome_reason, decided_
 }
 
 /** Its words are gone; what is left is where it stood, who wrote it, and why it was emptied. */
-function renderRemovedComment({ comment_id: id, listing_id, author, reason_code, removed_at }: ShownComment): string {
-  const by = author === null ? '' : html` by <a href="${storePath(author)}"><bdi>${author}</bdi></a>`;
+function renderRemovedComment(comment: ShownComment, maintainer: string | null): string {
+  const { comment_id: id, listing_id, author, reason_code, removed_at } = comment;
+  const by =
+    author === null
+      ? ''
+      : html` by <a href="${storePath(author)}"><bdi>${author}</bdi></a>!${renderMark({ maintainer: author === maintainer })}`;
   return html`<li>
 <h3><span>Comment ${id} on <a href="/listing/${listing_id}#comments">listing ${listing_id}</a></span></h3>
 <p class="meta"><span>Written!${by}</span> <span>emptied on !${renderDay(removed_at)}</span> <span>reason: ${wordsOf(reason_code)}</span></p>

@@ -7,7 +7,7 @@ import type { EventRecord } from '../../events/read-events.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
-import { storePath } from '../storefront/render-rows.ts';
+import { renderMark, storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
 import { beginningOf, renderAge, renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { SCRIPT_WORDS, sayEvent } from './event-words.ts';
@@ -34,7 +34,7 @@ export function planWindow(): PagePlan {
   };
 }
 
-function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { nowMs }: Scene): Shown {
+function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { maintainer, nowMs }: Scene): Shown {
   const newcomers = newcomersOf(merchants, events.items);
   return {
     title: 'Window - Openaisle',
@@ -46,13 +46,13 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { now
     main: html`<div class="wide window">
 <h1>Window</h1>
 <p class="summary">What happens in this market, and what has just come in.</p>
-!${renderBar(givenToScript(events.items[0]?.id ?? 0))}
+!${renderBar(givenToScript(events.items[0]?.id ?? 0, maintainer))}
 !${renderAisles(aisles.items, null, listings.total)}
 <div class="panes" id="panes">
 <section aria-labelledby="happened">
 !${renderHead('happened', 'Happened', events.total, { path: '/events?scope=window', name: 'The whole log' })}
 !${renderNothing(events.total, html`Nothing has happened yet.`)}
-<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderHappened(event, nowMs))}</ol>
+<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderHappened(event, maintainer, nowMs))}</ol>
 </section>
 <div class="beside">
 <section aria-labelledby="on-shelves">
@@ -63,7 +63,7 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { now
 <section aria-labelledby="newcomers">
 !${renderHead('newcomers', 'Merchants', merchants.total, { path: '/merchants', name: 'All merchants' })}
 !${renderNothing(newcomers.length, merchants.total === 0 ? html`There are no stores yet. <a href="/join">Open the first</a>.` : html`No new stores of late.`)}
-<ol class="newcomers" id="merchant-rows">!${newcomers.slice(0, ROWS.merchants.first).map((merchant) => renderNewcomer(merchant, nowMs))}</ol>
+<ol class="newcomers" id="merchant-rows">!${newcomers.slice(0, ROWS.merchants.first).map((merchant) => renderNewcomer(merchant, maintainer, nowMs))}</ol>
 </section>
 </div>
 </div>
@@ -89,10 +89,11 @@ function renderNothing(rows: number, text: string): string {
   return html`<p class="empty"!${rows > 0 ? ' hidden' : ''}>!${text}</p>`;
 }
 
-/** Everything that the script knows. Nothing in it was written by a merchant. */
-function givenToScript(last: number): string {
+/** Everything that the script knows. Nothing in it was written by a merchant but the maintainer’s handle. */
+function givenToScript(last: number, maintainer: string | null): string {
   return JSON.stringify({
     last,
+    maintainer,
     stream: STREAM_PATH,
     kinds: SCOPE_KINDS.window,
     words: SCRIPT_WORDS,
@@ -105,13 +106,13 @@ function givenToScript(last: number): string {
 const LONGEST_TITLE = 120;
 
 /** The script of the window writes the same rows: what changes here changes there. */
-function renderHappened(event: EventRecord, nowMs: number): string {
-  return html`<li id="event-${event.id}"><span class="said">!${sayEvent(event)}</span> !${renderAge(event.at, nowMs)}</li>`;
+function renderHappened(event: EventRecord, maintainer: string | null, nowMs: number): string {
+  return html`<li id="event-${event.id}"><span class="said">!${sayEvent(event, maintainer)}</span> !${renderAge(event.at, nowMs)}</li>`;
 }
 
 function renderOnShelf(listing: ListingSummary, nowMs: number): string {
   const { id, title, price_usdc, merchant, aisle, sales, created_at, text_flags } = listing;
-  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a> <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', text_flags.length > 0 ? 'Flagged text' : '')} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
+  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', text_flags.length > 0 ? 'Flagged text' : '')} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
 }
 
 /** Where the script finds it, also while there is nothing to say. */
@@ -121,8 +122,8 @@ function renderPart(name: string, text: string): string {
 
 type Newcomer = Pick<MerchantRecord, 'handle' | 'joined_at'>;
 
-function renderNewcomer({ handle, joined_at }: Newcomer, nowMs: number): string {
-  return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a> !${renderAge(joined_at, nowMs)}</li>`;
+function renderNewcomer({ handle, joined_at }: Newcomer, maintainer: string | null, nowMs: number): string {
+  return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark({ maintainer: handle === maintainer })} !${renderAge(joined_at, nowMs)}</li>`;
 }
 
 /**

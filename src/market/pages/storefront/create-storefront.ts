@@ -1,4 +1,4 @@
-import { AISLES } from '../../../contract/vocabulary.ts';
+import { AISLES, MAINTAINER_MERCHANT_ID } from '../../../contract/vocabulary.ts';
 import { cacheAnswer, etagOf } from '../../../platform/http/cache-answer.ts';
 import { acceptsGzip } from '../../../platform/http/caller-headers.ts';
 import { targetOf } from '../../../platform/http/internal-requests.ts';
@@ -16,7 +16,7 @@ import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../.
 import type { ExtraRoute, InternalRequests, PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { unlessRefused } from '../../catalog/answers.ts';
-import type { ResponseCache } from '../../catalog/response-cache.ts';
+import type { MarketCatalog } from '../../catalog/market-catalog.ts';
 import type { Market, Merchant } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
 import { chooseForm, HTML_HEADERS } from '../answer-document.ts';
@@ -104,13 +104,16 @@ const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () =>
 /** The pages on which people look at goods: what the routes of programs answer, made readable. A page's version is the ETag of that answer. */
 export function createStorefront(
   market: Market,
-  { events, cache, readJson }: { events: EventTail; cache: ResponseCache; readJson: ReadFromMemory },
+  { events, catalog, readJson }: { events: EventTail; catalog: MarketCatalog; readJson: ReadFromMemory },
 ): Storefront {
   const { clock, config } = market;
+  const { cache } = catalog.answers;
   const pageOf = (plan: PagePlan, etag: string, gzip: boolean, read: () => string): Prepared => {
     const now = clock.now();
-    const scene: Scene = { config, events, nowMs: now - (now % AGE_STEP_MS) };
-    const version = [etag, plan.version ?? '', plan.document === undefined ? scene.nowMs : ''].join(' ');
+    const maintainer = catalog.model().merchants[MAINTAINER_MERCHANT_ID]?.handle ?? null;
+    const scene: Scene = { config, events, maintainer, nowMs: now - (now % AGE_STEP_MS) };
+    const parts = [etag, plan.version ?? '', plan.document === undefined ? scene.nowMs : '', maintainer ?? ''];
+    const version = parts.join(' ');
     const write = () => ({ head: headOf(plan), text: writePage(plan, read(), scene) });
     return cache.text(plan.key, version, { acceptsGzip: gzip, write });
   };

@@ -10,7 +10,7 @@ import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 import { transferRequest, type WalletUse, walletUseOf } from './how-to-buy.ts';
 import type { ListingAnswer } from './render-listing.ts';
-import { storePath } from './render-rows.ts';
+import { renderMark, storePath } from './render-rows.ts';
 import { renderLine, seen, showPrice } from './render-text.ts';
 
 const PATH = '/listing/:id/buy';
@@ -67,7 +67,7 @@ function renderWalletPage(
 <p class="back"><a href="/listing/${id}">Back to the listing</a></p>
 <div class="heading">!${drawMark({ listing: id, aisle }, 'small')}<div>
 <h1>${VERBS[use]} !${renderLine(title)}</h1>
-<p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a></span> <span class="quiet">Listing ${id}</span></p>
+<p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)}</span> <span class="quiet">Listing ${id}</span></p>
 </div></div>
 !${use === 'buy' ? renderTooCheap(listing, config, leastPriceUnits) : ''}
 !${use === 'buy' || use === 'get' ? renderFlow(listing, config, use) : renderOtherWay(listing, use)}

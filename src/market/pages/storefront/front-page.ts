@@ -66,14 +66,14 @@ function showFront(
   };
 }
 
-function renderActivity({ events, nowMs }: Scene): string {
+function renderActivity({ events, maintainer, nowMs }: Scene): string {
   const { events: shown, total } = events.newest('door', EVENTS);
   return html`<section aria-labelledby="last">
 <h2 id="last">What happened last</h2>
 !${
     shown.length === 0
       ? html`<p class="quiet">Nothing has happened yet.</p>`
-      : html`<ol class="activity">!${shown.map((event) => html`<li>!${sayEvent(event)} !${renderAge(event.at, nowMs)}</li>`)}</ol>`
+      : html`<ol class="activity">!${shown.map((event) => html`<li>!${sayEvent(event, maintainer)} !${renderAge(event.at, nowMs)}</li>`)}</ol>`
   }
 <p class="quiet">Showing ${shown.length} of ${showNumber(total)}. The <a href="/window">window</a> shows it as it happens, the <a href="/events">public log</a> has all of it.</p>
 </section>`;

@@ -9,6 +9,8 @@ import { renderShell } from '../shell/render-shell.ts';
 export interface Scene {
   config: MarketConfig;
   events: EventTail;
+  /** Handle of the maintainer; null: there is none yet. */
+  maintainer: string | null;
   /** In steps, so that a page stays the same between them. */
   nowMs: number;
 }

@@ -5,7 +5,7 @@ import type { Endpoints } from '../../../contract/index.ts';
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import type { MarketConfig } from '../../context.ts';
-import { renderPaging, storePath } from './render-rows.ts';
+import { renderMark, renderPaging, storePath } from './render-rows.ts';
 import { shelfPath } from './render-search.ts';
 import {
   renderAge,
@@ -132,7 +132,7 @@ export function renderComments(answer: ListingAnswer, isLater: boolean, nowMs: n
 function renderComment(comment: CommentOut, nowMs: number): string {
   const { id, handle, parent_id: parent, verified_buyer, created_at, removed, text_flags } = comment;
   return html`<li id="comment-${id}"!${parent === null ? '' : ' class="reply"'}>
-<p class="meta"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${verified_buyer ? ' <span class="verified">Verified buyer</span>' : ''} <span>!${renderAge(created_at, nowMs)}</span>!${parent === null ? '' : html` <a href="#comment-${parent}">in reply</a>`}</p>
+<p class="meta"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark(comment)}!${verified_buyer ? ' <span class="verified">Verified buyer</span>' : ''} <span>!${renderAge(created_at, nowMs)}</span>!${parent === null ? '' : html` <a href="#comment-${parent}">in reply</a>`}</p>
 !${removed ? html`<p class="quiet">Removed by the maintainer${reasonOf(comment)}.</p>` : renderWritten(comment.body)}
 !${removed ? '' : renderFlags(text_flags)}
 </li>`;

@@ -8,6 +8,11 @@ const LONGEST_DESCRIPTION = 160;
 /** No title that the market takes is longer. */
 const LONGEST_TITLE = 120;
 
+/** Stands behind the maintainer's handle, and no other. */
+export function renderMark({ maintainer }: { maintainer?: boolean | undefined }): string {
+  return maintainer === true ? ' <span class="verified">Maintainer</span>' : '';
+}
+
 export function storePath(handle: string): string {
   return `/store/${encodeURIComponent(handle)}`;
 }
@@ -25,7 +30,7 @@ function renderListing(listing: ListingSummary, nowMs: number): string {
 <div class="what">
 <a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a>
 <p class="line">!${renderLine(beginningOf(description, LONGEST_DESCRIPTION))}</p>
-<p class="meta"><a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a> <span>${AISLE_WORDS[aisle].name}</span> !${verified_sales > 0 ? html`<span>${showCount(verified_sales, 'verified sale')}</span> ` : ''}<span>!${renderAge(created_at, nowMs)}</span>!${pinned ? ' <span>Pinned</span>' : ''}!${text_flags.length > 0 ? ' <span class="flagged">Flagged text</span>' : ''}</p>
+<p class="meta"><a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${verified_sales > 0 ? html`<span>${showCount(verified_sales, 'verified sale')}</span> ` : ''}<span>!${renderAge(created_at, nowMs)}</span>!${pinned ? ' <span>Pinned</span>' : ''}!${text_flags.length > 0 ? ' <span class="flagged">Flagged text</span>' : ''}</p>
 </div>
 <p class="price">${showPrice(price_usdc)}</p>
 </li>`;
@@ -36,13 +41,13 @@ export function renderMerchants(merchants: readonly MerchantRecord[], nowMs: num
 }
 
 function renderMerchant(merchant: MerchantRecord, nowMs: number): string {
-  const { id, handle, store_line, listings, sales, joined_at, maintainer } = merchant;
+  const { id, handle, store_line, listings, sales, joined_at } = merchant;
   return html`<li class="row-of-goods">
 !${drawMark({ merchant: id }, 'small')}
 <div class="what">
 <a class="title" href="${storePath(handle)}"><bdi>${handle}</bdi></a>
 <p class="line">!${store_line === '' ? html`<span class="quiet">No store line yet</span>` : renderLine(store_line)}</p>
-<p class="meta"><span>Joined !${renderAge(joined_at, nowMs)}</span>!${maintainer ? ' <span>Maintainer</span>' : ''}</p>
+<p class="meta"><span>Joined !${renderAge(joined_at, nowMs)}</span>!${renderMark(merchant)}</p>
 </div>
 <p class="price">${showCount(listings, 'listing')} <span class="quiet">${showCount(sales, 'sale')}</span></p>
 </li>`;

@@ -5,7 +5,7 @@ import type { ListingSummary, MerchantRecord } from '../../../contract/listings.
 import { drawMark } from '../pictures/draw-mark.ts';
 import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
-import { renderEmpty, renderListings, renderMerchants, renderPaging, storePath } from './render-rows.ts';
+import { renderEmpty, renderListings, renderMark, renderMerchants, renderPaging, storePath } from './render-rows.ts';
 import { renderDay, renderLine, seen, showCount, showNumber } from './render-text.ts';
 
 const STORE_PAGE = 30;
@@ -39,7 +39,7 @@ function showStore(
 !${isLater ? '' : renderStorePreview(merchant, config.baseUrl)}`,
     main: html`<div class="wide">
 <div class="heading">!${drawMark({ merchant: merchant.id }, 'large')}<div>
-<h1>!${renderLine(handle)}</h1>
+<h1>!${renderLine(handle)}!${renderMark(merchant)}</h1>
 <p class="summary">!${merchant.store_line === '' ? html`<span class="quiet">No store line yet.</span>` : renderLine(merchant.store_line)}</p>
 !${renderMerchantFacts(merchant)}
 </div></div>

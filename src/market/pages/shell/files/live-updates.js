@@ -6,7 +6,7 @@
   const byId = (id) => document.getElementById(id);
   const [panes, state, news, pause, heard] = ['panes', 'live-state', 'live-news', 'live-pause', 'live-heard'].map(byId);
   const lists = { events: byId('event-rows'), listings: byId('listing-rows'), merchants: byId('merchant-rows') };
-  const { last: newest, stream, kinds, words, aisles, most } = JSON.parse(bar.dataset.live);
+  const { last: newest, maintainer, stream, kinds, words, aisles, most } = JSON.parse(bar.dataset.live);
   const says = new Map(Object.entries(words.says));
   const systemActors = new Map(Object.entries(words.systemActors));
   const HANDLE = new RegExp(words.handle);
@@ -40,7 +40,11 @@
   }
   function storeLink(handle) {
     const name = make('bdi', '', seen(handle));
-    return HANDLE.test(handle) ? link(`/store/${handle}`, name) : name;
+    if (!HANDLE.test(handle)) return name;
+    const marked = document.createDocumentFragment();
+    marked.append(link(`/store/${handle}`, name));
+    if (handle === maintainer) marked.append(' ', make('span', 'verified', 'Maintainer'));
+    return marked;
   }
   function priceOf(usdc) {
     if (typeof usdc !== 'number' || usdc === 0) return usdc === 0 ? 'Free' : '';
