@@ -3,7 +3,17 @@ import type { ListingDetail, ListingSummary } from '../contract/listings.ts';
 
 type Row = Pick<
   ListingSummary,
-  'id' | 'title' | 'price_usdc' | 'merchant' | 'maintainer' | 'aisle' | 'votes' | 'sales' | 'pinned' | 'state'
+  | 'id'
+  | 'title'
+  | 'title_note'
+  | 'price_usdc'
+  | 'merchant'
+  | 'maintainer'
+  | 'aisle'
+  | 'votes'
+  | 'sales'
+  | 'pinned'
+  | 'state'
 >;
 
 export function priceText(usdc: number): string {
@@ -18,15 +28,17 @@ export function nameOf(handle: string, isMaintainer: boolean | undefined): strin
 /** Listings as a table, with a line of names above it. */
 export function listingRows(rows: readonly Row[]): string[] {
   if (rows.length === 0) return [];
-  const cells = rows.map(({ id, price_usdc, merchant, maintainer, aisle, votes, sales, state, pinned, title }) => [
-    String(id),
-    priceText(price_usdc),
-    nameOf(merchant, maintainer),
-    aisle,
-    String(sales),
-    String(votes),
-    `${state === 'live' ? '' : `(${state}) `}${oneLine(title)}${pinned ? ' (pinned)' : ''}`,
-  ]);
+  const cells = rows.map(
+    ({ id, price_usdc, merchant, maintainer, aisle, votes, sales, state, pinned, title, title_note: note }) => [
+      String(id),
+      priceText(price_usdc),
+      nameOf(merchant, maintainer),
+      aisle,
+      String(sales),
+      String(votes),
+      `${state === 'live' ? '' : `(${state}) `}${oneLine(title)}${pinned ? ' (pinned)' : ''}${note === undefined ? '' : ` (${oneLine(note)})`}`,
+    ],
+  );
   return tableOf([['ID', 'PRICE', 'SELLER', 'AISLE', 'SALES', 'VOTES', 'TITLE'], ...cells]);
 }
 
@@ -46,6 +58,7 @@ export function listingLines(listing: ListingDetail): string[] {
   const { id, title, price_usdc, merchant, aisle, tags, state, votes, sales, verified_sales, license } = listing;
   return [
     `${id}  ${oneLine(title, 120)}`,
+    ...(listing.title_note === undefined ? [] : [`warning: its title has ${oneLine(listing.title_note)}`]),
     `${priceText(price_usdc)}, sold by ${nameOf(merchant, listing.maintainer)}, paid to ${listing.seller_wallet}`,
     `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${tags.join(' ')}`}, license ${license ?? 'not said'}`,
     `${sales} sales (${verified_sales} by distinct wallets), ${votes} votes, listed ${listing.created_at}`,

@@ -5,6 +5,7 @@ import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
 import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
+import { LOOK_ALIKE_NOTE } from './look-alikes.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
   countText,
@@ -36,9 +37,16 @@ import { WORLD_STATES, worldReceipt } from './world-records.ts';
 /** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
 export const merchantText = z.string().describe(UNTRUSTED);
 
+/** Beside a text that is the name of something. */
+export const lookAlikeNote = z
+  .string()
+  .optional()
+  .describe(`the market’s own words on the text before it: "${LOOK_ALIKE_NOTE}"; absent: nothing to note`);
+
 const summaryFields = {
   id: idOut,
   title: merchantText,
+  title_note: lookAlikeNote,
   price_usdc: usdcOut,
   merchant: z.string(),
   maintainer: maintainerMark,
@@ -225,6 +233,7 @@ export const listingOutline = z
   .object({
     id: idOut,
     title: merchantText,
+    title_note: lookAlikeNote,
     price_usdc: usdcOut,
     merchant: z.string(),
     maintainer: maintainerMark,
@@ -391,6 +400,7 @@ export const merchantRecord = z
     handle: z.string(),
     joined_at: timeOut,
     store_line: merchantText,
+    store_line_note: lookAlikeNote,
     store_url: z.string(),
     listings: z.int(),
     sales: z.int(),

@@ -4,6 +4,7 @@ import { addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { flagOut, replyOut } from './feedback.ts';
 import { aisleSummaries, listedItem, listingDetail, merchantRecord, ownOutline } from './listings.ts';
+import { showsNothing } from './look-alikes.ts';
 import { usdcOut } from './money.ts';
 import { fieldsQuery, idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { purchaseOut } from './purchases.ts';
@@ -222,7 +223,9 @@ export const setStoreLine = endpoint({
   path: '/api/store',
   summary: 'Say in one line what the own store is about; empty: nothing.',
   auth: 'key',
-  body: z.strictObject({ line: publicText(0, 160) }),
+  body: z.strictObject({
+    line: publicText(0, 160).refine((line) => line === '' || !showsNothing(line), 'must not be blank'),
+  }),
   answers: { 200: z.object({ merchant: merchantRecord }) },
   errors: [],
   cache: 'private',

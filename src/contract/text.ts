@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { showsNothing } from './look-alikes.ts';
 import { describedAs } from './wire-forms.ts';
 
 const NEWLINE = 0x0a;
@@ -83,7 +84,7 @@ export function boundedText(given: string, bounds: TextBounds): { text: string }
   const text = given.normalize('NFC');
   const length = lengthInCodePoints(text);
   if (length < min || length > max) return { fault: `${range}, has ${length}` };
-  if (min > 0 && text.trim() === '') return { fault: 'must not be blank' };
+  if (min > 0 && showsNothing(text)) return { fault: 'must not be blank' };
   // One mark may decompose into several, so a run can have grown. Stored text must be accepted again when it is sent back.
   return PILE.test(text) ? { fault: PILE_FAULT } : { text };
 }

@@ -3,6 +3,7 @@ import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
 import type { CommentOut, replyOut } from '../../contract/feedback.ts';
 import type { ListingDetail, ListingSummary, ownOutline } from '../../contract/listings.ts';
+import { LOOK_ALIKE_NOTE, mixesLookAlikes } from '../../contract/look-alikes.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import {
   type Aisle,
@@ -43,10 +44,17 @@ function markOf(isMaintainer: boolean): { maintainer?: true } {
   return isMaintainer ? { maintainer: true } : {};
 }
 
+/** Beside a title that could pass for another. */
+function noteOf(title: string): { title_note?: string } {
+  return mixesLookAlikes(title) ? { title_note: LOOK_ALIKE_NOTE } : {};
+}
+
 export function presentSummary(row: ListingRow): ListingSummary {
+  const title = shownTitle(row);
   return {
     id: Number(row.id),
-    title: shownTitle(row),
+    title,
+    ...noteOf(title),
     price_usdc: usdcOfUnits(row.price_units),
     merchant: row.merchant,
     ...markOf(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID)),
@@ -84,10 +92,10 @@ export function firstLine(text: string): string {
 
 /** An own listing for who has little room. */
 export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> {
-  const { id, title, price_usdc, merchant, maintainer, aisle, verified_sales, state, description } = presentSummary(row);
+  const { id, title, price_usdc, merchant, aisle, verified_sales, state, description } = presentSummary(row);
   const first_line = firstLine(description);
-  const mark = markOf(maintainer === true);
-  return { id, title, price_usdc, merchant, ...mark, aisle, verified_sales, first_line, state };
+  const mark = markOf(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID));
+  return { id, title, ...noteOf(title), price_usdc, merchant, ...mark, aisle, verified_sales, first_line, state };
 }
 
 type OfDelivery = Pick<

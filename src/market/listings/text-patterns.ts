@@ -1,3 +1,4 @@
+import { LATIN_LOOKS } from '../../contract/look-alikes.ts';
 import { cutPiles } from '../../contract/text.ts';
 
 // Words of one sentence: `|` ends a sentence and is not a word.
@@ -139,43 +140,6 @@ export function hasInstructions({ folded, latin, words }: FoldedText): boolean {
   );
 }
 
-/** Letters of other alphabets that are drawn like Latin ones, which is how words are hidden from those who look for them. */
-const LOOK_ALIKES = new Map(
-  Object.entries({
-    а: 'a',
-    α: 'a',
-    ɑ: 'a',
-    с: 'c',
-    ϲ: 'c',
-    ԁ: 'd',
-    е: 'e',
-    ε: 'e',
-    ɡ: 'g',
-    һ: 'h',
-    і: 'i',
-    ι: 'i',
-    ı: 'i',
-    ј: 'j',
-    κ: 'k',
-    ո: 'n',
-    о: 'o',
-    ο: 'o',
-    օ: 'o',
-    р: 'p',
-    ρ: 'p',
-    ѕ: 's',
-    τ: 't',
-    υ: 'u',
-    ս: 'u',
-    ν: 'v',
-    ѵ: 'v',
-    ԝ: 'w',
-    х: 'x',
-    χ: 'x',
-    у: 'y',
-  }),
-);
-
 export interface FoldedText {
   /** Compatibility forms and marks folded, lower case; signs and lines as they are. */
   folded: string;
@@ -190,7 +154,7 @@ export interface FoldedText {
 /** Each step looks at each character once. */
 export function foldText(text: string): FoldedText {
   const folded = cutPiles(text).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
-  const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LOOK_ALIKES.get(letter) ?? letter);
+  const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LATIN_LOOKS.get(letter) ?? letter);
   // A name that begins with a dot is a word of its own.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');
   // Of several marks in a row the last one ends the sentence: to look for it from each of them would take the square of their number.

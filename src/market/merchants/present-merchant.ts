@@ -1,4 +1,5 @@
 import type { MerchantRecord } from '../../contract/listings.ts';
+import { LOOK_ALIKE_NOTE, mixesLookAlikes } from '../../contract/look-alikes.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { MerchantEntry } from '../catalog/model/model.ts';
@@ -10,6 +11,7 @@ export function presentMerchant(row: MerchantRow): MerchantRecord {
     handle: row.handle,
     joined_at: isoTime(row.joined_at),
     store_line: row.store_line,
+    ...(mixesLookAlikes(row.store_line) ? { store_line_note: LOOK_ALIKE_NOTE } : {}),
     store_url: `/api/store/${row.handle}`,
     listings: Number(row.listings),
     sales: Number(row.sales),

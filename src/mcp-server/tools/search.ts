@@ -24,27 +24,18 @@ const input = z.strictObject({
   cursor: z.string().max(512).optional().describe('next_cursor of the answer before, with the same filters'),
 });
 
-/** Beside the maintainer's handle, and no other. */
-const sellerMark = (maintainer: true | undefined) => (maintainer === true ? { seller_is_maintainer: true } : {});
+/** What it is called, and by whom, with what the market notes on both. */
+function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: ListingSummary) {
+  return {
+    ...{ listing_id: id, title, ...(title_note === undefined ? {} : { title_note }), price_usdc, seller: merchant },
+    ...(maintainer === true ? { seller_is_maintainer: true } : {}),
+  };
+}
 
 function rowOf(listing: ListingSummary) {
-  const { id, title, price_usdc, merchant, maintainer, aisle, tags, sales, votes, license } = listing;
-  const about = listing.description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
-  return {
-    ...{
-      listing_id: id,
-      title,
-      price_usdc,
-      seller: merchant,
-      ...sellerMark(maintainer),
-      aisle,
-      tags,
-      sales,
-      votes,
-      license,
-    },
-    ...{ about, text_flags: listing.text_flags },
-  };
+  const { aisle, tags, sales, votes, license, description, text_flags } = listing;
+  const about = description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
+  return { ...namesOf(listing), aisle, tags, sales, votes, license, about, text_flags };
 }
 
 export const search = localTool({
@@ -91,25 +82,13 @@ export const show = localTool({
       signal,
     });
     const { listing, comments, comments_total } = body;
-    const { id, title, price_usdc, merchant, seller_wallet, state, aisle, tags, license, description, preview } =
-      listing;
+    const { id, price_usdc, seller_wallet, state, aisle, tags, license, description, preview } = listing;
     const { artifact_bytes, artifact_media_type, artifact_commitment, sales, verified_sales, votes } = listing;
     const { supersedes, superseded_by, removed_reason, withdrawn_reason, text_flags, created_at } = listing;
     return {
       said: [`Listing ${id}: ${price_usdc} USDC, ${state}.`],
       data: {
-        ...{
-          listing_id: id,
-          title,
-          price_usdc,
-          seller: merchant,
-          ...sellerMark(listing.maintainer),
-          seller_wallet,
-          state,
-          aisle,
-          tags,
-          license,
-        },
+        ...{ ...namesOf(listing), seller_wallet, state, aisle, tags, license },
         ...{ description, preview, artifact_bytes, artifact_media_type, artifact_commitment },
         ...{ sales, verified_sales, votes, created_at, supersedes, superseded_by, removed_reason, withdrawn_reason },
         text_flags,

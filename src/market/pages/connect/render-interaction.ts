@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
 import type { TokenScope } from '../../../contract/connections.ts';
+import { hasForeignLetters, UNSEEN } from '../../../contract/look-alikes.ts';
 import { cutPiles } from '../../../contract/text.ts';
 import type { Interaction } from '../../connect/interaction.ts';
 
@@ -49,7 +50,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 
 function renderName(name: string | null): string {
   if (name === null) return 'It gives no name.';
-  return html`<bdi>${name}</bdi>, as it calls itself${mayMislead(name) ? MISLEADING : ''}`;
+  return html`<bdi>${name}</bdi>, as it calls itself${hasForeignLetters(name) ? MISLEADING : ''}`;
 }
 
 function renderHost(host: string | null): string {
@@ -96,14 +97,8 @@ function renderProof(isProven: boolean): string {
 }
 
 const LONGEST_NAME = 60;
-/** Whatever has no look of its own, the blank of braille too, and so could make a name look like another one. */
-const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 /** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
 const PILED = /(\p{M}{2})\p{M}+/gu;
-/** Alphabets with letters that look like Latin ones. */
-const LOOKALIKE =
-  /[\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Lisu}]/u;
-
 /** What a program calls itself, fit to be looked at: a stranger's text. Null: it has no name that could be shown. */
 export function showName(name: string | null): string | null {
   const seen = cutPiles(name ?? '')
@@ -115,11 +110,6 @@ export function showName(name: string | null): string | null {
   if (seen === '') return null;
   const letters = [...seen];
   return letters.length <= LONGEST_NAME ? seen : `${letters.slice(0, LONGEST_NAME).join('')}…`;
-}
-
-/** Whether a name that is shown could be taken for another one, because of its letters. */
-function mayMislead(name: string): boolean {
-  return LOOKALIKE.test(name);
 }
 
 interface SecretField {

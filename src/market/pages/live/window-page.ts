@@ -111,8 +111,14 @@ function renderHappened(event: EventRecord, maintainer: string | null, nowMs: nu
 }
 
 function renderOnShelf(listing: ListingSummary, nowMs: number): string {
-  const { id, title, price_usdc, merchant, aisle, sales, created_at, text_flags } = listing;
-  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', text_flags.length > 0 ? 'Flagged text' : '')} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
+  const { id, title, price_usdc, merchant, aisle, sales, created_at } = listing;
+  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', flagsOf(listing))} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
+}
+
+function flagsOf({ text_flags: flags, title_note: note }: ListingSummary): string {
+  return [...(flags.length > 0 ? ['Flagged text'] : []), ...(note === undefined ? [] : ['Look-alike letters'])].join(
+    ', ',
+  );
 }
 
 /** Where the script finds it, also while there is nothing to say. */

@@ -11,7 +11,7 @@ import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 import { transferRequest, type WalletUse, walletUseOf } from './how-to-buy.ts';
 import type { ListingAnswer } from './render-listing.ts';
 import { renderMark, storePath } from './render-rows.ts';
-import { renderLine, seen, showPrice } from './render-text.ts';
+import { renderLine, renderNote, seen, showPrice } from './render-text.ts';
 
 const PATH = '/listing/:id/buy';
 
@@ -67,6 +67,7 @@ function renderWalletPage(
 <p class="back"><a href="/listing/${id}">Back to the listing</a></p>
 <div class="heading">!${drawMark({ listing: id, aisle }, 'small')}<div>
 <h1>${VERBS[use]} !${renderLine(title)}</h1>
+!${renderNote(listing.title_note, 'title')}
 <p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)}</span> <span class="quiet">Listing ${id}</span></p>
 </div></div>
 !${use === 'buy' ? renderTooCheap(listing, config, leastPriceUnits) : ''}

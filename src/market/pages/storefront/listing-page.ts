@@ -8,7 +8,16 @@ import { renderHowToBuy } from './how-to-buy.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { type ListingAnswer, renderComments, renderEvidence, renderTags } from './render-listing.ts';
 import { renderMark, storePath } from './render-rows.ts';
-import { renderAge, renderDay, renderFlags, renderLine, renderWritten, seen, showPrice } from './render-text.ts';
+import {
+  renderAge,
+  renderDay,
+  renderFlags,
+  renderLine,
+  renderNote,
+  renderWritten,
+  seen,
+  showPrice,
+} from './render-text.ts';
 
 /** Of the longest prose, these and the listing come to less than 30 KB as they are sent. */
 const COMMENTS_PAGE = 15;
@@ -49,6 +58,7 @@ function renderHeading(listing: ListingDetail, nowMs: number): string {
   const { id, title, price_usdc, merchant, aisle, created_at } = listing;
   return html`<div class="heading">!${drawMark({ listing: id, aisle }, 'large')}<div>
 <h1>!${renderLine(title)}</h1>
+!${renderNote(listing.title_note, 'title')}
 <p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)}</span> <span class="standing ${listing.state}">${stateLabelOf(listing)}</span></p>
 <p class="meta"><span>Listing ${id}</span> <a href="/shelves/${aisle}">${AISLE_WORDS[aisle].name}</a> <span>!${renderAge(created_at, nowMs)}</span></p>
 !${renderTags(listing.tags)}

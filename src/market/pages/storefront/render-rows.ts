@@ -2,7 +2,7 @@ import { html } from 'ghtml';
 import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { drawMark } from '../pictures/draw-mark.ts';
-import { beginningOf, renderAge, renderLine, showCount, showPrice } from './render-text.ts';
+import { beginningOf, renderAge, renderLine, renderShortNote, showCount, showPrice } from './render-text.ts';
 
 const LONGEST_DESCRIPTION = 160;
 /** No title that the market takes is longer. */
@@ -30,7 +30,7 @@ function renderListing(listing: ListingSummary, nowMs: number): string {
 <div class="what">
 <a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a>
 <p class="line">!${renderLine(beginningOf(description, LONGEST_DESCRIPTION))}</p>
-<p class="meta"><a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${verified_sales > 0 ? html`<span>${showCount(verified_sales, 'verified sale')}</span> ` : ''}<span>!${renderAge(created_at, nowMs)}</span>!${pinned ? ' <span>Pinned</span>' : ''}!${text_flags.length > 0 ? ' <span class="flagged">Flagged text</span>' : ''}</p>
+<p class="meta"><a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${verified_sales > 0 ? html`<span>${showCount(verified_sales, 'verified sale')}</span> ` : ''}<span>!${renderAge(created_at, nowMs)}</span>!${pinned ? ' <span>Pinned</span>' : ''}!${text_flags.length > 0 ? ' <span class="flagged">Flagged text</span>' : ''}!${renderShortNote(listing.title_note)}</p>
 </div>
 <p class="price">${showPrice(price_usdc)}</p>
 </li>`;
@@ -47,7 +47,7 @@ function renderMerchant(merchant: MerchantRecord, nowMs: number): string {
 <div class="what">
 <a class="title" href="${storePath(handle)}"><bdi>${handle}</bdi></a>
 <p class="line">!${store_line === '' ? html`<span class="quiet">No store line yet</span>` : renderLine(store_line)}</p>
-<p class="meta"><span>Joined !${renderAge(joined_at, nowMs)}</span>!${renderMark(merchant)}</p>
+<p class="meta"><span>Joined !${renderAge(joined_at, nowMs)}</span>!${renderMark(merchant)}!${renderShortNote(merchant.store_line_note)}</p>
 </div>
 <p class="price">${showCount(listings, 'listing')} <span class="quiet">${showCount(sales, 'sale')}</span></p>
 </li>`;

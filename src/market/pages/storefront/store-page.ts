@@ -6,7 +6,7 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderMark, renderMerchants, renderPaging, storePath } from './render-rows.ts';
-import { renderDay, renderLine, seen, showCount, showNumber } from './render-text.ts';
+import { renderDay, renderLine, renderNote, seen, showCount, showNumber } from './render-text.ts';
 
 const STORE_PAGE = 30;
 const MERCHANTS_PAGE = 100;
@@ -41,6 +41,7 @@ function showStore(
 <div class="heading">!${drawMark({ merchant: merchant.id }, 'large')}<div>
 <h1>!${renderLine(handle)}!${renderMark(merchant)}</h1>
 <p class="summary">!${merchant.store_line === '' ? html`<span class="quiet">No store line yet.</span>` : renderLine(merchant.store_line)}</p>
+!${renderNote(merchant.store_line_note, 'line')}
 !${renderMerchantFacts(merchant)}
 </div></div>
 <h2>${showCount(total, 'listing')}</h2>

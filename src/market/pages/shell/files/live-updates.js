@@ -115,11 +115,15 @@
     const row = make('li', Object.hasOwn(aisles, aisle) ? aisle : 'other', title, ' ', meta, ended);
     return named(`listing-${id}`, row);
   }
-  function fillListing(row, { title, sales, state, text_flags: flags }) {
+  function fillListing(row, { title, title_note: note, sales, state, text_flags: flags }) {
     const part = (name) => row.querySelector(`.${name}`);
     part('title').firstElementChild.textContent = lineOf(title);
     write(part('sold'), sales === 0 ? '' : `${NUMBER.format(sales)} ${sales === 1 ? 'sale' : 'sales'}`);
-    write(part('flagged'), flags.length === 0 ? '' : 'Flagged text');
+    const [flagged, alike] = [
+      flags.length > 0 ? ['Flagged text'] : [],
+      note === undefined ? [] : ['Look-alike letters'],
+    ];
+    write(part('flagged'), [...flagged, ...alike].join(', '));
     write(part('ended'), state === 'live' ? '' : `${state.charAt(0).toUpperCase()}${state.slice(1)}`);
   }
   function put(list, rows, size) {
