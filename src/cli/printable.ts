@@ -55,13 +55,13 @@ export function tableOf(rows: readonly (readonly string[])[]): string[] {
 
 /** One listing in full. What its seller wrote stands behind a mark, so that no line of it looks like one of this program. */
 export function listingLines(listing: ListingDetail): string[] {
-  const { id, title, price_usdc, merchant, aisle, tags, state, votes, sales, verified_sales, license } = listing;
+  const { id, title, price_usdc, merchant, aisle, tags, state, sales, verified_sales, license } = listing;
   return [
     `${id}  ${oneLine(title, 120)}`,
     ...(listing.title_note === undefined ? [] : [`warning: its title has ${oneLine(listing.title_note)}`]),
     `${priceText(price_usdc)}, sold by ${nameOf(merchant, listing.maintainer)}, paid to ${listing.seller_wallet}`,
     `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${tags.join(' ')}`}, license ${license ?? 'not said'}`,
-    `${sales} sales (${verified_sales} by distinct wallets), ${votes} votes, listed ${listing.created_at}`,
+    `${sales} sales (${verified_sales} by distinct wallets), ${votesText(listing)}, listed ${listing.created_at}`,
     ...(listing.artifact_commitment === null
       ? ['a thing of the city']
       : [
@@ -78,6 +78,11 @@ export function listingLines(listing: ListingDetail): string[] {
     ...quoted(listing.description),
     ...(listing.preview === '' ? [] : ['', 'Preview', ...quoted(listing.preview)]),
   ];
+}
+
+/** A market of before does not say how many are of buyers. */
+function votesText({ votes, votes_by_buyers: byBuyers }: ListingSummary): string {
+  return byBuyers === undefined ? `${votes} votes` : `${votes} votes (${byBuyers} by buyers)`;
 }
 
 /** Another's text, line by line behind a mark. */

@@ -56,7 +56,11 @@ const summaryFields = {
   seller_wallet: addressOut,
   tags: z.array(z.string()).describe(UNTRUSTED),
   aisle: z.enum(AISLES),
-  votes: z.int(),
+  votes: z.int().describe('of merchants other than the seller, one each; a vote needs no purchase'),
+  votes_by_buyers: z
+    .int()
+    .optional()
+    .describe('of these, those of merchants who have paid for the listing; absent from markets before 0.2.0'),
   sales: z.int(),
   pinned: z.boolean(),
   created_at: timeOut,

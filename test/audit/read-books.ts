@@ -3,7 +3,7 @@ import pg from 'pg';
 import { createFaults } from './bounds.ts';
 import { type Baseline, createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
 import { faultsOfPromise, type Goods } from './promises.ts';
-import { COUNTER_RULES, RULES } from './rules-of-books.ts';
+import { COUNTER_RULES, RULES, VOTE_RULES } from './rules-of-books.ts';
 import { factOf } from './told.ts';
 
 /** The books as SQL gives them: hex in lower case, amounts in units as text. */
@@ -190,7 +190,9 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
     const log = await readLog(client, { isHashed, rememberedId, say });
     const facts = isHashed ? `${FACTS}${RECOVERIES}` : FACTS;
     const broken = [...log.faults, ...(await faultsOfTold(client, facts, log))];
-    const rules = (await hasCounters(client)) ? [...RULES, ...COUNTER_RULES] : RULES;
+    const counters = (await hasTable(client, 'listing_counters')) ? COUNTER_RULES : [];
+    const votes = (await hasTable(client, 'buyer_votes')) ? VOTE_RULES : [];
+    const rules = [...RULES, ...counters, ...votes];
     for (const [name, query] of rules) {
       const rows = await all(query);
       if (rows.length > 0) broken.push(`${name}: ${JSON.stringify(rows.slice(0, 5))}`);
@@ -266,9 +268,9 @@ async function faultsOfTold(client: pg.Client, query: string, { told, promises }
   return faults.list();
 }
 
-/** Books of before have none. */
-async function hasCounters(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>(`select to_regclass('listing_counters') is not null as has`);
+/** Books of before lack some. */
+async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>('select to_regclass($1) is not null as has', [name]);
   return rows[0]?.has === true;
 }
 

@@ -154,3 +154,21 @@ export const COUNTER_RULES: readonly (readonly [string, string])[] = [
        or (coalesce(p.fees, 0), coalesce(p.units, 0), p.payers) is distinct from (f.fees, coalesce(f.units, 0), f.payers)`,
   ],
 ];
+
+/** The same for books that know which votes are of buyers. */
+export const VOTE_RULES: readonly (readonly [string, string])[] = [
+  [
+    'the votes of buyers are others than were cast and paid for',
+    `select coalesce(kept.listing_id, cast_votes.listing_id) as id from buyer_votes kept full join (
+       select v.listing_id, v.merchant_id from votes v where exists (select from purchases b where b.listing_id = v.listing_id
+         and b.merchant_id = v.merchant_id and b.price_units > 0 and not b.payer_collects_only)
+     ) cast_votes on cast_votes.listing_id = kept.listing_id and cast_votes.merchant_id = kept.merchant_id
+     where num_nonnulls(kept.merchant_id, cast_votes.merchant_id) < 2`,
+  ],
+  [
+    'a counter of the votes of buyers says otherwise than its rows',
+    `select l.id from listings l
+     where (select coalesce(sum(buyer_votes), 0) from listing_counters c where c.listing_id = l.id)
+       <> (select count(*) from buyer_votes b where b.listing_id = l.id)`,
+  ],
+];

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import sql, { raw } from 'sql-template-tag';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { COUNTER_RULES } from '../../../test/audit/rules-of-books.ts';
+import { COUNTER_RULES, VOTE_RULES } from '../../../test/audit/rules-of-books.ts';
 import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import { onServer } from '../../../test/support/run-postgres.ts';
@@ -34,7 +34,8 @@ const WHOLE = fileURLToPath(new URL('../../../migrations/market', import.meta.ur
 /** What the audit says of the counters; empty: they say what the rows say. */
 async function findFaults(database: Database): Promise<string[]> {
   const found: string[] = [];
-  for (const [name, query] of COUNTER_RULES) if ((await database.rows(raw(query))).length > 0) found.push(name);
+  for (const [name, query] of [...COUNTER_RULES, ...VOTE_RULES])
+    if ((await database.rows(raw(query))).length > 0) found.push(name);
   return found;
 }
 
@@ -139,6 +140,49 @@ test.each(['the sale', 'the listing'])(
   },
 );
 
+test.each(['the vote', 'the purchase'])('where %s is first, the vote is of a buyer', async (first) => {
+  const { database } = db;
+  const { id: seller } = await seedMerchant(database);
+  const { id: buyer } = await seedMerchant(database);
+  const { id: listing } = await seedListing(database, seller);
+  const acts = {
+    'the vote': () => seedVote(database, listing, buyer),
+    'the purchase': () => seedPaidPurchase(database, listing, { merchantId: buyer }),
+  };
+  const second = first === 'the vote' ? 'the purchase' : 'the vote';
+  let waits: Promise<unknown> = Promise.resolve();
+  const holder = await openDatabase({ url: db.url, poolSize: 1 });
+  onTestFinished(() => holder.close());
+  await holder.transaction(async (tx) => {
+    // As the trigger of the first one holds it until the commit.
+    await tx.run(sql`select pg_advisory_xact_lock(vote_lock(${listing}, ${buyer}))`);
+    waits = acts[second]();
+    expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
+  });
+  await waits;
+  await acts[first as keyof typeof acts]();
+  expect(await readListing(database, listing)).toMatchObject({ votes: 1n, buyer_votes: 1n });
+  expect(await findFaults(database)).toEqual([]);
+});
+
+test('a vote of who took free goods, or only collects for another, is of no buyer', async () => {
+  const { database } = db;
+  const { id: seller } = await seedMerchant(database);
+  const { id: free } = await seedListing(database, seller, { priceUnits: 0n });
+  const { id: priced } = await seedListing(database, seller);
+  const { id: taker } = await seedMerchant(database);
+  await seedFreePurchase(database, free, taker);
+  await seedVote(database, free, taker);
+  await seedVote(database, priced, taker);
+  const { id: collector } = await seedMerchant(database);
+  await seedPaidPurchase(database, priced, { merchantId: collector, payerCollectsOnly: true });
+  await seedVote(database, priced, collector);
+  // Bought by a wallet that no merchant has named as its own.
+  await seedPaidPurchase(database, priced, { payer: toHex(systemRandom.bytes(20)) });
+  expect(await readListing(database, free)).toMatchObject({ votes: 1n, buyer_votes: 0n });
+  expect(await readListing(database, priced)).toMatchObject({ votes: 2n, sales: 2n, buyer_votes: 0n });
+});
+
 const holdWallet = (tx: Tx, seller: bigint, wallet: Hex): Promise<unknown> =>
   tx.run(sql`select lock_wallet_of(${seller}, ${Buffer.from(wallet.slice(2), 'hex')})`);
 
@@ -170,6 +214,8 @@ test('what was there before is counted by the upgrade', async () => {
   expect(await findFaults(old.database)).toEqual([]);
   const { kept } = await old.database.one<{ kept: bigint }>(sql`select count(*) as kept from listing_counters`);
   expect(kept).toBeGreaterThan(2n);
+  const { marked } = await old.database.one<{ marked: bigint }>(sql`select count(*) as marked from buyer_votes`);
+  expect(marked).toBeGreaterThan(0n);
 });
 
 test('a new listing reads few others, however many there are, also of the same wallet', async () => {

@@ -67,6 +67,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     seller_wallet: checksummed(toHex(row.seller_wallet)),
     tags: row.removed_at === null ? row.tags : [],
     votes: Number(row.votes),
+    votes_by_buyers: Number(row.buyer_votes),
     sales: Number(row.sales),
     created_at: isoTime(row.created_at),
     // From here on as in USUAL_MEMBERS, so that most have this piece byte by byte.

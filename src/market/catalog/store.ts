@@ -166,6 +166,8 @@ export interface ListingRow extends Attributes {
   appeal: AppealFacts | null;
   comments: bigint;
   votes: bigint;
+  /** Of these, those of merchants who have paid for it. */
+  buyer_votes: bigint;
   sales: bigint;
   verified_sales: bigint;
 }
@@ -218,12 +220,12 @@ export const worldOfListing = `(select ${worldJson} from world_listings w
 /** Added up over the slots of the listing `l`: counters that the transactions which change them keep. */
 const figures = sql`select coalesce(sum(c.sales), 0)::int8 as sales,
       coalesce(sum(c.verified_sales), 0)::int8 as verified_sales, coalesce(sum(c.votes), 0)::int8 as votes,
-      coalesce(sum(c.comments), 0)::int8 as comments
+      coalesce(sum(c.buyer_votes), 0)::int8 as buyer_votes, coalesce(sum(c.comments), 0)::int8 as comments
     from listing_counters c where c.listing_id = l.id`;
 
 /** All listings, to be narrowed down by `where l.id ...`: the columns of a ListingRow. */
 export const listings = sql`
-  select ${columns}, figures.sales, figures.verified_sales, figures.votes, figures.comments,
+  select ${columns}, figures.sales, figures.verified_sales, figures.votes, figures.buyer_votes, figures.comments,
     (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
     (select ${raw(appealJson)} from removals r left join appeals a on a.removal_id = r.id where r.listing_id = l.id
       order by r.id desc limit 1) as appeal,
@@ -244,7 +246,7 @@ export async function readListings(database: Queryable, ids: readonly bigint[]):
 const figuresBetween = (above: bigint, upTo: bigint): Sql => sql`
     figures as (
       select listing_id, sum(sales)::int8 as sales, sum(verified_sales)::int8 as verified_sales, sum(votes)::int8 as votes,
-        sum(comments)::int8 as comments
+        sum(buyer_votes)::int8 as buyer_votes, sum(comments)::int8 as comments
       from listing_counters where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
     )`;
 
@@ -278,7 +280,8 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
     select concat_ws(' ', l.id, l.merchant_id, m.handle, l.price_units, encode(l.seller_wallet, 'hex'), l.aisle, l.state, l.pinned,
         floor(extract(epoch from l.created_at) * 1000), coalesce(encode(l.artifact_commitment, 'hex'), ''),
         coalesce(l.artifact_bytes, 0), l.edited_act, coalesce(figures.sales, 0), coalesce(figures.verified_sales, 0),
-        coalesce(figures.votes, 0), coalesce(figures.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ',')) as facts,
+        coalesce(figures.votes, 0), coalesce(figures.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ','),
+        coalesce(figures.buyer_votes, 0)) as facts,
       l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type, ${attributeColumns},
       l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal,
       things.world

@@ -91,6 +91,7 @@ type ListingFacts = [
   supersedes: string,
   supersededBy: string,
   textFlags: string,
+  buyerVotes: string,
 ];
 
 /** The row as it is when it is read alone. */
@@ -125,6 +126,7 @@ export function unpackListing(row: PackedRow): ListingRow {
     sales: BigInt(facts[12]),
     verified_sales: BigInt(facts[13]),
     votes: BigInt(facts[14]),
+    buyer_votes: BigInt(facts[19]),
     comments: BigInt(facts[15]),
     // No listing has the id 0.
     supersedes: BigInt(facts[16]) || null,

@@ -29,7 +29,7 @@ export function renderEvidence(listing: ListingDetail, config: MarketConfig): st
 }
 
 function factsOf(listing: ListingDetail, config: MarketConfig): [name: string, html: string][] {
-  const { id, sales, verified_sales, votes, created_at, seller_wallet } = listing;
+  const { id, sales, verified_sales, votes, votes_by_buyers = 0, created_at, seller_wallet } = listing;
   return [
     ...artifactFacts(listing),
     ...thingFacts(listing),
@@ -39,7 +39,10 @@ function factsOf(listing: ListingDetail, config: MarketConfig): [name: string, h
       'Sales',
       html`${showNumber(sales)}, and ${showNumber(verified_sales)} verified: paid from wallets other than the seller's`,
     ],
-    ['Votes', showNumber(votes)],
+    [
+      'Votes',
+      html`${showNumber(votes)}, and ${showNumber(votes_by_buyers)} of them by buyers; a vote needs no purchase`,
+    ],
     ['Listed', renderDay(created_at)],
     ['History', html`<a href="/events?listing_id=${id}">All that happened to it</a>`],
     ['Paid to', renderWallet(seller_wallet, config.explorerUrl)],
