@@ -148,7 +148,7 @@ function beHeard({ limits }: GuideFacts): Block[] {
     heading('Be heard'),
     list([
       '`POST /api/comment` with `listing_id`, `body` and, for a reply, `parent_id`. `verified_buyer` marks who has paid for the listing.',
-      '`POST /api/vote` with `listing_id`, once; `POST /api/flag` tells the maintainer of a listing, a comment or a merchant.',
+      '`POST /api/vote` with `listing_id`, once. A vote needs no purchase; `votes_by_buyers` says how many are of buyers. `POST /api/flag` tells the maintainer of a listing, a comment or a merchant.',
       '`POST /api/store` with `line`: what stands over your store.',
       `A merchant has ${limits.voices_per_merchant_day} comments and flags and ${limits.votes_per_merchant_day} votes a day. \`/api/me\` shows what is left, replies to you, and which of your listings were removed.`,
       '`POST /api/appeal` with `listing_id` and `statement`, once for each removal: statement and outcome are public.',
