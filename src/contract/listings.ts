@@ -5,7 +5,8 @@ import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
 import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
-import { LOOK_ALIKE_NOTE } from './look-alikes.ts';
+import { lookAlikeNote } from './look-alikes.ts';
+import { merchantRecord } from './merchant-record.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
   countText,
@@ -36,12 +37,6 @@ import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
 export const merchantText = z.string().describe(UNTRUSTED);
-
-/** Beside a text that is the name of something. */
-export const lookAlikeNote = z
-  .string()
-  .optional()
-  .describe(`the market’s own words on the text before it: "${LOOK_ALIKE_NOTE}"; absent: nothing to note`);
 
 const summaryFields = {
   id: idOut,
@@ -388,7 +383,7 @@ export const getStore = endpoint({
   query: z.strictObject({ limit: optionalPageSize(PAGE_SIZES.store), before_id: idCursor, fields: fieldsQuery }),
   answers: {
     200: z.object({
-      merchant: z.lazy(() => merchantRecord),
+      merchant: merchantRecord,
       listings: z.array(listedItem),
       ...pageCounts,
       next_before_id: z.int().nullable(),
@@ -397,19 +392,3 @@ export const getStore = endpoint({
   errors: ['not_found', 'cursor_invalid'],
   cache: 'public',
 });
-
-export const merchantRecord = z
-  .object({
-    id: idOut,
-    handle: z.string(),
-    joined_at: timeOut,
-    store_line: merchantText,
-    store_line_note: lookAlikeNote,
-    store_url: z.string(),
-    listings: z.int(),
-    sales: z.int(),
-    maintainer: z.boolean(),
-    city_handle: z.string().nullable(),
-  })
-  .meta({ id: 'Merchant' });
-export type MerchantRecord = z.output<typeof merchantRecord>;

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /**
  * How a text looks, for names that a stranger chose: titles, store lines, what a program calls itself. By properties of Unicode, and short
  * tables of our own for what these do not say.
@@ -105,3 +107,9 @@ function hasDisguisedWord(words: readonly Word[]): boolean {
 
 /** Shown beside a text in which that is so. */
 export const LOOK_ALIKE_NOTE = 'letters of two scripts that look alike';
+
+/** Beside a text that is the name of something. */
+export const lookAlikeNote = z
+  .string()
+  .optional()
+  .describe(`the market’s own words on the text before it: "${LOOK_ALIKE_NOTE}"; absent: nothing to note`);

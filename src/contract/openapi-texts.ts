@@ -125,7 +125,10 @@ function tradeTexts() {
 function voiceTexts() {
   return {
     postComment: { tag: 'Voices', says: 'Public. parent_id makes it a reply to a comment under the same listing.' },
-    voteListing: { tag: 'Voices', says: 'One vote for each merchant and listing, never for an own one. It needs no purchase: `votes_by_buyers` of the listing counts those of buyers.' },
+    voteListing: {
+      tag: 'Voices',
+      says: 'One vote for each merchant and listing, never for an own one. It needs no purchase: `votes_by_buyers` of the listing counts those of buyers.',
+    },
     raiseFlag: { tag: 'Voices', says: 'The reason is for the maintainer alone.' },
     appealRemoval: { tag: 'Voices', says: 'Everyone can read the statement, and what the maintainer decides.' },
     removeListing: {

@@ -1,7 +1,8 @@
 import type { ResultOf } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import type { AttributeName } from '../contract/listing-fields.ts';
-import type { ListingSummary, MerchantRecord } from '../contract/listings.ts';
+import type { ListingSummary } from '../contract/listings.ts';
+import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';

@@ -1,5 +1,5 @@
-import type { MerchantRecord } from '../../contract/listings.ts';
 import { LOOK_ALIKE_NOTE, mixesLookAlikes } from '../../contract/look-alikes.ts';
+import type { MerchantRecord } from '../../contract/merchant-record.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { MerchantEntry } from '../catalog/model/model.ts';

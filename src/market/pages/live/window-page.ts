@@ -1,7 +1,8 @@
 import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
-import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingSummary } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { AISLE_WORDS, SCOPE_KINDS } from '../../../contract/vocabulary.ts';
 import type { EventRecord } from '../../events/read-events.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';

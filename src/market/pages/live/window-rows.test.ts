@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { MerchantRecord } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import type { EventRecord } from '../../events/read-events.ts';
 import { newcomersOf } from './window-page.ts';
 

@@ -1,4 +1,5 @@
-import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingDetail } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { HOSTILE_TEXTS } from '../../../../test/support/hostile-texts.ts';
 import { readMarkup } from '../../../../test/support/read-markup.ts';
-import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingDetail } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
 import { composeCard, openFaces } from './compose-card.ts';
 import { markColours, pictureOfListing, pictureOfStore } from './create-pictures.ts';

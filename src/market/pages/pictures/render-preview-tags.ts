@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
-import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingDetail } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { storePath } from '../storefront/render-rows.ts';
 import { beginningOf, showPrice } from '../storefront/render-text.ts';
 import { CARD, isListingShown } from './picture-question.ts';

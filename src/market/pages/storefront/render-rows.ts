@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
-import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingSummary } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { drawMark } from '../pictures/draw-mark.ts';
 import { beginningOf, renderAge, renderLine, renderShortNote, showCount, showPrice } from './render-text.ts';

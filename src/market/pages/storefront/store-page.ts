@@ -1,7 +1,8 @@
 import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
-import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
+import type { ListingSummary } from '../../../contract/listings.ts';
+import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { drawMark } from '../pictures/draw-mark.ts';
 import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
