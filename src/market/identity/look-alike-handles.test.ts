@@ -74,7 +74,7 @@ test('who registered before keeps handle and key, also beside one that looks lik
 });
 
 test.each([
-  ['race-keeper', 'r4ce-kee-per'],
+  ['race-reader', 'r4ce-r3a-der'],
   ['race-jill', 'race-11j1'],
   ['race-zebra', 'race2ebra'],
   ['race-basis', 'rac3-8a5i5'],

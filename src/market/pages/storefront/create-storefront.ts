@@ -98,6 +98,11 @@ export interface Storefront {
   mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
 }
 
+/** The maintainer may be made while the market runs. */
+function maintainerIn(catalog: MarketCatalog): string | null {
+  return catalog.model().merchants[MAINTAINER_MERCHANT_ID]?.handle ?? null;
+}
+
 type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
 const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
 
@@ -107,15 +112,13 @@ export function createStorefront(
   { events, catalog, readJson }: { events: EventTail; catalog: MarketCatalog; readJson: ReadFromMemory },
 ): Storefront {
   const { clock, config } = market;
-  const { cache } = catalog.answers;
   const pageOf = (plan: PagePlan, etag: string, gzip: boolean, read: () => string): Prepared => {
     const now = clock.now();
-    const maintainer = catalog.model().merchants[MAINTAINER_MERCHANT_ID]?.handle ?? null;
-    const scene: Scene = { config, events, maintainer, nowMs: now - (now % AGE_STEP_MS) };
-    const parts = [etag, plan.version ?? '', plan.document === undefined ? scene.nowMs : '', maintainer ?? ''];
-    const version = parts.join(' ');
+    const scene: Scene = { config, events, maintainer: maintainerIn(catalog), nowMs: now - (now % AGE_STEP_MS) };
+    const time = plan.document === undefined ? scene.nowMs : '';
+    const version = [etag, plan.version ?? '', time, scene.maintainer ?? ''].join(' ');
     const write = () => ({ head: headOf(plan), text: writePage(plan, read(), scene) });
-    return cache.text(plan.key, version, { acceptsGzip: gzip, write });
+    return catalog.answers.cache.text(plan.key, version, { acceptsGzip: gzip, write });
   };
   const pageFromMemory = (plan: PagePlan, reader: Reader): Prepared | null => {
     if (typeof plan.request === 'function') return null;
@@ -129,7 +132,7 @@ export function createStorefront(
     }
   };
   const frontTextOf = (accept: string | undefined, gzip: boolean): Prepared =>
-    cache.text(`/ as ${chooseForm(accept)}`, events.version(), {
+    catalog.answers.cache.text(`/ as ${chooseForm(accept)}`, events.version(), {
       acceptsGzip: gzip,
       write: () => {
         const { headers, body } = frontAnswer(config, events, { accept });

@@ -209,7 +209,7 @@ it('a store, the merchants and the front page say what their routes say', async 
   expect(merchants.text).toContain('2 merchants have a store');
   expect(linksIn(merchants)).toEqual(expect.arrayContaining(['/store/ink', '/store/quill']));
   const front = await open('/');
-  expect(front.text).toContain('ink opened a store');
+  expect(front.text).toContain('ink Maintainer opened a store');
   expect(front.text).toContain(`quill bought listing ${idOf(3)}`);
   expect(front.headers.get('link')).toContain('rel="api-catalog"');
 });
