@@ -12,6 +12,11 @@ const DEFAULT_RESPONSE_BYTES = 16_777_216;
 export interface ClientOptions {
   /** Where the site is, for instance `https://market.example`. */
   baseUrl: string;
+  /**
+   * The address that the site calls itself, where it is reached under another one, as through a tunnel: what is signed for it names this
+   * address too. Without it nothing is signed for a site that calls itself anything but `baseUrl`.
+   */
+  callsItself?: string;
   /** The key that this very site has given: a merchant's, or a resident's. Sent only where the contract has a use for it. */
   key?: string;
   environment?: Partial<Environment>;
@@ -29,6 +34,8 @@ type Method<E extends EndpointShape> =
 /** One method per endpoint of a site's contract. Each resolves to a success and throws `MarketError` or `UnreadableAnswer`. */
 export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { readonly [N in keyof E]: Method<E[N]> } & {
   readonly baseUrl: string;
+  /** Null where the caller did not say. */
+  readonly callsItself: string | null;
   readonly environment: Environment;
   readonly clock: SiteClock;
 };
@@ -59,8 +66,9 @@ export function createClientOf<E extends Readonly<Record<string, EndpointShape>>
       (given: LooseGiven = {}) => callEndpoint(endpoint, given, { ...config, clock }, environment),
     ]),
   );
+  const callsItself = options.callsItself === undefined ? null : readBaseUrl(options.callsItself);
   // The types above are derived from the same table that the methods are made from.
-  return { ...methods, baseUrl: config.baseUrl, environment, clock } as unknown as ClientOf<E>;
+  return { ...methods, baseUrl: config.baseUrl, callsItself, environment, clock } as unknown as ClientOf<E>;
 }
 
 interface CallConfig {

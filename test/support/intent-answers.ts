@@ -156,7 +156,8 @@ export async function buyerBefore(script: TransferScript, options: Partial<BuyBy
   onTestFinished(() => scripted[Symbol.asyncDispose]());
   const phases: string[] = [];
   const store = createMemoryTransferStore();
-  const newClient = () => createClient({ baseUrl: scripted.baseUrl, key: 'k', environment: time });
+  const newClient = () =>
+    createClient({ baseUrl: scripted.baseUrl, callsItself: `https://${DOMAIN}`, key: 'k', environment: time });
   const client = newClient();
   const base: BuyByTransferOptions = {
     ...{ client, wallet, store, listingId: 7, maxPriceUsdc: 2.5 },

@@ -45,7 +45,8 @@ const NEXT_STEPS: Readonly<Record<WhyRefused, string>> = {
   window_too_long: OTHER_TERMS,
   wrong_domain: OTHER_TERMS,
   wrong_intent: 'Open a new intent.',
-  other_market: 'Use the client of the market that this belongs to.',
+  other_market:
+    'Sign nothing there, unless both are one market behind a tunnel or a proxy: then say what it calls itself (--market-calls-itself URL, callsItself of createClient).',
   too_little_time: 'Open a new intent, and pay at once.',
   wallet_cannot_sign:
     'Have the wallet sign the challenge in its own way (ERC-1271), or pay from another wallet: its transfer could not be claimed.',

@@ -4,7 +4,7 @@ import { collectNonce } from '../../contract/collect-text.ts';
 import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Client } from '../client.ts';
 import { MarketError } from '../errors.ts';
-import { TermsRefused } from './payment-errors.ts';
+import { type NamedMarket, nameToSignFor } from './market-name.ts';
 import { encodeProof, type PaymentProof, signAuthorization, type Wallet } from './payment-proof.ts';
 import type { ExpectedPayment, X402Version } from './payment-required.ts';
 import { signingTime } from './signing-clock.ts';
@@ -36,7 +36,7 @@ export async function signCollecting(collecting: Collecting): Promise<CollectPro
   const expected = { ...collecting.expected, amountUnits: 0n };
   const network = NETWORKS[expected.network];
   const salt = bytesToHex(client.environment.randomBytes(32));
-  const baseUrl = marketAddress(client.baseUrl, asked.body());
+  const baseUrl = marketAddress(client, asked.body());
   const nonce = collectNonce({
     ...{ baseUrl, chainId: network.chainId, listingId: BigInt(listingId), payer: wallet.address, salt },
   });
@@ -63,18 +63,10 @@ export async function signCollecting(collecting: Collecting): Promise<CollectPro
 }
 
 const told = z.object({ collect: z.object({ base_url: z.string() }) });
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/**
- * What the market calls itself, as far as that is the host we talk to: a signature that another market could have asked for here, to use it
- * there, is never made. A port may differ, where something stands in front.
- */
-function marketAddress(ours: string, body: unknown): string {
+/** What the market calls itself, where that is what it was named; of one that says nothing, what the owner says or what it was named. */
+function marketAddress(client: NamedMarket, body: unknown): string {
   const read = told.safeParse(body);
-  if (!read.success) return ours;
-  const { base_url: theirs } = read.data.collect;
-  const [one, other] = [new URL(ours), URL.parse(theirs)];
-  const isLocal = LOOPBACK.has(one.hostname) && LOOPBACK.has(other?.hostname ?? '');
-  if (other !== null && (one.hostname === other.hostname || isLocal)) return theirs;
-  throw new TermsRefused('other_market', `the market calls itself ${theirs.slice(0, 200)}, and this is ${one.host}`);
+  if (!read.success) return client.callsItself ?? client.baseUrl;
+  return nameToSignFor(client, read.data.collect.base_url);
 }

@@ -79,7 +79,9 @@ it('what was refused before a signature says why, and not that the market asked 
   const clock = explain(new TermsRefused('clock_wrong', 'The clock here says a, and that of b c'), NOTHING);
   expect(clock).toMatchObject({ what: 'The clock here says a, and that of b c; nothing was signed.' });
   expect(clock.todo).toContain('Set the clock');
-  for (const { title } of [own, clock]) expect(title).not.toContain('Not what this page shows');
+  const other = explain(new TermsRefused('other_market', 'The market that was named as a calls itself b'), NOTHING);
+  expect(other).toMatchObject({ what: 'The market that was named as a calls itself b; nothing was signed.' });
+  for (const { title } of [own, clock, other]) expect(title).not.toContain('Not what this page shows');
 });
 
 it('a silent market is no reason to pay again', () => {

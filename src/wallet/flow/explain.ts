@@ -32,6 +32,10 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
   if (error instanceof TermsRefused && error.why === 'clock_wrong') {
     return { ...WRONG_CLOCK, what: `${plain(error)}.`, money, reason: null };
   }
+  if (error instanceof TermsRefused && error.why === 'other_market') {
+    const todo = 'Open these goods at the address that the market calls itself, if that is the market you mean.';
+    return { title: 'The market has another address', what: `${plain(error)}.`, money, todo, reason: null };
+  }
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
     return {

@@ -74,7 +74,6 @@ describe('an intent that is not what the listing says', () => {
     ['too little time', lie({ expires_at: short }), 'too_little_time'],
     ['facts of another chain', { facts: { network: 'base-sepolia' } }, 'wrong_network'],
     ['facts with another token', { facts: { usdc_contract: TREASURY } }, 'wrong_asset'],
-    ['another market in the text', { facts: { domain: 'elsewhere.example' } }, 'wrong_intent'],
     ['a listing above the limit', { listing: { price_usdc: 2.500001 } }, 'price_above_limit'],
     ['a thing of the city', { listing: { artifact_commitment: null } }, 'not_goods'],
     ['goods that cost nothing', { listing: { price_usdc: 0 } }, 'wrong_amount'],
@@ -103,6 +102,25 @@ describe('an intent that is not what the listing says', () => {
     const { act, wallet } = await buyerBefore({ wallet: first.wallet, lies: { challenge } });
     await expect(act()).rejects.toMatchObject({ why: 'wrong_intent' });
     expect(wallet.sent).toEqual([]);
+  });
+
+  test.each([
+    'https://elsewhere.example',
+    'http://market.example',
+    'https://market.example:444',
+    'https://market.example/bob',
+  ])('a challenge of %s, which is another market, is not signed, whatever the facts say', async (other) => {
+    const first = await buyerBefore({});
+    const answer = intentAnswer({ payer: first.wallet.address, nowMs: first.time.now() });
+    const { purchase_intent: intent } = (answer as { body: { purchase_intent: IntentFields } }).body;
+    const facts = { domain: new URL(other).host };
+    const script = { wallet: first.wallet, lies: { challenge: challengeOf(intent, other) }, facts };
+    const { act, wallet } = await buyerBefore(script);
+    await expect(act()).rejects.toMatchObject({
+      ...{ why: 'other_market', message: expect.stringContaining(`calls itself ${other};`) },
+      nextStep: expect.stringContaining('--market-calls-itself'),
+    });
+    expect([wallet.signed, wallet.sent]).toEqual([[], []]);
   });
 });
 

@@ -79,7 +79,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   mustNotBeOwn(listing.seller_wallet, wallet.address);
   return {
     ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
-    domain: facts.domain,
+    market: client,
     artifactCommitment: commitment,
   };
 }

@@ -5,6 +5,7 @@ import type { feeIntentOut, purchaseIntentOut } from '../../../contract/direct-p
 import { usdcText } from '../../../contract/money.ts';
 import type { OfficialFacts } from '../../../contract/official.ts';
 import { NETWORKS, type Network, type PaymentPurpose } from '../../../contract/vocabulary.ts';
+import { type NamedMarket, nameToSignFor } from '../market-name.ts';
 import { TermsRefused } from '../payment-errors.ts';
 
 export type Intent = z.output<typeof purchaseIntentOut> | z.output<typeof feeIntentOut>;
@@ -18,8 +19,7 @@ export interface TransferTerms {
   payee: string;
   amountUnits: bigint;
   network: Network['name'];
-  /** Of the market, as its official facts say it. */
-  domain: string;
+  market: NamedMarket;
   /** Null for fees. */
   artifactCommitment: string | null;
 }
@@ -77,7 +77,10 @@ export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs:
 
 /** The text is made again from what was checked (W8), so that no line can be missing or added. */
 function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
-  const baseUrl = /^base_url: (.*)$/m.exec(intent.challenge)?.[1] ?? '';
+  const told = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
+  if (told === undefined) return false;
+  // Another market could take the transfer for its own, and give the goods to whoever relayed its intent.
+  const baseUrl = nameToSignFor(terms.market, told);
   const network = NETWORKS[terms.network];
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -95,12 +98,7 @@ function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
     ['created_at', intent.created_at],
     ['expires_at', intent.expires_at],
   ];
-  const text = lines.map(([name, value]) => `${name}: ${value}`).join('\n');
-  return text === intent.challenge && hostOf(baseUrl) === terms.domain;
-}
-
-function hostOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).host : null;
+  return lines.map(([name, value]) => `${name}: ${value}`).join('\n') === intent.challenge;
 }
 
 function spelled(address: string): string {

@@ -6,6 +6,7 @@ import {
   TX_HASH,
 } from '../../../../test/support/intent-answers.ts';
 import {
+  DOMAIN,
   listingDetail,
   officialAnswer,
   pendingAnswer,
@@ -70,7 +71,8 @@ async function sellerBefore(script: Script) {
     return posts[Math.min(counts.posts, posts.length) - 1] ?? 'cut';
   });
   market = scripted;
-  const client = createClient({ baseUrl: scripted.baseUrl, key: 'k', environment: time });
+  const callsItself = `https://${DOMAIN}`;
+  const client = createClient({ baseUrl: scripted.baseUrl, callsItself, key: 'k', environment: time });
   const options: ListByTransferOptions = { client, wallet, listing, store: createMemoryTransferStore() };
   const posts = () => scripted.seen.filter((request) => request.path.startsWith('/api/listing') && !isDry(request));
   const paths = () => scripted.seen.map(({ path }) => path);

@@ -98,7 +98,7 @@ async function readTerms(options: ListByTransferOptions): Promise<TransferTerms>
   return {
     ...{ purpose: 'listing_fee', listingId: null, payer: wallet.address, amountUnits, network },
     payee: options.treasury ?? facts.treasury,
-    domain: facts.domain,
+    market: client,
     artifactCommitment: null,
   };
 }
