@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { asked, buyerBefore, RECEIPT } from '../../test/support/agent-buyer.ts';
 import {
   ARTIFACT,
@@ -13,6 +13,8 @@ import {
 import { nonceIn, type Reply, type SeenRequest } from '../../test/support/scripted-market.ts';
 import { commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import type { BuyGoodsOptions } from './buy-goods.ts';
+import { listSpends } from './list-purchases.ts';
+import { openSpendBook } from './spend-book.ts';
 
 const QUARTER_MS = 900_000;
 
@@ -165,4 +167,74 @@ test.each<[string, Partial<BuyGoodsOptions>, object, string]>([
   });
   expect(wallet.payments).toHaveLength(1);
   expect((await book.list()).map(({ state }) => state)).toEqual(['signed']);
+});
+
+const toCollect = paymentRequiredAnswer({ payTo: SELLER, units: '0' });
+
+test('at a market that the policy leaves out nothing is signed: not for free goods, and not to collect again', async () => {
+  const free = { listing: () => ({ price_usdc: 0 }) };
+  const askedToSign = await buyerBefore([refusalAnswer('sign_to_collect')], { ...free, looks: [toCollect, 'cut'] });
+  const elsewhere = { policy: { ...askedToSign.shared.policy, markets: ['https://other.example'] } };
+  const refused = { name: 'PolicyRefused', parts: { reason: 'market_not_allowed' } };
+  await expect(askedToSign.act(elsewhere)).rejects.toMatchObject(refused);
+  expect([askedToSign.wallet.signed, await askedToSign.book.list()]).toEqual([0, []]);
+
+  const bought = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT }), toCollect]);
+  const { path } = await bought.act();
+  await rm(path);
+  const { signed } = bought.wallet;
+  await expect(bought.act(elsewhere)).rejects.toMatchObject(refused);
+  expect(bought.wallet.signed).toBe(signed);
+});
+
+test.each<[string, object]>([
+  ['seller_not_allowed', { sellers: { deny: ['ada'] } }],
+  ['aisle_not_allowed', { aisles: { allow: [] } }],
+  ['network_not_allowed', { networks: ['base-sepolia'] }],
+])('free goods are held to the policy as others are: %s', async (reason, changed) => {
+  const { act, shared, seen } = await buyerBefore([deliveryAnswer(7)], { listing: () => ({ price_usdc: 0 }) });
+  const policy = { ...shared.policy, ...changed };
+  await expect(act({ policy })).rejects.toMatchObject({ name: 'PolicyRefused', parts: { reason } });
+  expect(seen.some(({ method }) => method === 'POST')).toBe(false);
+});
+
+describe('goods that an import told of', () => {
+  /** Bought by one book, and taken over by another as an import of nobody's does. */
+  async function imported(told: Parameters<typeof buyerBefore>[1] = {}) {
+    const buyer = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT }), toCollect], told);
+    const { path } = await buyer.act();
+    const [record] = await buyer.book.list();
+    if (record === undefined) throw new Error('nothing was bought');
+    const at = record.reserved_at;
+    const book = openSpendBook({ env: { HOME: join(buyer.home, 'other') }, address: buyer.wallet.address });
+    await book.restore({ ...record, imported: { at, verified: false } });
+    return { ...buyer, path, book, act: () => buyer.act({ book }) };
+  }
+
+  const confirmed = { payment_status: 'completed', listing_id: 7, block_number: RECEIPT.block_number } as const;
+
+  test('are what the listing promised once the market confirms payment and commitment', async () => {
+    const { act, book, path } = await imported({ payment: confirmed });
+    expect((await listSpends(book))[0]).toMatchObject({ verified: false });
+    expect(await act()).toMatchObject({ path, alreadyHere: true, notVerified: null });
+    expect((await listSpends(book))[0]).toMatchObject({ verified: true });
+  });
+
+  test.each<[string, Parameters<typeof buyerBefore>[1], string]>([
+    ['knows no such payment', {}, 'no payment of this transaction'],
+    ['has another block for it', { payment: { ...confirmed, block_number: 6 } }, 'block 6'],
+    ['has it for another listing', { payment: { ...confirmed, listing_id: 8 } }, 'listing 8'],
+  ])('are not verified where the market %s', async (_, told, why) => {
+    const { act, book } = await imported(told);
+    for (let turn = 0; turn < 2; turn += 1)
+      expect(await act()).toMatchObject({ alreadyHere: true, notVerified: expect.stringContaining(why) });
+    expect((await listSpends(book))[0]).toMatchObject({ verified: false });
+  });
+
+  test('are not verified where the listing promises others', async () => {
+    let shown = {};
+    const { act } = await imported({ payment: confirmed, listing: () => shown });
+    shown = { artifact_commitment: `0x${'00'.repeat(32)}` };
+    expect(await act()).toMatchObject({ notVerified: 'the listing promises other goods' });
+  });
 });

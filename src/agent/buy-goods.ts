@@ -15,7 +15,16 @@ import { afterRefusal, afterRefusedCollecting, isOfSignature, mustNotBeRefused }
 import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
-import { type KeptGoods, nothingDue, paidUnits, type SpendPlan, type SpendRecord } from './spend-record.ts';
+import {
+  isFree,
+  isVerified,
+  type KeptGoods,
+  nothingDue,
+  paidUnits,
+  type SpendPlan,
+  type SpendRecord,
+} from './spend-record.ts';
+import { whyNotVerified } from './verify-goods.ts';
 
 export interface BuyGoodsOptions extends SpendOptions {
   listingId: number;
@@ -33,8 +42,10 @@ export interface BoughtGoods {
   goods: KeptGoods;
   /** The sum that this call or an earlier one under the same record paid; 0n where nothing was due. */
   paidUnits: bigint;
-  /** True: nothing was asked of the market, the goods lay here. */
+  /** True: the goods lay here, and none were asked of the market. */
   alreadyHere: boolean;
+  /** Why these may not be what the listing promised: an import brought them, and the market does not confirm them. Null: they are. */
+  notVerified: string | null;
 }
 
 /** `<data>/goods/<host>`. */
@@ -74,7 +85,7 @@ async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order):
   // Goods that came once are never paid for a second time, whatever the market says of it now and the caller allows.
   if (record !== null && kept !== null) {
     // Free goods are asked for again: they may have been edited.
-    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return boughtOf(record, kept, true);
+    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, held, record, kept);
     return await payAndKeep(options, held);
   }
   mustNotBeRefused(options, held, options);
@@ -90,8 +101,18 @@ async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order):
   return await payAndKeep(options, held, isAgain ? again : undefined);
 }
 
-function isFree({ delivery, amount_units, unpaid }: SpendRecord): boolean {
-  return delivery?.receipt === null && amount_units === '0' && unpaid === undefined;
+/** Goods that an import brought are held against the market before they are called what was bought. */
+async function giveAgain(
+  { client }: BuyGoodsOptions,
+  held: HeldSpend,
+  record: SpendRecord,
+  kept: KeptGoods,
+): Promise<BoughtGoods> {
+  const bought = boughtOf(record, kept, true);
+  if (isVerified(record)) return bought;
+  const notVerified = await whyNotVerified(record, client);
+  if (notVerified === null) await held.noteVerified();
+  return { ...bought, notVerified };
 }
 
 /** The goods for sale, and how they would stand in the book. */
@@ -128,7 +149,8 @@ async function takeOwned(
   judgeSpend(policy, { market: plan.market, network: plan.network, amountUnits: 0n, goods: null });
   try {
     const delivery = await buy({
-      ...{ client, wallet: guardWallet(wallet, held), listingId, network: plan.network, collectOnly: true },
+      ...{ client, wallet: guardWallet(wallet, held, { policy, market: plan.market }), listingId },
+      ...{ network: plan.network, collectOnly: true },
       ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
       ...quietly(options),
     });
@@ -139,7 +161,13 @@ async function takeOwned(
       await putNothingAside();
       throw await orUnknown(held, () => keepMismatch(options, held, error));
     }
-    if (isPlainNo(error, listing)) return null;
+    if (isPlainNo(error, listing)) {
+      if (error instanceof TermsRefused)
+        options.onNotice?.(
+          `It was not asked whether these goods are yours already: ${error.message}. ${error.nextStep}`,
+        );
+      return null;
+    }
     if (error instanceof MarketError && isOfSignature(error))
       throw await afterRefusedCollecting(options, options, error);
     throw error;
@@ -181,11 +209,9 @@ async function prepare(
     const title = `The price is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
     throw new PolicyRefused('above_max_price', title, 'Allow more, or leave it. Nothing was signed.');
   }
-  if (amountUnits > 0n) {
-    const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
-    judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
-    await mustBeConfirmed(options, { amountUnits, title: listing.title, seller: listing.merchant });
-  }
+  const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
+  judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
+  await mustBeConfirmed(options, { amountUnits, title: listing.title, seller: listing.merchant });
   await held.reserve(plan, policy);
 }
 
@@ -227,7 +253,7 @@ async function payAndKeep(
   held: HeldSpend,
   again?: () => Promise<void>,
 ): Promise<BoughtGoods> {
-  const { client, wallet, listingId, payAnew } = options;
+  const { client, wallet, policy, listingId, payAnew } = options;
   const { record } = held;
   if (record === null) throw new TypeError('nothing was set aside');
   await held.noteSentAgain();
@@ -238,7 +264,7 @@ async function payAndKeep(
   try {
     delivery = await buy({
       client,
-      wallet: guardWallet(wallet, held, again),
+      wallet: guardWallet(wallet, held, { policy, market: client.baseUrl, again }),
       listingId,
       maxPriceUsdc: mostFor(record),
       network: record.network,
@@ -258,8 +284,8 @@ async function payAndKeep(
     }
     throw isFixed ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
   }
-  // Goods that came once are known: a market that shows another commitment now does not change it.
-  if (isFixed && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
+  // Goods that came once are known: a market that shows another commitment now does not change it. What an import told is not known.
+  if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(held, () => keep(options, held, delivery, isPriced));
 }
@@ -322,5 +348,6 @@ function folderOf({ outDir, book, client }: BuyGoodsOptions, record: SpendRecord
 
 function boughtOf(record: SpendRecord, goods: KeptGoods, alreadyHere: boolean): BoughtGoods {
   const { title, seller } = record;
-  return { path: goods.path, title, seller: seller ?? '', goods, paidUnits: paidUnits(record), alreadyHere };
+  const shown = { path: goods.path, title, seller: seller ?? '', goods, paidUnits: paidUnits(record) };
+  return { ...shown, alreadyHere, notVerified: null };
 }

@@ -1,20 +1,29 @@
 import { isAddressEqual } from 'viem';
 import { sayUsdc } from '../contract/money.ts';
-import { NETWORKS } from '../contract/vocabulary.ts';
+import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { AuthorizationToSign, Wallet } from '../sdk/payments/payment-proof.ts';
 import { PolicyRefused } from './agent-error.ts';
+import { judgePlace, type Policy } from './policy.ts';
 import type { HeldSpend } from './spend-book.ts';
+
+export interface Guard {
+  policy: Policy;
+  /** Base address of the market that the signature is for. */
+  market: string;
+  /** Puts the same sum aside once more where the caller allows another payment; without it a second signature is refused. */
+  again?: (() => Promise<void>) | undefined;
+}
 
 /**
  * A wallet that signs what was reserved in the book and nothing else: that value, to that payee, in the USDC of that network, once.
- * Authorizations of value 0 pass: they show who asks, and move nothing. Throws `PolicyRefused` before anything is signed.
- * `again` puts the same sum aside once more where the caller allows another payment; without it a second signature is refused.
+ * Authorizations of value 0 pass without a reservation: they show who asks, and move nothing. No signature, with value or without, is made
+ * for a market or a network that the policy leaves out. Throws `PolicyRefused` before anything is signed.
  */
-export function guardWallet(wallet: Wallet, held: HeldSpend, again?: () => Promise<void>): Wallet {
+export function guardWallet(wallet: Wallet, held: HeldSpend, { policy, market, again }: Guard): Wallet {
   return Object.freeze({
     address: wallet.address,
     signTypedData: async (typed: AuthorizationToSign) => {
-      mustBeTransfer(wallet, typed);
+      judgePlace(policy, { market, network: networkOf(wallet, typed) });
       if (typed.message.value === 0n) return wallet.signTypedData(typed);
       if (held.signed && again !== undefined) await again();
       mustBeReserved(held, typed);
@@ -25,14 +34,16 @@ export function guardWallet(wallet: Wallet, held: HeldSpend, again?: () => Promi
   });
 }
 
-function mustBeTransfer({ address }: Wallet, { primaryType, domain, message }: AuthorizationToSign): void {
+/** Of the transfer of USDC that is to be signed. Throws where it is none. */
+function networkOf({ address }: Wallet, { primaryType, domain, message }: AuthorizationToSign): Network['name'] {
   const network = Object.values(NETWORKS).find(({ chainId }) => chainId === BigInt(domain.chainId));
   const isUsdc =
     network !== undefined &&
     isAddressEqual(domain.verifyingContract, network.usdc) &&
     domain.name === network.domainName &&
     domain.version === network.domainVersion;
-  if (isUsdc && primaryType === 'TransferWithAuthorization' && isAddressEqual(message.from, address)) return;
+  if (isUsdc && primaryType === 'TransferWithAuthorization' && isAddressEqual(message.from, address))
+    return network.name;
   throw refuse('not_usdc', 'What is to be signed is no transfer of USDC from this wallet');
 }
 

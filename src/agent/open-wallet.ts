@@ -4,10 +4,14 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import { AgentError, refusedFile } from './agent-error.ts';
+import { type ExportSigner, exportToSign } from './export/export-signature.ts';
 import { lockFile } from './lock-file.ts';
 import { configFolder, type Env } from './places.ts';
 import { makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
 import { printWallet, readKeyText, readWalletText, type WalletFile } from './wallet-file.ts';
+
+/** What this wallet's key signs: payments, and exports of what was bought. */
+export type OwnWallet = Wallet & ExportSigner;
 
 export interface WalletSource {
   /** A wallet file; it wins over the environment. */
@@ -28,7 +32,7 @@ export function defaultWalletFile(env: Env): string {
  * alone. The key stays inside of what is returned. Throws `no_wallet`, `wallet_refused`, `passphrase_needed`, `passphrase_refused`,
  * `file_refused`.
  */
-export async function openWallet({ file, env, passphrase }: WalletSource): Promise<Wallet> {
+export async function openWallet({ file, env, passphrase }: WalletSource): Promise<OwnWallet> {
   const given = env['OPENAISLE_WALLET_KEY'];
   if (file === undefined && given !== undefined && given !== '') return walletOfVariable(given);
   const path = file === undefined ? defaultWalletFile(env) : resolve(file);
@@ -90,7 +94,7 @@ async function findPassphrase(env: Env, path: string, ask: WalletSource['passphr
   throw new AgentError('wrong_use', { reason: 'passphrase_needed', title: `${path} is encrypted`, nextStep });
 }
 
-function walletOfVariable(given: string): Wallet {
+function walletOfVariable(given: string): OwnWallet {
   const key = readKeyText(given);
   const wallet = key === null ? null : walletOf(key);
   if (wallet !== null) return wallet;
@@ -99,7 +103,7 @@ function walletOfVariable(given: string): Wallet {
 }
 
 /** Null for digits that are no key of the curve. Only what the SDK needs is handed on, and errors lose what a library says of a key. */
-function walletOf(key: Hex): Wallet | null {
+function walletOf(key: Hex): OwnWallet | null {
   let account: ReturnType<typeof privateKeyToAccount>;
   try {
     account = privateKeyToAccount(key);
@@ -108,12 +112,15 @@ function walletOf(key: Hex): Wallet | null {
   }
   return Object.freeze({
     address: account.address,
-    signTypedData: async (typed: Parameters<Wallet['signTypedData']>[0]) => {
-      try {
-        return await account.signTypedData(typed);
-      } catch {
-        throw new AgentError('unknown', { reason: 'unexpected', title: 'The wallet could not sign' });
-      }
-    },
+    signTypedData: (typed: Parameters<Wallet['signTypedData']>[0]) => orFault(() => account.signTypedData(typed)),
+    signExport: (digest: Hex) => orFault(() => account.signTypedData(exportToSign(account.address, digest))),
   });
+}
+
+async function orFault(sign: () => Promise<Hex>): Promise<Hex> {
+  try {
+    return await sign();
+  } catch {
+    throw new AgentError('unknown', { reason: 'unexpected', title: 'The wallet could not sign' });
+  }
 }

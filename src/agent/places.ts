@@ -27,8 +27,13 @@ function ownHome(env: Env): string | null {
 function xdg(env: Env, variable: string, ...usual: string[]): string {
   const given = env[variable];
   if (given !== undefined && isAbsolute(given)) return given;
+  return join(homeFolder(env), ...usual);
+}
+
+/** Of this user: HOME, where it is a whole path, else what the system says. */
+export function homeFolder(env: Env): string {
   const home = env['HOME'];
-  return join(home !== undefined && isAbsolute(home) ? home : homedir(), ...usual);
+  return home !== undefined && isAbsolute(home) ? home : homedir();
 }
 
 /** A market's address as the name of one folder: host, port and path. */

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MAX_PRICE_UNITS } from '../contract/vocabulary.ts';
 import { judgeSpend, policyFileOf, readPolicy } from './policy.ts';
 
 let home = '';
@@ -24,7 +25,7 @@ async function policyOf(content: unknown) {
   const env = { HOME: home, XDG_CONFIG_HOME: join(home, String(count)) };
   const path = policyFileOf(env);
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o644 });
   return await readPolicy(env);
 }
 
@@ -65,6 +66,52 @@ test('a policy that is a folder is unreadable too', async () => {
   const env = { HOME: home, XDG_CONFIG_HOME: join(home, 'folder') };
   await mkdir(policyFileOf(env), { recursive: true });
   await expect(readPolicy(env)).rejects.toMatchObject({ parts: { reason: 'policy_unreadable' } });
+});
+
+test.each<[string, (path: string) => Promise<unknown>, string]>([
+  ['that others may write', (path) => chmod(path, 0o666), 'chmod go-w'],
+  ['that its group may write', (path) => chmod(path, 0o664), 'chmod go-w'],
+  ['in a folder that others may write', (path) => chmod(dirname(path), 0o777), `chmod go-w`],
+  [
+    'that is a link',
+    async (path) => {
+      await rename(path, `${path}.real`);
+      await symlink(`${path}.real`, path);
+    },
+    'Name the file itself',
+  ],
+])(
+  'a policy %s is not taken, and what to do is said; named by an option it is the same',
+  async (_, spoil, nextStep) => {
+    const { path } = await policyOf(LIMITS);
+    await spoil(path);
+    const env = { HOME: home, XDG_CONFIG_HOME: dirname(dirname(path)) };
+    for (const reading of [readPolicy(env), readPolicy({ HOME: home }, path)])
+      await expect(reading).rejects.toMatchObject({
+        name: 'PolicyRefused',
+        parts: { reason: 'policy_unsafe', nextStep: expect.stringContaining(nextStep) },
+      });
+  },
+);
+
+test('a folder from which others can take the policy away is refused, also when it is gone', async () => {
+  const { path } = await policyOf(LIMITS);
+  await rm(path);
+  await chmod(dirname(path), 0o777);
+  const env = { HOME: home, XDG_CONFIG_HOME: dirname(dirname(path)) };
+  await expect(readPolicy(env)).rejects.toMatchObject({ parts: { reason: 'policy_unsafe' } });
+});
+
+test('others may read it', async () => {
+  const { path } = await policyOf(LIMITS);
+  await chmod(path, 0o444);
+  expect(await readPolicy({ HOME: home }, path)).toMatchObject({ isOwn: true, perDayUnits: 3_500_000n });
+});
+
+test('no sum above the largest price is allowed, whatever the policy says', async () => {
+  const policy = await policyOf({ version: 1, per_purchase_usdc: 1_000_000, per_day_usdc: 1_000_000 });
+  expect(() => judgeSpend(policy, { ...spend, amountUnits: MAX_PRICE_UNITS })).not.toThrow();
+  expect(() => judgeSpend(policy, { ...spend, amountUnits: MAX_PRICE_UNITS + 1n })).toThrow('10000 USDC');
 });
 
 const WALLET = `0x${'CD'.repeat(20)}`;

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
-import { NETWORK_NAMES } from '../contract/vocabulary.ts';
+import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { readBaseUrl } from '../sdk/client.ts';
 import { PolicyRefused } from './agent-error.ts';
-import { configFolder, type Env } from './places.ts';
+import { type FileFault, findUnsafeFolder, LIMIT_RULES, readOwnFile } from './own-file.ts';
+import { configFolder, type Env, homeFolder } from './places.ts';
 
 const usdc = z.number().transform((amount, context) => {
   const units = unitsOfUsdc(amount);
@@ -70,17 +70,14 @@ export function policyFileOf(env: Env): string {
 
 /**
  * The policy of this user: 5 USDC a purchase and 20 a day where there is no file. `file` is another one than the usual, which must be
- * there. Throws `PolicyRefused` when the file cannot be read.
+ * there. Others may read it; where another user could have written it, or put it there, it is refused. Throws `PolicyRefused`.
  */
 export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   const path = file === undefined ? policyFileOf(env) : resolve(file);
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const text = await readText(path, homeFolder(env));
+  if (text === null) {
     // What was named and is not there may be spelled wrong: its limits must not be left out.
-    if (code !== 'ENOENT' || file !== undefined) throw unreadable(path, code);
+    if (file !== undefined) throw unreadable(path, 'ENOENT');
     return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null, networks: null };
   }
   let read: unknown;
@@ -109,12 +106,32 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   };
 }
 
+/** Null: there is no file. Its folders are looked at all the same: who takes a policy away has other limits in force. */
+async function readText(path: string, home: string): Promise<string | null> {
+  try {
+    const folder = await findUnsafeFolder(path, home);
+    if (folder !== null) throw unsafePolicy(path, folder);
+    const read = await readOwnFile(path, LIMIT_RULES);
+    if (read === null) return null;
+    if ('text' in read) return read.text;
+    throw read.fault.kind === 'unsafe' ? unsafePolicy(path, read.fault) : unreadable(path, read.fault.why);
+  } catch (error) {
+    if (error instanceof PolicyRefused) throw error;
+    throw unreadable(path, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+  }
+}
+
+function unsafePolicy(path: string, { why, nextStep = '' }: FileFault): PolicyRefused {
+  const which = why.startsWith(`${path} `) ? 'The policy' : `The policy ${path}`;
+  return new PolicyRefused('policy_unsafe', `${which} may be another's: ${why}; nothing is spent`, nextStep);
+}
+
 function unreadable(path: string, why: string): PolicyRefused {
   const next = 'Mend the file, or remove it: then 5 USDC a purchase and 20 a day are the limits.';
   return new PolicyRefused('policy_unreadable', `The policy ${path} cannot be read (${why}); nothing is spent`, next);
 }
 
-/** What is about to be paid. */
+/** What is about to be paid, or had for nothing. */
 export interface Spend {
   /** Base address of the market. */
   market: string;
@@ -124,13 +141,19 @@ export interface Spend {
   goods: { seller: string; sellerWallet: string; aisle: string } | null;
 }
 
-/** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
-export function judgeSpend(policy: Policy, { market: at, network, amountUnits, goods }: Spend): void {
+/** Whether anything may be signed at this market and on this network, with value or without. Throws `PolicyRefused`. */
+export function judgePlace(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
   const next = howToChange(policy);
   if (policy.markets !== null && !policy.markets.includes(at))
     throw new PolicyRefused('market_not_allowed', `The policy does not allow the market ${at}`, next);
   if (policy.networks !== null && !policy.networks.includes(network))
     throw new PolicyRefused('network_not_allowed', `The policy does not allow money of ${network}`, next);
+}
+
+/** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
+export function judgeSpend(policy: Policy, { amountUnits, goods, ...place }: Spend): void {
+  judgePlace(policy, place);
+  const next = howToChange(policy);
   if (goods !== null) {
     // A wallet of the policy stands for what is signed for: a market cannot call a seller by it.
     const handle = goods.seller.toLowerCase();
@@ -140,8 +163,10 @@ export function judgeSpend(policy: Policy, { market: at, network, amountUnits, g
     if (!allows(policy.aisles, [goods.aisle.toLowerCase()]))
       throw new PolicyRefused('aisle_not_allowed', 'The policy does not allow the aisle of this listing', next);
   }
-  if (amountUnits <= policy.perPurchaseUnits) return;
-  const said = `${sayUsdc(amountUnits)} is above the ${sayUsdc(policy.perPurchaseUnits)} that one payment may cost`;
+  // The book takes no larger sums.
+  const most = policy.perPurchaseUnits < MAX_PRICE_UNITS ? policy.perPurchaseUnits : MAX_PRICE_UNITS;
+  if (amountUnits <= most) return;
+  const said = `${sayUsdc(amountUnits)} is above the ${sayUsdc(most)} that one payment may cost`;
   throw new PolicyRefused('above_per_purchase', said, next);
 }
 

@@ -1,35 +1,14 @@
-import { constants } from 'node:fs';
 import { link, mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type AgentError, refusedFile } from './agent-error.ts';
-
-const LARGEST_BYTES = 65_536;
+import { readOwnFile, SECRET_RULES } from './own-file.ts';
 
 /** The text of a file that its owner alone can read; null where there is none. Throws `file_refused`. */
-export async function readPrivate(path: string, largestBytes = LARGEST_BYTES): Promise<string | null> {
-  // A link would be replaced by the next write, and what it leads to would stay behind as it is.
-  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error: unknown) => {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
-    if (code === 'ENOENT') return null;
-    if (code === 'ELOOP') throw refusedFile(`${path} is a symbolic link`, 'Name the file itself.');
-    throw error;
-  });
-  if (file === null) return null;
-  try {
-    const { mode, size, uid } = await file.stat();
-    if ((mode & 0o170000) !== 0o100000) throw refusedFile(`${path} is not a file`);
-    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      throw refusedFile(
-        `${path} can be read or written by others (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
-        `chmod 600 ${path} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
-      );
-    const self = process.getuid?.();
-    if (self !== undefined && self !== 0 && uid !== self) throw refusedFile(`${path} belongs to another user`);
-    if (size > largestBytes) throw refusedFile(`${path} is too large for what it should be`);
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
+export async function readPrivate(path: string, largestBytes = SECRET_RULES.largestBytes): Promise<string | null> {
+  const read = await readOwnFile(path, { ...SECRET_RULES, largestBytes });
+  if (read === null) return null;
+  if ('text' in read) return read.text;
+  throw refusedFile(read.fault.why, read.fault.nextStep);
 }
 
 /** Errors of file systems that know no second name for a file. */

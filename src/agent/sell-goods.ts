@@ -8,7 +8,14 @@ import { judgeSpend } from './policy.ts';
 import { afterRefusal, mustNotBeRefused, mustNotRepeat } from './refused-payment.ts';
 import type { HeldSpend } from './spend-book.ts';
 import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
-import { type KeptListing, nothingDue, paidUnits, type SpendPlan, type SpendRecord } from './spend-record.ts';
+import {
+  isVerified,
+  type KeptListing,
+  nothingDue,
+  paidUnits,
+  type SpendPlan,
+  type SpendRecord,
+} from './spend-record.ts';
 
 export interface SellGoodsOptions extends SpendOptions {
   /** The body of `POST /api/listing`. The same body, sent again, is the same listing; the client needs the merchant's key. */
@@ -27,6 +34,8 @@ export interface SoldGoods extends KeptListing {
   paidUnits: bigint;
   /** True: this body was listed from here before, and nothing was asked of the market. */
   alreadyListed: boolean;
+  /** False: an import told so, and nobody has confirmed it. */
+  verified: boolean;
 }
 
 /**
@@ -59,13 +68,13 @@ async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<Sol
 }
 
 async function payFee(options: SellGoodsOptions, held: HeldSpend, isNew: boolean): Promise<ListedGoods> {
-  const { client, wallet, listing, payAnew, recoverySlip } = options;
+  const { client, wallet, policy, listing, payAnew, recoverySlip } = options;
   const { record } = held;
   if (record === null) throw new TypeError('nothing was set aside');
   const again = mayPayAgain(options, isNew ? null : record) ? () => prepare(options, held) : undefined;
   return await listGoods({
     client,
-    wallet: guardWallet(wallet, held, again),
+    wallet: guardWallet(wallet, held, { policy, market: client.baseUrl, again }),
     listing,
     maxFeeUsdc: usdcOfUnits(BigInt(record.amount_units)),
     treasury: record.payee,
@@ -116,5 +125,6 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
 }
 
 function soldOf(record: SpendRecord, listed: KeptListing, alreadyListed: boolean): SoldGoods {
-  return { ...listed, title: record.title, paidUnits: paidUnits(record), alreadyListed };
+  const { title } = record;
+  return { ...listed, title, paidUnits: paidUnits(record), alreadyListed, verified: isVerified(record) };
 }

@@ -3,9 +3,10 @@ import type { Hex } from 'viem';
 import { sayUsdc } from '../contract/money.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
-import { AgentError, PolicyRefused } from './agent-error.ts';
+import { AgentError, PolicyRefused, refusedFile } from './agent-error.ts';
 import { type FileLock, lockFile } from './lock-file.ts';
-import { dataFolder, type Env } from './places.ts';
+import { findUnsafeFolder } from './own-file.ts';
+import { dataFolder, type Env, homeFolder } from './places.ts';
 import { howToChange, type Policy } from './policy.ts';
 import {
   asOf,
@@ -39,6 +40,8 @@ export interface SpendBook {
   hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
   /** Takes in a record of another copy of this book. False: the book has one of this payment, or a later one, and keeps it. */
   restore(record: SpendRecord): Promise<boolean>;
+  /** The file of a record. */
+  pathOf(record: SpendRecord): string;
 }
 
 /** What one key names, while this caller alone works on it. */
@@ -61,6 +64,8 @@ export interface HeldSpend {
   noteUnpaid(unpaid: Unpaid): Promise<void>;
   /** To be called before the same signature is sent once more: a word of before does not hold after that. */
   noteSentAgain(): Promise<void>;
+  /** Keeps that the market confirmed what an import brought. */
+  noteVerified(): Promise<void>;
 }
 
 export interface BookOptions {
@@ -78,6 +83,11 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
   const lockBook = (): Promise<FileLock> =>
     lockFile(join(files.folder, 'book'), { until: environment.deadline(LONGEST_WAIT_MS), needed: true });
   const context: Context = { files, lockBook, now: environment.now };
+  /** Who takes the records of a day away has it begin anew. */
+  const mustBeOurs = async (): Promise<void> => {
+    const fault = await findUnsafeFolder(join(files.folder, 'any'), homeFolder(env));
+    if (fault !== null) throw refusedFile(`The book of payments is not safe: ${fault.why}`, fault.nextStep);
+  };
   return {
     address,
     folder,
@@ -87,8 +97,10 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
       return records.map((record) => asOf(record, nowMs)).toSorted((a, b) => (a.reserved_at < b.reserved_at ? 1 : -1));
     },
     spentToday: async () => (await countDay(context, null)).counted,
+    pathOf: files.pathOf,
     hold: async (key, work) => {
       await files.open();
+      await mustBeOurs();
       const lock = await lockRecord(context, key);
       try {
         const held = await holdSpend(context, key);
@@ -251,15 +263,30 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
       clear: async () => {},
     },
     settle: async (outcome) => {
-      const { unpaid: _, ...rest } = own();
+      const { unpaid: _, imported, ...rest } = own();
       const amount = rest.state === 'reserved' ? '0' : rest.amount_units;
-      await write({ ...rest, ...outcome, state: 'settled', amount_units: amount, saved: null, listing: null });
+      // What was paid from here is this book's own; what was only collected again was paid elsewhere.
+      const origin =
+        imported === undefined || rest.state !== 'settled' ? {} : { imported: { ...imported, verified: true } };
+      await write({
+        ...rest,
+        ...origin,
+        ...outcome,
+        state: 'settled',
+        amount_units: amount,
+        saved: null,
+        listing: null,
+      });
     },
     noteUnpaid: async (unpaid) => write({ ...own(), unpaid }),
     noteSentAgain: async () => {
       const { unpaid, ...rest } = own();
       if (unpaid !== undefined && rest.state === 'signed')
         await write({ ...rest, unpaid: { ...unpaid, sent_again: true } });
+    },
+    noteVerified: async () => {
+      const { imported, ...rest } = own();
+      if (imported?.verified === false) await write({ ...rest, imported: { ...imported, verified: true } });
     },
     forgetUnsigned: async () => {
       if (record !== null && isUnsigned(record)) await files.remove(record);

@@ -19,6 +19,8 @@ export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signa
   confirm?: (asked: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
   /** Allows one more payment where the market says that the first ended unpaid. It is judged, reserved and counted again. */
   payAgain?: boolean;
+  /** Takes a line for the owner, of something that did not stop the payment. */
+  onNotice?: (line: string) => void;
   /** Reads the code at an address where a node of the chain is known; null where that gives no answer. */
   readCode?: (address: Hex) => Promise<Hex | null>;
 }

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { receiptOut } from '../contract/payments.ts';
-import { NETWORK_NAMES } from '../contract/vocabulary.ts';
+import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { savedPayment } from '../sdk/payments/proof-store.ts';
 import { MOST_APART_SECONDS } from '../sdk/payments/signing-clock.ts';
 import { AgentError } from './agent-error.ts';
@@ -52,6 +52,23 @@ const unpaid = z.strictObject({
 });
 export type Unpaid = z.output<typeof unpaid>;
 
+/** No sum is larger than the largest price there is. Its digits are counted before they become a number. */
+const AMOUNT = new RegExp(`^\\d{1,${MAX_PRICE_UNITS.toString().length}}$`);
+const amount = z.string().refine((digits) => AMOUNT.test(digits) && BigInt(digits) <= MAX_PRICE_UNITS);
+
+/** As `Date` writes it, of a year in four digits: names of files hold the day. */
+const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .refine((text) => !Number.isNaN(Date.parse(text)));
+
+/** How a record came here that this book did not write. */
+const imported = z.strictObject({
+  at: time,
+  /** Its wallet signed the export, or the market has confirmed it since. False: it is no more than somebody's word. */
+  verified: z.boolean(),
+});
+
 /** One payment of this wallet, or one thing that was had without. It holds secrets while `saved` is there: see `savedPayment`. */
 export const spendRecord = z.strictObject({
   version: z.literal(1),
@@ -68,8 +85,8 @@ export const spendRecord = z.strictObject({
   payee: z.templateLiteral(['0x', z.string()]),
   network: z.enum(NETWORK_NAMES),
   /** What was reserved, or what was signed for. 0 where it turned out that nothing was due. */
-  amount_units: z.string().regex(/^\d{1,39}$/),
-  reserved_at: z.string(),
+  amount_units: amount,
+  reserved_at: time,
   state: z.enum(SPEND_STATES),
   /** Where the goods were asked for; null: the usual folder. */
   out_dir: z.string().nullable(),
@@ -80,6 +97,8 @@ export const spendRecord = z.strictObject({
   listed: keptListing.nullable(),
   /** Missing: the market has said nothing of that kind. */
   unpaid: unpaid.optional(),
+  /** Missing: this book wrote it. */
+  imported: imported.optional(),
 });
 export type SpendRecord = z.output<typeof spendRecord>;
 
@@ -111,6 +130,22 @@ function hasEndedUnpaid({ state, saved, unpaid: end }: SpendRecord, nowMs: numbe
   return state === 'over' && hasRunOut(saved?.proof.valid_before ?? 0, nowMs);
 }
 
+/** Goods that cost nothing: they may be edited, and are asked for again. */
+export function isFree({ delivery, amount_units, unpaid: end }: SpendRecord): boolean {
+  return delivery?.receipt === null && amount_units === '0' && end === undefined;
+}
+
+/** False: it came by an import, and neither its wallet nor the market has confirmed it. */
+export function isVerified({ imported }: Pick<SpendRecord, 'imported'>): boolean {
+  return imported?.verified !== false;
+}
+
+/** What an import brings was spent under the limits of another machine. It counts here while it may still be paid. */
+function isOnlyTold({ imported, state, saved }: SpendRecord, nowMs: number): boolean {
+  if (imported === undefined || state === 'signed') return false;
+  return saved === null || hasRunOut(saved.proof.valid_before, nowMs);
+}
+
 /** A transfer to the wallet that pays takes nothing from it. */
 function paysItself({ payee, saved }: SpendRecord): boolean {
   return saved !== null && saved.proof.payer.toLowerCase() === payee.toLowerCase();
@@ -121,7 +156,7 @@ function paysItself({ payee, saved }: SpendRecord): boolean {
  */
 export function countSpend(record: SpendRecord, nowMs: number): { counted: bigint; saidUnpaid: bigint } {
   const units = BigInt(record.amount_units);
-  if (paysItself(record)) return { counted: 0n, saidUnpaid: 0n };
+  if (paysItself(record) || isOnlyTold(record, nowMs)) return { counted: 0n, saidUnpaid: 0n };
   return hasEndedUnpaid(record, nowMs) ? { counted: 0n, saidUnpaid: units } : { counted: units, saidUnpaid: 0n };
 }
 
@@ -203,6 +238,8 @@ export function recordFiles(folder: string) {
     /** Throws `record_too_large` before anything is written: what could not be read back would stop all spending. */
     create: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'new'),
     replace: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'replace'),
+    /** Where it stands. */
+    pathOf,
     /** Whether its file is still this very record. */
     isThere: async (record: SpendRecord): Promise<boolean> =>
       (await readPrivate(pathOf(record), LARGEST_BYTES)) === print(record),

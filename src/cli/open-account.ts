@@ -66,8 +66,28 @@ async function readOne({ terminal }: Cli, what: string): Promise<string> {
 const HANDLE = new RegExp(HANDLE_PATTERN);
 const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
+type Said = Pick<Cli, 'options' | 'env'>;
+
+/**
+ * What the owner says that the market at this address calls itself; undefined: the owner did not say. It holds for the one market that is
+ * named, and for no other that a command speaks with.
+ */
+export function ownNameOf(said: Said, market: string): string | undefined {
+  const option = said.options['market-calls-itself'];
+  const given = option ?? said.env['OPENAISLE_MARKET_CALLS_ITSELF'];
+  if (given === undefined || given === '') return undefined;
+  const named = namedMarket(said);
+  if (named === null && option !== undefined)
+    throw wrongUse('--market-calls-itself is about one market: name it by --market, or set OPENAISLE_MARKET');
+  try {
+    return named === market ? readBaseUrl(given) : undefined;
+  } catch {
+    throw wrongUse('--market-calls-itself takes an http or https address without credentials, query or fragment');
+  }
+}
+
 /** The market that was named, or null. */
-export function namedMarket(cli: Cli): string | null {
+export function namedMarket(cli: Said): string | null {
   const given = cli.options.market ?? cli.env['OPENAISLE_MARKET'];
   return given === undefined || given === '' ? null : readMarket(cli, given);
 }
@@ -90,7 +110,7 @@ export function marketOf(cli: Cli, content: Identity | null, path: string): stri
 }
 
 /** An address that may be sent a key or a payment. Throws where it is not one, or not protected. */
-export function readMarket(cli: Cli, given: string): string {
+export function readMarket(cli: Said, given: string): string {
   let url: string;
   try {
     url = readBaseUrl(given);

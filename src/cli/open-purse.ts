@@ -1,4 +1,4 @@
-import { openWallet, readWalletAddress, type WalletSource } from '../agent/open-wallet.ts';
+import { type OwnWallet, openWallet, readWalletAddress, type WalletSource } from '../agent/open-wallet.ts';
 import { readPolicy } from '../agent/policy.ts';
 import { codeReader } from '../agent/read-chain.ts';
 import { OF_OWN_GOODS } from '../agent/refused-payment.ts';
@@ -20,12 +20,13 @@ export type Purse = Omit<SpendOptions, 'client'>;
 export async function openPurse(cli: Cli): Promise<Purse> {
   const { env, options, terminal } = cli;
   const policy = await readPolicy(env);
-  const wallet = await openWallet(walletSource(cli));
+  const wallet = await openOwnWallet(cli);
   return {
     wallet,
     policy,
     book: bookOf(cli, wallet.address),
     onProgress: progressNotes(cli),
+    onNotice: cli.note,
     signal: cli.interruption(),
     payAgain: options['pay-again'] === true,
     payAnew: options['pay-anew'] === true,
@@ -58,6 +59,11 @@ export async function openBook(cli: Cli): Promise<SpendBook> {
 
 export function bookOf({ env, now }: Pick<Cli, 'env' | 'now'>, address: `0x${string}`): SpendBook {
   return openSpendBook({ env, address, environment: { now, deadline: systemEnvironment.deadline } });
+}
+
+/** The wallet that signs: of an encrypted one the passphrase is asked for. */
+export function openOwnWallet(cli: Cli): Promise<OwnWallet> {
+  return openWallet(walletSource(cli));
 }
 
 /** The address that pays, without a passphrase where that is possible. */

@@ -19,6 +19,11 @@ const LIMIT_SUMMARY = `how many rows at most, 1 to ${PAGE_SIZES.shelves}; of sho
 /** Every option that any command takes, once: parsing, help and completion are made from it. */
 export const OPTIONS = {
   market: { type: 'string', value: 'URL', summary: 'the market’s address (or OPENAISLE_MARKET; a file knows its own)' },
+  'market-calls-itself': {
+    type: 'string',
+    value: 'URL',
+    summary: 'its own address, where it is reached by another (or OPENAISLE_MARKET_CALLS_ITSELF)',
+  },
   handle: {
     type: 'string',
     value: 'NAME',

@@ -4,6 +4,7 @@ import type { Cli } from './cli.ts';
 import { type CliError, EXITS, toCliError, wrongUse } from './cli-error.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { helpOf, overview } from './help.ts';
+import { ownNameOf } from './open-account.ts';
 import type { Options } from './options.ts';
 import { coloured, hideSecrets, jsonLine } from './printable.ts';
 import { type Arguments, readArguments } from './read-arguments.ts';
@@ -38,8 +39,11 @@ export async function run(around: Surroundings): Promise<number> {
     mustMayReveal(options, terminal);
     const environment = { ...systemEnvironment, ...around.environment };
     const { now } = environment;
-    const connect: Cli['connect'] = (baseUrl, key) =>
-      createClient({ baseUrl, environment, ...(key === undefined ? {} : { key }) });
+    const connect: Cli['connect'] = (baseUrl, key) => {
+      const callsItself = ownNameOf({ options, env }, baseUrl);
+      const known = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
+      return createClient({ baseUrl, environment, ...known });
+    };
     const note = (line: string): void => (asJson ? undefined : complain([line]));
     const { interruption } = around;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });

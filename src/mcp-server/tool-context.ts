@@ -38,7 +38,7 @@ export interface Trouble {
 }
 
 /** What pays, under which limits, and where that is kept. */
-export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode'>;
+export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode' | 'onNotice'>;
 
 /** What the tools work with. The command hands it in: it knows the machine, its files and its variables. */
 export interface ToolContext {

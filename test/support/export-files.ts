@@ -6,10 +6,13 @@ export async function rewrite(path: string, change: (text: string) => string): P
   await writeFile(path, change(await readFile(path, 'utf8')));
 }
 
-/** As a person who knows the format would cover a change of an export. */
+/** As a person who knows the format, and has not the wallet, would cover a change of an export: like one of an earlier version. */
 export async function redigest(dir: string): Promise<void> {
   const path = join(dir, 'export.json');
-  const content = JSON.parse(await readFile(path, 'utf8')) as { files: Record<string, string> };
+  const { signature: _, ...content } = JSON.parse(await readFile(path, 'utf8')) as {
+    files: Record<string, string>;
+    signature?: string | null;
+  };
   for (const name of Object.keys(content.files)) {
     const digest = createHash('sha256').update(await readFile(join(dir, name)));
     content.files[name] = `0x${digest.digest('hex')}`;

@@ -17,7 +17,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const WALLET = `0x${'ab'.repeat(20)}`;
 const begun: PurchasesManifest = {
   ...{ kind: 'purchases', version: 1, wallet: WALLET, begun_at: '2026-03-01T12:00:00.000Z', completed_at: null },
-  files: {},
+  ...{ files: {}, signature: null },
 };
 
 /** A whole export of two files, in a folder of its own. */
@@ -105,6 +105,16 @@ test('a link is followed neither as a file nor as a folder', async () => {
   expect(await reasonOf(() => folder.write('goods/two.txt', Buffer.from('x')))).toBe('export_unreadable');
   await folder.release();
   expect(await readdir(outside)).toEqual(['one.txt']);
+});
+
+test('a file that is changed after the first look is refused when it is read', async () => {
+  const dir = await exported();
+  const { folder } = await openForReading(dir);
+  await writeFile(join(dir, 'goods', 'one.txt'), 'other');
+  await writeFile(join(dir, 'purchases', 'one.json'), '{"said":2}');
+  expect(await reasonOf(() => folder.readBytes('goods/one.txt'))).toBe('export_changed');
+  expect(await reasonOf(() => folder.readJson('purchases/one.json', z.unknown()))).toBe('export_changed');
+  await folder.release();
 });
 
 test('a changed, missing or foreign file is refused; one that its digest knows is read', async () => {

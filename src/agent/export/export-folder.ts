@@ -55,20 +55,38 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
   }
 }
 
-/** Throws `not_an_export`, `not_whole`, `export_unreadable`, and `export_changed` where a file is not what its digest says. */
+/**
+ * Every file of it is compared with its digest, here and whenever it is read again: it may be changed meanwhile. Throws `not_an_export`,
+ * `not_whole`, `export_unreadable`, and `export_changed` where a file is not what its digest says.
+ */
 export async function openForReading(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
-  const { folder, content } = await openWhole(dir);
+  const { folder: opened, content } = await openWhole(dir);
+  const folder = heldToDigests(opened, content.files);
   try {
-    for (const [name, digest] of Object.entries(content.files)) {
-      const bytes = await folder.readBytes(name);
-      if (bytes === null) throw changed(`${join(folder.path, name)} is missing`);
-      if (digestOf(bytes) !== digest) throw changed(`${join(folder.path, name)} is not as it was exported`);
-    }
+    for (const name of Object.keys(content.files))
+      if ((await folder.readBytes(name)) === null) throw changed(`${join(folder.path, name)} is missing`);
     return { folder, content };
   } catch (error) {
     await folder.release();
     throw error;
   }
+}
+
+function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFolder {
+  const readBytes = async (name: string): Promise<Uint8Array | null> => {
+    const bytes = await folder.readBytes(name);
+    const digest = files[name];
+    if (bytes === null || digest === undefined || digestOf(bytes) === digest) return bytes;
+    throw changed(`${join(folder.path, name)} is not as it was exported`);
+  };
+  return {
+    ...folder,
+    readBytes,
+    readJson: async (name, schema) => {
+      const bytes = await readBytes(name);
+      return bytes === null ? null : parse(bytes, schema, join(folder.path, name));
+    },
+  };
 }
 
 async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {

@@ -20,7 +20,7 @@ const common = {
   begun_at: z.string(),
   /** Null: it was begun and is not whole; the same command goes on with it. */
   completed_at: z.string().nullable(),
-  /** SHA-256 of every file of a whole export. It tells of accidents; who may change files may change this too. */
+  /** SHA-256 of every file of a whole export. By itself it tells of accidents; who may change files may change this too. */
   files: z.record(fileName, hash),
 };
 
@@ -33,7 +33,17 @@ export const storeManifest = z.object({
 });
 export type StoreManifest = z.output<typeof storeManifest>;
 
-export const purchasesManifest = z.object({ kind: z.literal('purchases'), ...common, wallet: z.string() });
+export const purchasesManifest = z.object({
+  kind: z.literal('purchases'),
+  ...common,
+  wallet: z.string().regex(/^0x[0-9a-f]{40}$/),
+  /** Of that wallet, over all the rest: see `exportToSign`. Null: it is not whole, or an earlier version wrote it. */
+  signature: z
+    .string()
+    .regex(/^0x[0-9a-f]{130}$/)
+    .nullable()
+    .default(null),
+});
 export type PurchasesManifest = z.output<typeof purchasesManifest>;
 
 /** `export.json`. */

@@ -1,17 +1,22 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redigest } from '../../../test/support/export-files.ts';
-import { samplePlan, sampleProof } from '../../../test/support/sample-spend.ts';
+import { samplePlan, sampleProof, signedPayment } from '../../../test/support/sample-spend.ts';
+import { testAccount } from '../../local/chain/accounts.ts';
+import { commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
 import { readPolicy } from '../policy.ts';
 import { openSpendBook } from '../spend-book.ts';
-import type { SpendRecord } from '../spend-record.ts';
+import type { KeptGoods, SpendRecord } from '../spend-record.ts';
+import { type ExportSigner, exportToSign } from './export-signature.ts';
 import { exportPurchases, importPurchases } from './purchases.ts';
 
-const ADDRESS = `0x${'cd'.repeat(20)}` as const;
+const { signer: account } = testAccount('a wallet that exports');
+const { signer: stranger } = testAccount('another wallet that exports');
 const PAYEE = `0x${'ef'.repeat(20)}` as const;
 const MARKET = 'https://market.example';
+const KEY = `${MARKET} buy 7 ${account.address.toLowerCase()}`;
 const now = Date.now;
 
 let root = '';
@@ -24,36 +29,144 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 function bookHere() {
   made += 1;
   const env = { HOME: join(root, String(made)) };
-  return { env, book: openSpendBook({ env, address: ADDRESS }) };
+  return { env, book: openSpendBook({ env, address: account.address }) };
 }
 
-/** An export with one payment that is under way, and the same with its record changed. */
-async function exportOf(change: (record: SpendRecord) => object = () => ({})): Promise<string> {
+function signerOf(by: typeof account): ExportSigner {
+  return {
+    address: account.address,
+    signExport: (digest) => by.signTypedData(exportToSign(account.address, digest)),
+  };
+}
+
+/** An export with one payment that is under way, as the wallet signed it. */
+async function exportOf(by = account): Promise<string> {
   const { env, book } = bookHere();
-  const key = `${MARKET} buy 7 ${ADDRESS}`;
-  await book.hold(key, async (held) => {
-    await held.reserve(samplePlan({ key, market: MARKET, payee: PAYEE }), await readPolicy(env));
+  await book.hold(KEY, async (held) => {
+    await held.reserve(samplePlan({ key: KEY, market: MARKET, payee: PAYEE }), await readPolicy(env));
     await held.takeSignature();
-    const saved = sampleProof(1_000_000n);
-    await held.proofStore.save(key, { ...saved, proof: { ...saved.proof, payer: ADDRESS } });
+    await held.proofStore.save(KEY, await signedPayment(account, PAYEE, 1_000_000n));
   });
   const dir = join(root, `export-${made}`);
-  await exportPurchases(book, dir, now);
-  const { files } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
-  const [name = ''] = Object.keys(files);
-  const file = JSON.parse(await readFile(join(dir, name), 'utf8')) as { record: SpendRecord };
-  await writeFile(join(dir, name), JSON.stringify({ ...file, record: { ...file.record, ...change(file.record) } }));
+  await exportPurchases(book, dir, { now, signer: signerOf(by) });
+  return dir;
+}
+
+/** The same with its record changed by somebody who has not the wallet. */
+async function changedExport(change: (record: SpendRecord) => object = () => ({})): Promise<string> {
+  const dir = await exportOf();
+  await rewriteRecord(dir, change);
   await redigest(dir);
   return dir;
 }
 
+async function rewriteRecord(dir: string, change: (record: SpendRecord) => object): Promise<void> {
+  const { files } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
+  const [name = ''] = Object.keys(files);
+  const file = JSON.parse(await readFile(join(dir, name), 'utf8')) as { record: SpendRecord };
+  await writeFile(join(dir, name), JSON.stringify({ ...file, record: { ...file.record, ...change(file.record) } }));
+}
+
 const trusted = { restore: true, isTrusted: (market: string) => market === MARKET, now };
 
-test('a payment under way is restored, and counts', async () => {
-  const { book } = bookHere();
-  const { restored } = await importPurchases(book, await exportOf(), trusted);
-  expect(restored).toMatchObject([{ state: 'signed', market: MARKET }]);
-  expect(await book.spentToday()).toBe(1_000_000n);
+const salt = `0x${'5a'.repeat(32)}`;
+const commitment = commitmentOf({ artifact: 'goods', artifact_encoding: 'utf-8', artifact_salt: salt });
+const delivery: KeptGoods = {
+  ...{ path: 'a.txt', bytes: 5, media_type: 'text/plain', commitment, salt },
+  ...{ receipt: null, recovery_slip: null },
+};
+const settled = () => ({ state: 'settled', saved: null, delivery });
+
+describe('an export that its wallet signed', () => {
+  test('is restored, and what is under way counts', async () => {
+    const { book } = bookHere();
+    const { restored, isSigned } = await importPurchases(book, await exportOf(), trusted);
+    expect([isSigned, restored]).toMatchObject([true, [{ state: 'signed', market: MARKET }]]);
+    expect(await book.spentToday()).toBe(1_000_000n);
+  });
+
+  test.each<[string, (dir: string) => Promise<unknown>]>([
+    [
+      'a file that was changed with its digest',
+      async (dir) => resigned(dir, (record) => ({ title: `${record.title}!` })),
+    ],
+    [
+      'another time',
+      (dir) => rewriteManifest(dir, (content) => ({ ...content, begun_at: '2020-01-01T00:00:00.000Z' })),
+    ],
+    [
+      'a signature of nobody',
+      (dir) => rewriteManifest(dir, (content) => ({ ...content, signature: `0x${'ff'.repeat(65)}` })),
+    ],
+  ])('with %s is refused as a whole', async (_, change) => {
+    const dir = await exportOf();
+    await change(dir);
+    const { book } = bookHere();
+    await expect(importPurchases(book, dir, trusted)).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
+    expect(await book.list()).toEqual([]);
+  });
+
+  test('by another wallet is refused', async () => {
+    const { book } = bookHere();
+    const refused = importPurchases(book, await exportOf(stranger), trusted);
+    await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
+  });
+
+  test('keeps what an import told its book unverified, and verified what it wrote', async () => {
+    const { book: middle } = bookHere();
+    await importPurchases(middle, await changedExport(settled), trusted);
+    const dir = join(root, 'second-hand');
+    await exportPurchases(middle, dir, { now, signer: signerOf(account) });
+    const { book } = bookHere();
+    const { isSigned } = await importPurchases(book, dir, trusted);
+    expect([isSigned, await book.list()]).toMatchObject([true, [{ imported: { verified: false } }]]);
+  });
+});
+
+/** Keeps the signature, and covers a change by its digest. */
+async function resigned(dir: string, change: (record: SpendRecord) => object): Promise<void> {
+  const { signature } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { signature: string };
+  await rewriteRecord(dir, change);
+  await redigest(dir);
+  await rewriteManifest(dir, (content) => ({ ...content, signature }));
+}
+
+async function rewriteManifest(dir: string, change: (content: object) => object): Promise<void> {
+  const path = join(dir, 'export.json');
+  await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')) as object)));
+}
+
+describe('an export that nobody signed', () => {
+  test('is restored; what is under way counts, where the wallet itself signed the payment', async () => {
+    const { book } = bookHere();
+    const { restored, isSigned } = await importPurchases(book, await changedExport(), trusted);
+    expect([isSigned, restored]).toMatchObject([false, [{ state: 'signed', imported: { verified: false } }]]);
+    expect(await book.spentToday()).toBe(1_000_000n);
+  });
+
+  test.each<[string, () => object]>([
+    ['settled', settled],
+    ['over', () => ({ state: 'over', saved: null })],
+  ])('of today, with the largest sum there is, uses up nothing of today: %s', async (_, state) => {
+    const { book } = bookHere();
+    const dir = await changedExport(() => ({ ...state(), amount_units: '10000000000' }));
+    await importPurchases(book, dir, trusted);
+    expect([(await book.list()).length, await book.spentToday()]).toEqual([1, 0n]);
+  });
+
+  test.each<[string, (record: SpendRecord) => object]>([
+    ['a sum above the largest price', () => ({ amount_units: '10000000001' })],
+    ['a sum of a million digits', () => ({ amount_units: '9'.repeat(1_000_000) })],
+    ['a negative sum', () => ({ amount_units: '-1' })],
+    ['a time of another form', () => ({ reserved_at: 'Fri, 27 Nov 2026 12:00:00 GMT' })],
+    ['a year of six digits', () => ({ reserved_at: '+275760-09-13T00:00:00.000Z' })],
+    ['no day', () => ({ reserved_at: 'today' })],
+  ])('with %s is not read', async (_, change) => {
+    const { book } = bookHere();
+    const refused = importPurchases(book, await changedExport(change), trusted);
+    await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_unreadable' } });
+    expect(await book.list()).toEqual([]);
+  });
 });
 
 test('at a market that was not named nothing is gone on with, and nothing is restored', async () => {
@@ -63,33 +176,34 @@ test('at a market that was not named nothing is gone on with, and nothing is res
   expect(await book.list()).toEqual([]);
 });
 
+const forged = sampleProof(1_000_000n);
 test.each<[string, (record: SpendRecord) => object]>([
   ['a day to come', () => ({ reserved_at: '9999-01-01T00:00:00.000Z' })],
-  ['no day', () => ({ reserved_at: 'today' })],
   ['a sequence after which none can come', () => ({ sequence: Number.MAX_SAFE_INTEGER })],
   ['a market that is no address', ({ key }) => ({ market: 'x:..', key: key.replace(MARKET, 'x:..') })],
   ['a market with a query', ({ key }) => ({ market: `${MARKET}/?a`, key: key.replace(MARKET, `${MARKET}/?a`) })],
   ['a payee that is no address', () => ({ payee: '0xpayee' })],
   ['more than the book reads', () => ({ title: 'x'.repeat(9_000_000) })],
+  ['a title of a page', () => ({ title: 'x'.repeat(1_001) })],
   [
     'another wallet’s proof',
     ({ saved }) => ({ saved: saved && { ...saved, proof: { ...saved.proof, payer: `0x${'ef'.repeat(20)}` } } }),
   ],
-  ['nothing signed', () => ({ state: 'reserved' })],
+  ['a proof that nobody signed', () => ({ saved: { ...forged, proof: { ...forged.proof, payer: account.address } } })],
   [
-    'goods whose salt is no hash',
-    () => ({
-      state: 'settled',
-      saved: null,
-      delivery: {
-        ...{ path: 'a.txt', bytes: 1, media_type: 'text/plain', commitment: `0x${'00'.repeat(32)}`, salt: 'zz' },
-        ...{ receipt: null, recovery_slip: null },
-      },
-    }),
+    'another sum than the wallet signed',
+    ({ saved }) => ({ amount_units: '2', saved: saved && { ...saved, amount_units: '2' } }),
   ],
+  [
+    'a longer time than the wallet signed',
+    ({ saved }) => ({ saved: saved && { ...saved, proof: { ...saved.proof, valid_before: 9_999_999_999 } } }),
+  ],
+  ['nothing signed', () => ({ state: 'reserved' })],
+  ['nothing signed, and called so', () => ({ state: 'signed', saved: null })],
+  ['goods whose salt is no hash', () => ({ ...settled(), delivery: { ...delivery, salt: 'zz' } })],
 ])('a record with %s is none that a book wrote: all of it is refused', async (_, change) => {
   const { book } = bookHere();
-  const refused = importPurchases(book, await exportOf(change), { ...trusted, isTrusted: () => true });
+  const refused = importPurchases(book, await changedExport(change), { ...trusted, isTrusted: () => true });
   await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
   expect(await book.list()).toEqual([]);
 });

@@ -1,13 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { readBaseUrl } from '../../sdk/client.ts';
-import { refusedFile } from '../agent-error.ts';
+import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
-import { dayOf, digestOf, fitsBook, isUnsigned, type KeptGoods, type SpendRecord } from '../spend-record.ts';
+import {
+  dayOf,
+  digestOf,
+  fitsBook,
+  isUnsigned,
+  isVerified,
+  type KeptGoods,
+  type SpendRecord,
+} from '../spend-record.ts';
 import { changed, type ExportFolder, openForReading, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, FILE_NAME, type PurchaseFile, type PurchasesManifest, purchaseFile } from './export-format.ts';
+import { digestOfManifest, type ExportSigner, isSignedByWallet } from './export-signature.ts';
+import { isSignedProof } from './signed-proof.ts';
 
 export interface ExportedPurchases {
   /** Absolute. */
@@ -22,9 +32,14 @@ export interface ExportedPurchases {
 
 /**
  * Writes what a wallet bought from this machine: each record of its book with receipt, recovery slip and, while it is under way, the signed
- * proof, and the goods. Not the wallet's key. Stopped at any point, the same call completes it. Throws `not_an_export`, `other_export`.
+ * proof, and the goods; signed by the wallet, so that an import knows its records for the book's. Not the wallet's key. Stopped at any
+ * point, the same call completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
  */
-export async function exportPurchases(book: SpendBook, dir: string, now: () => number): Promise<ExportedPurchases> {
+export async function exportPurchases(
+  book: SpendBook,
+  dir: string,
+  { now, signer }: { now(): number; signer: ExportSigner },
+): Promise<ExportedPurchases> {
   const folder = await openForWriting(dir);
   try {
     const begun: PurchasesManifest = {
@@ -34,16 +49,14 @@ export async function exportPurchases(book: SpendBook, dir: string, now: () => n
       begun_at: new Date(now()).toISOString(),
       completed_at: null,
       files: {},
+      signature: null,
     };
     await mustFit(folder, begun);
     await folder.writeManifest(begun);
     const files: PurchaseFile[] = [];
     for (const record of await book.list()) if (!isUnsigned(record)) files.push(await exportRecord(folder, record));
-    await folder.writeManifest({
-      ...begun,
-      files: await folder.digests(),
-      completed_at: new Date(now()).toISOString(),
-    });
+    const whole = { ...begun, files: await folder.digests(), completed_at: new Date(now()).toISOString() };
+    await folder.writeManifest({ ...whole, signature: await signer.signExport(digestOfManifest(whole)) });
     const bought = files.filter(({ record }) => record.delivery !== null);
     const goods = bought.filter((file) => file.goods !== null).length;
     return { dir: folder.path, wallet: book.address, records: files.length, goods, missing: bought.length - goods };
@@ -83,6 +96,8 @@ export interface ImportedPurchases {
   restored: SpendRecord[];
   /** The book has these, or later ones, and keeps its own. */
   kept: number;
+  /** Whether the wallet signed the export. What is settled in another is not verified until the market confirms it. */
+  isSigned: boolean;
 }
 
 interface Stored extends PurchaseFile {
@@ -91,7 +106,9 @@ interface Stored extends PurchaseFile {
 
 /**
  * Takes an export of purchases into the book of the same wallet, and its goods into the usual folder, so that buying, waiting and collecting
- * go on from there and nothing is paid for again. All of it is checked first. Throws `other_export`, `export_changed` and as `readStore`.
+ * go on from there and nothing is paid for again. All of it is checked first. An export that its wallet has not signed, as earlier versions
+ * wrote them, may be anybody's: its settled records are not verified, and what is under way has to be signed by the wallet itself. Nothing
+ * that is imported counts for this book's day but what may still be paid. Throws `other_export`, `export_changed` and as `readStore`.
  * `restore: false`: only checks, and answers with all there is. Payments under way go on at the market that their record names: one that is
  * not trusted is refused.
  */
@@ -100,16 +117,18 @@ export async function importPurchases(
   dir: string,
   { restore, isTrusted, now }: { restore: boolean; isTrusted(market: string): boolean; now(): number },
 ): Promise<ImportedPurchases> {
-  const stored = await readPurchases(book, dir, now());
+  const { stored, isSigned } = await readPurchases(book, dir, now());
   mustBeTrusted(stored, isTrusted);
-  if (!restore) return { restored: stored.map(({ record }) => record), kept: 0 };
+  if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, isSigned };
+  const at = new Date(now()).toISOString();
   const restored: SpendRecord[] = [];
   // The oldest first: a later payment under the same key must not keep an earlier one out.
   for (const one of stored.toSorted((a, b) => a.record.sequence - b.record.sequence)) {
-    const record = await withGoods(book, one);
+    const verified = isSigned && isVerified(one.record);
+    const record: SpendRecord = { ...(await withGoods(book, one)), imported: { at, verified } };
     if (await book.restore(record)) restored.push(record);
   }
-  return { restored, kept: stored.length - restored.length };
+  return { restored, kept: stored.length - restored.length, isSigned };
 }
 
 function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) => boolean): void {
@@ -123,7 +142,11 @@ function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) =>
   );
 }
 
-async function readPurchases(book: SpendBook, dir: string, nowMs: number): Promise<Stored[]> {
+async function readPurchases(
+  book: SpendBook,
+  dir: string,
+  nowMs: number,
+): Promise<{ stored: Stored[]; isSigned: boolean }> {
   const { folder, content } = await openForReading(dir);
   try {
     const wallet = book.address.toLowerCase();
@@ -132,21 +155,29 @@ async function readPurchases(book: SpendBook, dir: string, nowMs: number): Promi
       const title = `These are purchases of ${content.wallet}, and the wallet here is ${wallet}`;
       throw refusedFile(title, 'Name the wallet that bought them by --wallet.', 'other_export');
     }
+    const isSigned = await isSignedByWallet(content);
+    if (content.signature !== null && !isSigned)
+      throw changed(`The signature in ${folder.path} is not that of the wallet ${wallet} over this export`);
     const stored: Stored[] = [];
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
       const file = await folder.readJson(name, purchaseFile);
       if (file === null) throw changed(`${join(folder.path, name)} is missing`);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
       mustBeOf(wallet, file, bytes, nowMs);
+      if (!isSigned && file.record.saved !== null && !(await isSignedProof(file.record, book.address)))
+        throw notOfBook(file.record);
       stored.push({ ...file, bytes });
     }
-    return stored;
+    return { stored, isSigned };
   } finally {
     await folder.release();
   }
 }
 
 const HASH = /^0x[0-9a-f]{64}$/;
+const UNITS = /^\d{1,16}$/;
+/** Far above what a book writes. */
+const LONGEST_TITLE = 1_000;
 /** No wallet pays so often for one thing. */
 const LARGEST_SEQUENCE = 1_000_000;
 
@@ -160,13 +191,20 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   const atMs = Date.parse(record.reserved_at);
   const isDated = !Number.isNaN(atMs) && dayOf(atMs) <= dayOf(nowMs);
   const isOfAMarket = isBaseUrl(market) && /^0x[0-9a-f]{40}$/i.test(record.payee);
-  const isReadable = record.sequence <= LARGEST_SEQUENCE && fitsBook(record);
+  const isReadable = record.sequence <= LARGEST_SEQUENCE && record.title.length <= LONGEST_TITLE && fitsBook(record);
+  const isSameSum = saved === null || (saved.amount_units === record.amount_units && saved.network === record.network);
   const isHashed = delivery === null || (HASH.test(delivery.salt) && HASH.test(delivery.commitment));
+  const isNumber = UNITS.test(delivery?.receipt?.amount_units ?? '0');
   const areWhole = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
-  const isWritten = isDated && isOfAMarket && isReadable && isHashed && record.state !== 'reserved';
-  if ((isFee || isPurchase) && isPaidByIt && isWritten && areWhole) return;
-  throw changed(
-    `The record of “${record.title.slice(0, 80)}” is not one that this wallet’s book wrote, or its goods are not`,
+  const isWritten = isDated && isOfAMarket && isReadable && isSameSum && isHashed && isNumber;
+  const isSettled = record.state !== 'reserved' && (record.state !== 'signed' || saved !== null);
+  if ((isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole) return;
+  throw notOfBook(record);
+}
+
+function notOfBook({ title }: SpendRecord): AgentError {
+  return changed(
+    `The record of “${title.slice(0, 80)}” is not one that this wallet’s book wrote, or its goods are not`,
   );
 }
 

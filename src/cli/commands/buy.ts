@@ -10,6 +10,9 @@ import { OF_A_MERCHANT } from '../options.ts';
 import { oneLine } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
 
+const ONLY_TOLD =
+  'An import brought it, and it may be anybody’s: do not run it. If you never bought it, move its record away: openaisle verify names the file.';
+
 async function buyListing(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const listingId = readId(positionals[0]);
@@ -26,14 +29,15 @@ async function buyListing(cli: Cli): Promise<Done> {
   }).catch((error: unknown) => {
     throw notPaid(error, purse.wallet);
   });
-  const { path, title, seller, goods, paidUnits, alreadyHere } = bought;
+  const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
   const paid = paidUnits === 0n ? 'nothing was due' : `paid ${sayUsdc(paidUnits)}`;
   const how = alreadyHere ? 'bought before, and still here' : paid;
   return {
     lines: [
-      `“${oneLine(title)}” of ${seller}: ${how}; it is what the listing promised`,
+      `“${oneLine(title)}” of ${seller}: ${how}; ${notVerified === null ? 'it is what the listing promised' : `not verified: ${notVerified}`}`,
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
       `goods ${path}`,
+      ...(notVerified === null ? [] : [ONLY_TOLD]),
     ],
     json: {
       market,
@@ -46,6 +50,8 @@ async function buyListing(cli: Cli): Promise<Done> {
       commitment: goods.commitment,
       paid_usdc: usdcOfUnits(paidUnits),
       already_here: alreadyHere,
+      verified: notVerified === null,
+      ...(notVerified === null ? {} : { not_verified: notVerified }),
       receipt: goods.receipt,
     },
     secrets: [],
@@ -65,7 +71,7 @@ export const buy: Command = {
   summary:
     'buys goods under the wallet’s policy, waits until the payment is final, and keeps them; run again, it goes on',
   positionals: [{ name: 'ID', required: true }],
-  options: ['max', 'wallet', 'dir', ...OF_A_MERCHANT, 'pay-again', 'pay-anew'],
+  options: ['max', 'wallet', 'dir', ...OF_A_MERCHANT, 'pay-again', 'pay-anew', 'market-calls-itself'],
   examples: ['openaisle buy 7 --max 2.5', 'openaisle buy 7 --max 2.5 --dir goods --json'],
   run: buyListing,
 };
@@ -118,7 +124,7 @@ export const wait: Command = {
   name: 'wait',
   summary: 'goes on with payments that were signed and are not done: of one listing, or all of this wallet',
   positionals: [{ name: 'ID', required: false }],
-  options: ['wallet', ...OF_A_MERCHANT, 'pay-again', 'pay-anew'],
+  options: ['wallet', ...OF_A_MERCHANT, 'pay-again', 'pay-anew', 'market-calls-itself'],
   examples: ['openaisle wait', 'openaisle wait 7'],
   run: goOn,
 };

@@ -2,7 +2,7 @@ import { exportStore } from '../../agent/export/export-store.ts';
 import { exportPurchases } from '../../agent/export/purchases.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { asMerchant } from '../open-account.ts';
-import { openBook } from '../open-purse.ts';
+import { bookOf, openOwnWallet } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 
 const NOTE_EVERY = 20;
@@ -32,9 +32,10 @@ async function run(cli: Cli): Promise<Done> {
   });
 }
 
-/** The market is not asked: the book and the goods are here. */
+/** The market is not asked: the book and the goods are here. The wallet signs, so that the copy is known for its own. */
 async function exportBook(cli: Cli, dir: string): Promise<Done> {
-  const done = await exportPurchases(await openBook(cli), dir, cli.now);
+  const signer = await openOwnWallet(cli);
+  const done = await exportPurchases(bookOf(cli, signer.address), dir, { now: cli.now, signer });
   const { wallet, records, goods, missing } = done;
   return {
     lines: [

@@ -27,7 +27,7 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
   const named = namedMarket(cli);
   const { markets } = await readPolicy(cli.env);
   const isTrusted = (market: string): boolean => market === named || markets?.includes(market) === true;
-  const { restored, kept } = await importPurchases(book, dir, { restore: !isDry, isTrusted, now: cli.now });
+  const { restored, kept, isSigned } = await importPurchases(book, dir, { restore: !isDry, isTrusted, now: cli.now });
   const open = restored.filter(({ state }) => state === 'signed').length;
   return {
     lines: [
@@ -35,11 +35,18 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
         ? `${restored.length} payments of ${book.address} are in it, and whole. Nothing was restored.`
         : `${restored.length} payments of ${book.address} restored, ${kept} were here`,
       ...(open === 0 ? [] : [`${open} of them under way: openaisle wait goes on with them`]),
+      ...(isSigned
+        ? []
+        : [
+            'warning: the wallet has not signed this export, so it may be anybody’s. Exports of earlier versions are not signed.',
+            'What is settled in it is not verified: openaisle verify GOODS asks the market, and openaisle buy does before it gives them.',
+          ]),
     ],
     json: {
       kind: 'purchases',
       wallet: book.address,
       ...(isDry ? { dry_run: true } : {}),
+      signed: isSigned,
       restored: restored.map(({ kind, market, listing_id, title, state }) => ({
         kind,
         market,

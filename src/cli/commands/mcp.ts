@@ -29,7 +29,7 @@ export const mcp: Command = {
   name: 'mcp',
   summary: 'serves tools to a model over the standard input and output, which search, buy under the policy, and sell',
   positionals: [],
-  options: ['wallet', 'policy', 'dir', 'rpc', 'handle', 'file', 'sell-from'],
+  options: ['wallet', 'policy', 'dir', 'rpc', 'handle', 'file', 'sell-from', 'market-calls-itself'],
   // Its standard output speaks the protocol.
   without: ['json'],
   examples: [
@@ -76,7 +76,8 @@ export function toolContextOf(cli: Cli): ToolContext {
     client: connectTo(cli, market)(),
     openPurse: async () => {
       const opened = await wallet();
-      return { wallet: opened, policy: await policyNow(), book: bookOf(cli, opened.address), ...codeReader(rpcUrl) };
+      const book = bookOf(cli, opened.address);
+      return { wallet: opened, policy: await policyNow(), book, onNotice: note, ...codeReader(rpcUrl) };
     },
     readPolicy: policyNow,
     openBook: (address) => bookOf(cli, address),

@@ -1,6 +1,8 @@
-import { findPurchase, listSpends, type SpendRow, verifyGoods } from '../../agent/list-purchases.ts';
+import { findPurchase, listSpends, type SpendRow } from '../../agent/list-purchases.ts';
 import { readPolicy } from '../../agent/policy.ts';
 import { openChain } from '../../agent/read-chain.ts';
+import { isVerified } from '../../agent/spend-record.ts';
+import { keepVerified, verifyGoods } from '../../agent/verify-goods.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
@@ -26,8 +28,8 @@ async function listPurchases(cli: Cli): Promise<Done> {
   };
 }
 
-function sayRow({ at, listing_id, amount_usdc, state, goods, title, seller, path }: SpendRow): string {
-  const what = goods === null ? state : `${state}, ${goods}`;
+function sayRow({ at, listing_id, amount_usdc, state, goods, title, seller, path, verified }: SpendRow): string {
+  const what = [state, ...(goods === null ? [] : [goods]), ...(verified === false ? ['not verified'] : [])].join(', ');
   const of = seller === null ? '' : ` of ${seller}`;
   const where = path === null ? '' : `  ${path}`;
   const amount = amount_usdc === 0 ? 'nothing due' : `${amount_usdc} USDC`;
@@ -45,21 +47,27 @@ export const purchases: Command = {
 
 async function verifyPurchase(cli: Cli): Promise<Done> {
   const { options, env, positionals } = cli;
-  const record = await findPurchase(await openBook(cli), positionals[0] ?? '', namedMarket(cli));
+  const book = await openBook(cli);
+  const record = await findPurchase(book, positionals[0] ?? '', namedMarket(cli));
   const rpc = options.rpc ?? env['OPENAISLE_RPC'];
   const chain = rpc === undefined || rpc === '' ? undefined : await openChain(rpc);
   const report = await verifyGoods(record, { client: cli.connect(record.market), chain });
-  const { path, commitment, goods, receipt, market } = report;
+  const { path, commitment, goods, receipt, listing, market } = report;
   const unpaid = receipt === null ? 'nothing was paid for them' : null;
   const lines = [
     `goods ${goods}: ${path}`,
     `commitment ${commitment}`,
+    `listing: ${listing?.status} (${listing?.detail})`,
     `market: ${unpaid ?? `${market?.status} (${market?.detail})`}`,
     `chain: ${unpaid ?? (report.chain === null ? 'not asked; --rpc URL asks it' : `${report.chain.status} (${report.chain.detail})`)}`,
   ];
-  if (report.ok) return { lines, json: { ...report }, secrets: [] };
-  const nextStep =
-    'Keep the receipt. Goods that changed or are missing come again by openaisle buy, without a payment.';
+  if (report.ok) {
+    await keepVerified(book, record);
+    return { lines, json: { ...report }, secrets: [] };
+  }
+  const nextStep = isVerified(record)
+    ? 'Keep the receipt. Goods that changed or are missing come again by openaisle buy, without a payment.'
+    : `An import brought this record. If you never bought these goods, do not run them, and move it away: ${book.pathOf(record)}`;
   throw new CliError('refused', {
     reason: 'not_verified',
     title: 'Not everything is as it should be',

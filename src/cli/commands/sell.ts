@@ -69,10 +69,11 @@ async function list(cli: Cli, client: Client, market: string, body: Body): Promi
   }).catch((error: unknown) => {
     throw notPaid(error, purse.wallet);
   });
-  const { listing_id, url, tx_hash, paidUnits, alreadyListed } = sold;
+  const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
+  const doubt = verified ? '' : '; not verified: an import told so, look whether it is there';
   return {
     lines: [
-      alreadyListed ? `This was listed before: ${listing_id}, ${url}` : `Listed: ${listing_id}, ${url}`,
+      alreadyListed ? `This was listed before: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,
       paidUnits === 0n
         ? 'No fee was due.'
         : `The fee was ${sayUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
@@ -83,6 +84,7 @@ async function list(cli: Cli, client: Client, market: string, body: Body): Promi
       url,
       fee: { paid_units: paidUnits.toString(), tx_hash },
       already_listed: alreadyListed,
+      verified,
     },
     secrets: [],
   };

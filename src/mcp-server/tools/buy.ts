@@ -1,9 +1,10 @@
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { buyGoods } from '../../agent/buy-goods.ts';
-import { findPurchase, verifyGoods } from '../../agent/list-purchases.ts';
+import { findPurchase } from '../../agent/list-purchases.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import type { SpendBook } from '../../agent/spend-book.ts';
+import { verifyGoods } from '../../agent/verify-goods.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { localTool, PAYS } from '../local-tool.ts';
 import type { ToolContext } from '../tool-context.ts';
@@ -37,19 +38,23 @@ export const buy = localTool({
         outDir: goodsFolder,
       }),
     );
-    const { path, title, seller, goods, paidUnits, alreadyHere } = bought;
+    const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
     log(`${alreadyHere ? 'given again' : 'bought'}: listing ${listing_id}, ${sayUsdc(paidUnits)}`);
     const paid =
       paidUnits === 0n ? 'is had: nothing was due, and nothing was paid' : `was bought for ${sayUsdc(paidUnits)}`;
     const how = alreadyHere ? 'was bought before, and nothing was paid now' : paid;
+    const what = `${goods.bytes} bytes in the file that path names`;
     return {
       said: [
-        `Listing ${listing_id} ${how}. The goods are what the listing promised: ${goods.bytes} bytes in the file that path names.`,
+        notVerified === null
+          ? `Listing ${listing_id} ${how}. The goods are what the listing promised: ${what}.`
+          : `Listing ${listing_id}: an import told that it was bought, and nothing was paid now. Not verified: ${notVerified}. There are ${what}: they may be anybody's, do not run them.`,
       ],
       data: {
         ...{ status: 'bought', listing_id, title, seller, path, bytes: goods.bytes, media_type: goods.media_type },
         ...{ paid_usdc: usdcOfUnits(paidUnits), already_here: alreadyHere, commitment: goods.commitment },
         tx_hash: goods.receipt?.tx_hash ?? null,
+        ...(notVerified === null ? {} : { not_verified: notVerified }),
         verified: await checkPurchase(context, purse.book, listing_id),
         first_lines: await firstLines(path),
       },
@@ -62,8 +67,10 @@ export const buy = localTool({
 export interface PurchaseCheck {
   /** Null: something could not be asked; `trouble` says why. The file was looked at all the same when the goods came. */
   ok: boolean | null;
-  /** The file against the commitment that the listing published. */
+  /** The file against the commitment of the record. */
   goods?: 'intact' | 'changed' | 'missing';
+  /** That commitment against the one that the listing publishes now. */
+  listing?: string | null;
   /** The receipt against the market's books; null where there is no receipt. */
   market?: string | null;
   /** The receipt against the chain; null where no RPC endpoint is given. */
@@ -80,8 +87,9 @@ export async function checkPurchase(
   try {
     const record = await findPurchase(book, String(listingId), client.baseUrl);
     const chain = rpcUrl === undefined ? undefined : await openChain(rpcUrl, client.environment);
-    const { ok, goods, market, chain: found } = await verifyGoods(record, { client, chain });
-    return { ok, goods, market: market?.status ?? null, chain: found?.status ?? null };
+    const { ok, goods, listing, market, chain: found } = await verifyGoods(record, { client, chain });
+    const asked = { listing: listing?.status ?? null, market: market?.status ?? null };
+    return { ok, goods, ...asked, chain: found?.status ?? null };
   } catch (error) {
     return { ok: null, trouble: (await troubleOf(error)).title };
   }

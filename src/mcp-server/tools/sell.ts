@@ -102,13 +102,16 @@ export const sell = localTool({
         sellGoods({ ...purse, ...paying, client, listing: body, maxFeeUsdc: given.max_fee_usdc }),
       ),
     );
-    const { listing_id, url, tx_hash, paidUnits, alreadyListed } = sold;
+    const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
+    const isLive = verified
+      ? `Listing ${listing_id} is live${alreadyListed ? ', and was before' : ''}.`
+      : `An import told that this is listed as ${listing_id}; not verified: look with show whether it is there.`;
     context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
     return {
-      said: [`Listing ${listing_id} is live${alreadyListed ? ', and was before' : ''}.`, ...notes],
+      said: [isLive, ...notes],
       data: {
         ...{ status: 'listed', listing_id, url, fee_usdc: usdcOfUnits(paidUnits), tx_hash },
-        already_listed: alreadyListed,
+        ...{ already_listed: alreadyListed, verified },
       },
       untrusted: false,
     };

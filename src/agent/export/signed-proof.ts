@@ -1,0 +1,65 @@
+import { type Hex, isAddressEqual, recoverTypedDataAddress } from 'viem';
+import { z } from 'zod';
+import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { SpendRecord } from '../spend-record.ts';
+
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
+const number = z.string().regex(/^\d{1,20}$/);
+/** The header of a payment, of both versions of x402. */
+const header = z.object({
+  payload: z.object({
+    signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/),
+    authorization: z.object({
+      from: address,
+      to: address,
+      value: number,
+      validAfter: number,
+      validBefore: number,
+      nonce: z.string().regex(/^0x[0-9a-fA-F]{64}$/),
+    }),
+  }),
+});
+
+/** Whether what is kept of a payment under way was signed by that wallet, for the sum, the payee and the time that the record names. */
+export async function isSignedProof(
+  { saved, payee, amount_units, network }: SpendRecord,
+  wallet: Hex,
+): Promise<boolean> {
+  if (saved === null) return false;
+  const read = header.safeParse(parse(saved.proof.header.value));
+  if (!read.success) return false;
+  const { signature, authorization } = read.data.payload;
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const isSame =
+    isAddressEqual(from as Hex, wallet) &&
+    to.toLowerCase() === payee.toLowerCase() &&
+    value === amount_units &&
+    validBefore === String(saved.proof.valid_before) &&
+    nonce.toLowerCase() === saved.proof.nonce.toLowerCase();
+  if (!isSame) return false;
+  const { chainId, usdc: verifyingContract, domainName: name, domainVersion: version } = NETWORKS[network];
+  const message = { from: from as Hex, to: to as Hex, nonce: nonce as Hex };
+  const numbers = { value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };
+  try {
+    const signer = await recoverTypedDataAddress({
+      domain: { name, version, chainId, verifyingContract },
+      types: AUTHORIZATION_TYPES,
+      primaryType: 'TransferWithAuthorization',
+      message: { ...message, ...numbers },
+      signature: signature as Hex,
+    });
+    return isAddressEqual(signer, wallet);
+  } catch {
+    // No point of the curve: nobody's signature.
+    return false;
+  }
+}
+
+function parse(value: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(value, 'base64').toString('utf8'));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,158 @@
+import { constants, type Stats } from 'node:fs';
+import { lstat, open, realpath } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+
+/** Why a file is not read, and what mends it. */
+export interface FileFault {
+  /** `unsafe`: another user can change or read it. `unusable`: it is nothing that could hold what is meant. */
+  kind: 'unsafe' | 'unusable';
+  /** Begins with the path. */
+  why: string;
+  nextStep?: string;
+}
+
+export interface OwnFileRules {
+  /** Bits of the mode that must not be set. */
+  forbidden: number;
+  /** The rights that those bits give to others, after "can be". */
+  rights: string;
+  /** The command that takes them away. */
+  mend(path: string): string;
+  largestBytes: number;
+  /** Root reads files of every user. Who owns a secret has it anyway; who owns a limit can raise it. */
+  rootReadsAll: boolean;
+}
+
+/** Keys and proofs: nobody else reads or writes them. */
+export const SECRET_RULES: OwnFileRules = {
+  forbidden: 0o077,
+  rights: 'read or written',
+  mend: (path) =>
+    `chmod 600 ${shellWord(path)} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
+  largestBytes: 65_536,
+  rootReadsAll: true,
+};
+
+/** Limits: everybody may read them, and nobody else may write them. */
+export const LIMIT_RULES: OwnFileRules = {
+  forbidden: 0o022,
+  rights: 'written',
+  mend: (path) => `Look whether its limits are still yours, then: chmod go-w ${shellWord(path)}`,
+  largestBytes: 1_048_576,
+  rootReadsAll: false,
+};
+
+/** The text of a file under those rules; null where there is none. Never waits for a pipe, and follows no link. */
+export async function readOwnFile(
+  path: string,
+  rules: OwnFileRules,
+): Promise<{ text: string } | { fault: FileFault } | null> {
+  const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const file = await open(path, how).catch((error: unknown) => {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return null;
+    // A link would be replaced by the next write, and what it leads to would stay behind as it is.
+    if (code === 'ELOOP') return unsafe(`${path} is a symbolic link`, 'Name the file itself.');
+    throw error;
+  });
+  if (file === null) return null;
+  if ('kind' in file) return { fault: file };
+  try {
+    const fault = faultOf(path, await file.stat(), rules);
+    return fault === null ? { text: await file.readFile('utf8') } : { fault };
+  } finally {
+    await file.close();
+  }
+}
+
+function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules): FileFault | null {
+  const { forbidden, rights, mend, largestBytes, rootReadsAll } = rules;
+  if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: `${path} is not a file` };
+  if (size > largestBytes) return { kind: 'unusable', why: `${path} is too large for what it should be` };
+  const self = process.getuid?.();
+  // Windows has neither owners nor modes of this kind.
+  if (self === undefined) return null;
+  if ((mode & forbidden) !== 0) return unsafe(`${path} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
+  return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreign(path, uid);
+}
+
+/**
+ * The first folder by which another user could put another file under this path, or take it away: of those above it, as the path is
+ * spelled and as links lead, up to the home folder or the root. A folder like `/tmp`, in which each may remove only what is its own, is
+ * none. Null: there is none, or the system has no modes.
+ */
+export async function findUnsafeFolder(path: string, home: string): Promise<FileFault | null> {
+  if (process.getuid === undefined) return null;
+  const spelled = dirname(resolve(path));
+  const ends = new Set([resolve(home), await realFolder(home)]);
+  const folders = new Set([...foldersUpTo(spelled, ends), ...foldersUpTo(await realFolder(spelled), ends)]);
+  for (const folder of folders) {
+    const found = await lookAt(folder);
+    const fault = found === null ? null : faultOfFolder(folder, found);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+const STICKY = 0o1000;
+
+function faultOfFolder(folder: string, found: Stats): FileFault | null {
+  if (!isOurs(found.uid)) return foreign(folder, found.uid);
+  // The mode of a link says nothing; where it leads is looked at by itself.
+  if (found.isSymbolicLink() || (found.mode & 0o022) === 0 || (found.mode & STICKY) !== 0) return null;
+  return unsafe(`${folder} can be written by others (mode ${sayMode(found.mode)})`, `chmod go-w ${shellWord(folder)}`);
+}
+
+function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
+  const folders = [folder];
+  for (let at = folder; !ends.has(at) && dirname(at) !== at; folders.push(at)) at = dirname(at);
+  return folders;
+}
+
+/** Where links lead; of a folder that is not there yet, where the nearest one above it is. */
+async function realFolder(folder: string): Promise<string> {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const real = await realpath(at).catch((error: unknown) => notThere(error, at));
+    if (real !== null) return real;
+  }
+}
+
+function lookAt(folder: string): Promise<Stats | null> {
+  return lstat(folder).catch((error: unknown) => notThere(error, folder));
+}
+
+/** Null where nothing is there. The root is always there. */
+function notThere(error: unknown, path: string): null {
+  const code = codeOf(error);
+  if ((code === 'ENOENT' || code === 'ENOTDIR') && dirname(path) !== path) return null;
+  throw error;
+}
+
+function isOurs(uid: number): boolean {
+  return uid === 0 || uid === process.getuid?.();
+}
+
+function foreign(path: string, uid: number): FileFault {
+  const self = process.getuid?.() ?? 0;
+  return unsafe(
+    `${path} belongs to another user (uid ${uid})`,
+    `If what is in it is yours, as root: chown ${self} ${shellWord(path)}`,
+  );
+}
+
+function unsafe(why: string, nextStep: string): FileFault {
+  return { kind: 'unsafe', why, nextStep };
+}
+
+function sayMode(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0');
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error ? String(error.code) : null;
+}
+
+/** As it can be pasted into a shell. */
+function shellWord(path: string): string {
+  return /^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
