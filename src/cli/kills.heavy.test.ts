@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compileCache } from '../../test/support/compile-cache.ts';
 import { createDice } from '../../test/support/dice.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
 import { seedListing } from '../../test/support/seed.ts';
 import { openSpendBook } from '../agent/spend-book.ts';
@@ -36,7 +37,7 @@ let mining: Promise<void>;
 const seen = { kills: 0, afterReserved: 0, afterSigned: 0 };
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ port: await freePort() });
   await world.join('the-keeper');
   seller = await world.join('seller-one');
   home = await mkdtemp(join(tmpdir(), 'openaisle-kills-'));

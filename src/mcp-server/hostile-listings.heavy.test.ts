@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import { HOSTILE_TEXTS } from '../../test/support/hostile-texts.ts';
 import { type Host, type Owner, ownerHomes, quickWaits, startHostHere } from '../../test/support/local-tools.ts';
 import { paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
@@ -41,7 +42,7 @@ const ids: number[] = [];
 const makeOwner = ownerHomes();
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ port: await freePort() });
   await world.join('the-keeper');
   const seller = await world.join('rogue');
   rogue = seller.id;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERAS, inspectCommand, TOOL_ERROR } from '../../test/judges/mcp-judge.ts';
 import { rotated } from '../../test/suite/rotation.ts';
 import { usdcAdmin } from '../../test/support/chain.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { type Owner, ownerHomes, spawnHost, speakRaw } from '../../test/support/local-tools.ts';
 import { paidUnits, startWorld, type World } from '../../test/support/market-world.ts';
 import { seedListing } from '../../test/support/seed.ts';
@@ -19,7 +20,7 @@ let seller: bigint;
 const makeOwner = ownerHomes();
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ port: await freePort() });
   await world.join('the-keeper');
   ({ id: seller } = await world.join('seller-one'));
 });

@@ -2,6 +2,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERAS } from '../../test/judges/mcp-judge.ts';
 import { usdcAdmin } from '../../test/support/chain.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import {
   type HostHereOptions,
   type Owner,
@@ -23,7 +24,7 @@ let seller: Member;
 const makeOwner = ownerHomes();
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ port: await freePort() });
   await world.join('the-keeper');
   seller = await world.join('seller-one');
 });

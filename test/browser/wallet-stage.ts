@@ -4,6 +4,7 @@ import { beforeEach } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
+import { freePort } from '../support/free-port.ts';
 import { paidUnits, type World, type WorldOptions } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 import { scriptedTrade } from '../support/trade.ts';
@@ -164,7 +165,8 @@ export interface Shopper {
 
 /** One world and one browser for all tests of a file; the facilitator does what ours does until a test says otherwise. */
 export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> = {}) {
-  const trade = await scriptedTrade(options);
+  // The page signs for the address at which it stands.
+  const trade = await scriptedTrade({ port: await freePort(), ...options });
   const browser = testBrowser();
   let made = 0;
   beforeEach(() => trade.forward());

@@ -13,7 +13,7 @@ import { listGoods } from '../../src/sdk/payments/list-goods.ts';
 import type { Wallet } from '../../src/sdk/payments/payment-proof.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
 import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
-import { type Member, paidUnits, type World } from '../support/market-world.ts';
+import { BASE_URL, type Member, paidUnits, type World } from '../support/market-world.ts';
 import { listPaid, newGoods } from '../support/trade.ts';
 
 // Our own clients keep the slips, so that what was lost comes back by calling again: goods, listings, and no second payment.
@@ -62,7 +62,8 @@ async function list(): Promise<number> {
 /** Waiting makes blocks, so that finality comes without it taking time. Each is a process of its own: it remembers nothing. */
 function newClient(member?: Member) {
   const key = member === undefined ? {} : { key: member.key };
-  return createClient({ baseUrl: world.url, environment: { sleep: () => world.finalize() }, ...key });
+  const named = { baseUrl: world.url, callsItself: BASE_URL };
+  return createClient({ ...named, environment: { sleep: () => world.finalize() }, ...key });
 }
 
 const paid = (by: TestAccount, to: Hex = sellerOne.address): Promise<bigint[]> =>

@@ -82,7 +82,8 @@ const paid = (by: TestAccount, to: Hex = sellerOne.address): Promise<bigint[]> =
 
 /** Waiting makes blocks, so that finality comes without it taking time. */
 function clientOf(member: Member) {
-  return createClient({ baseUrl: world.url, environment: { sleep: () => world.finalize() }, key: member.key });
+  const named = { baseUrl: world.url, callsItself: BASE_URL };
+  return createClient({ ...named, environment: { sleep: () => world.finalize() }, key: member.key });
 }
 
 const MAY_BE_LOST = { status: 409, body: { reason: 'payment_may_be_lost', do_not_pay_again: true } };
@@ -145,7 +146,7 @@ test('our client with an empty store, and with what an earlier version has kept,
   const backup = await history.primary.copyWhileRunning();
   const [client, keyless] = [
     clientOf(buyer),
-    createClient({ baseUrl: world.url, environment: clientOf(buyer).environment }),
+    createClient({ baseUrl: world.url, callsItself: BASE_URL, environment: clientOf(buyer).environment }),
   ];
   const kept = createMemoryProofStore();
   // Without the slip, with which it would have its goods.

@@ -13,7 +13,7 @@ import { verifyGoods } from '../../src/agent/verify-goods.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import type { Wallet } from '../../src/sdk/payments/payment-proof.ts';
-import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { BASE_URL, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, treasury } = WORLD_ACCOUNTS;
@@ -40,7 +40,12 @@ afterAll(async () => {
 /** Waiting makes blocks, so that finality comes without it taking time. */
 function clientOf(key?: string) {
   const environment = { sleep: () => world.finalize() };
-  return createClient({ baseUrl: world.url, environment, ...(key === undefined ? {} : { key }) });
+  return createClient({
+    baseUrl: world.url,
+    callsItself: BASE_URL,
+    environment,
+    ...(key === undefined ? {} : { key }),
+  });
 }
 
 async function list(priceUnits: bigint, artifact: string): Promise<number> {

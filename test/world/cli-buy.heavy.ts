@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 import { type CliOptions, cliRuns } from './run-cli.ts';
@@ -19,7 +20,7 @@ describe('the command line buys', () => {
   let gate = Promise.resolve();
 
   beforeAll(async () => {
-    world = await startWorld();
+    world = await startWorld({ port: await freePort() });
     await world.join('the-keeper');
     seller = await world.join('seller-one');
     around = {

@@ -6,6 +6,7 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import type { Environment } from '../../src/sdk/environment.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
@@ -23,7 +24,7 @@ let seller: Member;
 let made = 0;
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ port: await freePort() });
   await world.join('the-keeper');
   seller = await world.join('seller-one');
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import { redigest, rewrite } from '../support/export-files.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
@@ -19,7 +20,7 @@ describe('what a wallet bought goes to another machine', () => {
   let ids: { kept: number; lost: number; open: number };
 
   beforeAll(async () => {
-    world = await startWorld();
+    world = await startWorld({ port: await freePort() });
     await world.join('the-keeper');
     seller = await world.join('seller-one');
     wallet = testAccount('a buyer who moves');

@@ -7,7 +7,7 @@ import { createClient } from '../../src/sdk/client.ts';
 import { buy } from '../../src/sdk/payments/buy.ts';
 import { countRows } from '../support/database.ts';
 import { minedBy, paymentBody, post, signPayment, startTestFacilitator } from '../support/facilitator.ts';
-import { type Answer, signProof } from '../support/market-world.ts';
+import { type Answer, BASE_URL, signProof } from '../support/market-world.ts';
 import { type Goods, scriptedTrade, testTrade } from '../support/trade.ts';
 import { cliRuns } from './run-cli.ts';
 
@@ -97,7 +97,7 @@ describe('clients sign no payment for such a sale, and say what to do', () => {
     const { address, signer } = await wallet();
     const signed: bigint[] = [];
     const bought = buy({
-      client: createClient({ baseUrl: world.url }),
+      client: createClient({ baseUrl: world.url, callsItself: BASE_URL }),
       wallet: {
         address,
         signTypedData: (typed) => {

@@ -7,7 +7,7 @@ import { listByTransfer } from '../../src/sdk/payments/direct/list-by-transfer.t
 import type { TransferOptions, TransferPhase } from '../../src/sdk/payments/direct/transfer-options.ts';
 import { createMemoryTransferStore, type TransferStore } from '../../src/sdk/payments/direct/transfer-store.ts';
 import { rotated } from '../suite/rotation.ts';
-import { type Member, paidUnits } from '../support/market-world.ts';
+import { BASE_URL, type Member, paidUnits } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 
 const trade = testTrade();
@@ -18,7 +18,7 @@ const PRICE_USDC = 2.5;
 /** A process of its own: nothing in its memory is known to the next. Waiting makes blocks, so that finality comes at once. */
 function processOf(member: Member) {
   const environment = { sleep: () => world.finalize() };
-  return createClient({ baseUrl: world.url, key: member.key, environment });
+  return createClient({ baseUrl: world.url, callsItself: BASE_URL, key: member.key, environment });
 }
 
 /** One thing to buy, who pays for it, and a store that outlives the processes that buy it. */

@@ -13,7 +13,7 @@ import { buy } from '../../src/sdk/payments/buy.ts';
 import { listGoods } from '../../src/sdk/payments/list-goods.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
 import { rowsOf } from '../../src/sdk/walk-pages.ts';
-import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { BASE_URL, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 
 const { buyerOne, buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -35,7 +35,12 @@ afterAll(() => world?.stop());
 /** Waiting makes blocks, so that finality comes without it taking time. */
 function clientOf(key?: string) {
   const environment = { sleep: () => world.finalize() };
-  return createClient({ baseUrl: world.url, environment, ...(key === undefined ? {} : { key }) });
+  return createClient({
+    baseUrl: world.url,
+    callsItself: BASE_URL,
+    environment,
+    ...(key === undefined ? {} : { key }),
+  });
 }
 
 describe('the client against a real market', () => {
