@@ -4,6 +4,8 @@ const GUARD = 'src/agent/guard-wallet.ts';
 const BOOK = 'src/agent/spend-book.ts';
 const FILES = 'src/agent/spend-record.ts';
 const POLICY = 'src/agent/policy.ts';
+const OWN_FILE = 'src/agent/own-file.ts';
+const IMPORTS = 'src/agent/export/purchases.ts';
 const BUY = 'src/agent/buy-goods.ts';
 const OPTIONS = 'src/agent/spend-options.ts';
 const REFUSED = 'src/agent/refused-payment.ts';
@@ -13,6 +15,7 @@ const FLOW = 'src/sdk/payments/payment-flow.ts';
 const SDK_BUY = 'src/sdk/payments/buy.ts';
 
 const SIGNS = ['src/agent/guard-wallet.test.ts'];
+const RESTORES = ['src/agent/export/purchases.test.ts'];
 const KEEPS = ['src/agent/spend-book.test.ts'];
 const LIMITS = ['src/agent/policy.test.ts'];
 const BUYS = ['src/agent/buy-goods.test.ts'];
@@ -46,6 +49,13 @@ const wallet: readonly Sabotage[] = [
     GUARD,
     'if (await held.takeSignature())',
     'if ((await held.takeSignature()) || true)',
+    SIGNS,
+  ),
+  bug(
+    'wallet-signs-where-the-policy-forbids-it',
+    GUARD,
+    'judgePlace(policy, { market, network: networkOf(wallet, typed) });',
+    'judgePlace({ ...policy, markets: null, networks: null }, { market, network: networkOf(wallet, typed) });',
     SIGNS,
   ),
 ];
@@ -110,6 +120,13 @@ const book: readonly Sabotage[] = [
     KEEPS,
   ),
   bug(
+    'imports-use-up-the-day',
+    FILES,
+    'if (paysItself(record) || isOnlyTold(record, nowMs))',
+    'if (paysItself(record) || (isOnlyTold(record, nowMs) && nowMs < 0))',
+    RESTORES,
+  ),
+  bug(
     'older-records-come-back',
     BOOK,
     'if (known.some(({ sequence }) => sequence >= record.sequence)) return false;',
@@ -127,7 +144,15 @@ const limits: readonly Sabotage[] = [
     'const policyFile = z.object({',
     LIMITS,
   ),
-  bug('above-one-purchase', POLICY, 'if (amountUnits <= policy.perPurchaseUnits) return;', 'return;', LIMITS),
+  bug('above-one-purchase', POLICY, 'if (amountUnits <= most) return;', 'return;', LIMITS),
+  bug('a-policy-that-others-may-write', OWN_FILE, 'forbidden: 0o022,', 'forbidden: 0,', LIMITS),
+  bug(
+    'a-policy-in-an-open-folder',
+    POLICY,
+    'if (folder !== null) throw unsafePolicy(path, folder);',
+    'if (folder !== null && path === home) throw unsafePolicy(path, folder);',
+    LIMITS,
+  ),
   bug('denied-wallet-by-its-handle', POLICY, '[goods.sellerWallet.toLowerCase(), ', '[', LIMITS),
   bug('handle-that-looks-like-a-wallet', POLICY, '(WALLET.test(handle) ? [] : [handle])', '[handle]', LIMITS),
   bug(
@@ -199,8 +224,15 @@ const buying: readonly Sabotage[] = [
   bug(
     'paid-goods-are-exchanged',
     BUY,
-    'if (isFixed && commitmentOf(delivery) !== had.commitment)',
+    'if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment)',
     'if (had === undefined)',
+    BUYS,
+  ),
+  bug(
+    'goods-of-an-import-are-called-promised',
+    BUY,
+    'if (isVerified(record)) return bought;',
+    'if (bought.alreadyHere) return bought;',
     BUYS,
   ),
   bug('what-was-paid-is-paid-for-again', FLOW, '(isCollect && saved === null', '(showsSlip && saved === null', BUYS),
@@ -270,6 +302,13 @@ const buying: readonly Sabotage[] = [
     COLLECTS,
   ),
   bug(
+    'signed-for-another-market-of-the-host',
+    'src/sdk/payments/market-name.ts',
+    'if (theirs === baseUrl) return baseUrl;',
+    'if (theirs !== null && URL.parse(theirs)?.hostname === URL.parse(baseUrl)?.hostname) return theirs;',
+    ['src/sdk/payments/market-name.test.ts'],
+  ),
+  bug(
     'any-clock-dates-what-is-signed',
     'src/sdk/payments/signing-clock.ts',
     'if (Math.abs(site - own) <= MOST_APART_SECONDS * 1_000) return site;',
@@ -325,10 +364,31 @@ const files: readonly Sabotage[] = [
   ),
   bug(
     'copies-lead-to-other-markets',
-    'src/agent/export/purchases.ts',
+    IMPORTS,
     'if (stranger === undefined) return;',
     'if (stored.length > 0) return;',
-    ['src/agent/export/purchases.test.ts'],
+    RESTORES,
+  ),
+  bug(
+    'any-signature-of-an-export',
+    IMPORTS,
+    'if (content.signature !== null && !isSigned)',
+    "if (content.signature === '')",
+    RESTORES,
+  ),
+  bug(
+    'copies-are-believed',
+    IMPORTS,
+    'const verified = isSigned && isVerified(one.record);',
+    'const verified = isSigned || isVerified(one.record);',
+    RESTORES,
+  ),
+  bug(
+    'copies-with-payments-that-were-never-signed',
+    IMPORTS,
+    'if (!isSigned && file.record.saved !== null &&',
+    'if (file.record.sequence === 0 && file.record.saved !== null &&',
+    RESTORES,
   ),
   bug(
     'keys-are-sold',
@@ -344,13 +404,9 @@ const files: readonly Sabotage[] = [
     'if (!leadsOut) return;',
     ['src/agent/export/export-folder.test.ts'],
   ),
-  bug(
-    'wallet-files-that-others-can-read',
-    'src/agent/private-file.ts',
-    '(mode & 0o077) !== 0',
-    '(mode & 0o007) === 0o007',
-    ['src/agent/open-wallet.test.ts'],
-  ),
+  bug('wallet-files-that-others-can-read', OWN_FILE, 'forbidden: 0o077,', 'forbidden: 0,', [
+    'src/agent/open-wallet.test.ts',
+  ]),
 ];
 
 /** Buyers and sellers on their own machines: what they sign, under which limits, and what they keep. */
