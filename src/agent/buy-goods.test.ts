@@ -231,6 +231,20 @@ describe('goods that an import told of', () => {
     expect((await listSpends(book))[0]).toMatchObject({ verified: false });
   });
 
+  test('and that cost nothing, as it says, stand in the way of no purchase', async () => {
+    const { act, home, wallet, shared } = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT })]);
+    const [record] = await (async () => {
+      const other = await buyerBefore([deliveryAnswer(7)], { listing: () => ({ price_usdc: 0 }) });
+      await other.act();
+      return await other.book.list();
+    })();
+    if (record === undefined) throw new Error('nothing was had');
+    const key = `${shared.client.baseUrl} buy 7 ${wallet.address.toLowerCase()}`;
+    const book = openSpendBook({ env: { HOME: join(home, 'other') }, address: wallet.address });
+    await book.restore({ ...record, key, imported: { at: record.reserved_at, verified: false } });
+    expect(await act({ book })).toMatchObject({ paidUnits: 2_500_000n, alreadyHere: false, notVerified: null });
+  });
+
   test('are not verified where the listing promises others', async () => {
     let shown = {};
     const { act } = await imported({ payment: confirmed, listing: () => shown });

@@ -82,8 +82,9 @@ interface Order {
 async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order): Promise<BoughtGoods> {
   const { record } = held;
   const kept = record?.delivery ?? null;
-  // Goods that came once are never paid for a second time, whatever the market says of it now and the caller allows.
-  if (record !== null && kept !== null) {
+  // Goods that came once are never paid for a second time, whatever the market says of it now and the caller allows. That some came for
+  // nothing, as an import tells, stands in the way of no purchase.
+  if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
     // Free goods are asked for again: they may have been edited.
     if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, held, record, kept);
     return await payAndKeep(options, held);

@@ -140,6 +140,7 @@ describe('what counts', () => {
   const QUARTER_MS = 900_000;
   const said = { why: 'refused', until: UNTIL, is_final: false, sent_again: false } as const;
   const saved = { ...sampleProof(4n), proof: { ...sampleProof(4n).proof, valid_before: UNTIL } };
+  const told = { at: new Date(NOON_MS).toISOString(), verified: true };
   const own = { ...saved, proof: { ...saved.proof, payer: samplePlan().payee } };
   /** Whether it counts while what was signed may be carried out, by any clock near ours; and after that. */
   const states: [string, Partial<SpendRecord>, boolean, boolean][] = [
@@ -150,6 +151,9 @@ describe('what counts', () => {
     ['over', { state: 'over' }, true, false],
     ['paid', { state: 'settled', saved: null }, true, true],
     ['come without a payment', { state: 'settled', saved: null, unpaid: { ...said, why: 'nothing_due' } }, true, false],
+    ['paid, as an import tells', { state: 'settled', saved: null, imported: told }, false, false],
+    ['over, as an import tells, and not run out', { state: 'over', imported: told }, true, false],
+    ['under way, as an import tells', { state: 'signed', imported: told }, true, true],
     ['signed for one’s own wallet', { state: 'signed', saved: own }, false, false],
   ];
   test.each(states)('%s', (_, changed, before, after) => {

@@ -239,8 +239,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'what-was-had-is-put-aside-again',
     BUY,
-    'if (record !== null && kept !== null) {',
-    "if (record !== null && kept !== null && record.state !== 'settled') {",
+    'if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {',
+    "if (record !== null && kept !== null && record.state !== 'settled' && (isVerified(record) || !isFree(record))) {",
     BUYS,
   ),
   bug(
