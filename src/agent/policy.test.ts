@@ -86,8 +86,8 @@ test.each<[string, (path: string) => Promise<unknown>, string]>([
     const { path } = await policyOf(LIMITS);
     await spoil(path);
     const env = { HOME: home, XDG_CONFIG_HOME: dirname(dirname(path)) };
-    for (const reading of [readPolicy(env), readPolicy({ HOME: home }, path)])
-      await expect(reading).rejects.toMatchObject({
+    for (const read of [() => readPolicy(env), () => readPolicy({ HOME: home }, path)])
+      await expect(read()).rejects.toMatchObject({
         name: 'PolicyRefused',
         parts: { reason: 'policy_unsafe', nextStep: expect.stringContaining(nextStep) },
       });

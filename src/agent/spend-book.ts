@@ -14,14 +14,15 @@ import {
   dayOf,
   digestOf,
   isUnsigned,
-  type KeptGoods,
-  type KeptListing,
   type RecordFiles,
   type RecordName,
   recordFiles,
+  type SpendOutcome,
   type SpendPlan,
   type SpendRecord,
+  settledBy,
   type Unpaid,
+  verified,
 } from './spend-record.ts';
 
 /** The book of one wallet: every payment it made or is making from this machine, one file each. */
@@ -59,7 +60,7 @@ export interface HeldSpend {
   /** For the SDK. `clear` does nothing: the proof goes when the goods are on the disk, by `settle`. */
   readonly proofStore: ProofStore;
   /** `unpaid`: where they came without a payment. */
-  settle(outcome: ({ delivery: KeptGoods } | { listed: KeptListing }) & { unpaid?: Unpaid }): Promise<void>;
+  settle(outcome: SpendOutcome): Promise<void>;
   /** Keeps the market's word that what was signed is not paid. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
   /** To be called before the same signature is sent once more: a word of before does not hold after that. */
@@ -262,32 +263,14 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
       },
       clear: async () => {},
     },
-    settle: async (outcome) => {
-      const { unpaid: _, imported, ...rest } = own();
-      const amount = rest.state === 'reserved' ? '0' : rest.amount_units;
-      // What was paid from here is this book's own; what was only collected again was paid elsewhere.
-      const origin =
-        imported === undefined || rest.state !== 'settled' ? {} : { imported: { ...imported, verified: true } };
-      await write({
-        ...rest,
-        ...origin,
-        ...outcome,
-        state: 'settled',
-        amount_units: amount,
-        saved: null,
-        listing: null,
-      });
-    },
+    settle: async (outcome) => write(settledBy(own(), outcome)),
     noteUnpaid: async (unpaid) => write({ ...own(), unpaid }),
     noteSentAgain: async () => {
       const { unpaid, ...rest } = own();
       if (unpaid !== undefined && rest.state === 'signed')
         await write({ ...rest, unpaid: { ...unpaid, sent_again: true } });
     },
-    noteVerified: async () => {
-      const { imported, ...rest } = own();
-      if (imported?.verified === false) await write({ ...rest, imported: { ...imported, verified: true } });
-    },
+    noteVerified: async () => write(verified(own())),
     forgetUnsigned: async () => {
       if (record !== null && isUnsigned(record)) await files.remove(record);
     },

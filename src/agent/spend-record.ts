@@ -140,6 +140,24 @@ export function isVerified({ imported }: Pick<SpendRecord, 'imported'>): boolean
   return imported?.verified !== false;
 }
 
+/** What came of a payment; `unpaid` where it came without one. */
+export type SpendOutcome = ({ delivery: KeptGoods } | { listed: KeptListing }) & { unpaid?: Unpaid };
+
+/** The record once its goods are on the disk, or its listing is live. */
+export function settledBy(record: SpendRecord, outcome: SpendOutcome): SpendRecord {
+  const { unpaid: _, imported: origin, ...rest } = record;
+  const amount_units = record.state === 'reserved' ? '0' : record.amount_units;
+  const settled = { ...rest, ...outcome, state: 'settled', amount_units, saved: null, listing: null } as const;
+  // What was paid from here is this book's own; what was only collected again was paid elsewhere, and is known now.
+  return origin === undefined || record.state !== 'settled' ? settled : verified({ ...settled, imported: origin });
+}
+
+/** The record once the market has confirmed what an import told. */
+export function verified(record: SpendRecord): SpendRecord {
+  const { imported: origin } = record;
+  return origin === undefined ? record : { ...record, imported: { ...origin, verified: true } };
+}
+
 /** What an import brings was spent under the limits of another machine. It counts here while it may still be paid. */
 function isOnlyTold({ imported, state, saved }: SpendRecord, nowMs: number): boolean {
   if (imported === undefined || state === 'signed') return false;

@@ -109,7 +109,9 @@ export async function whyNotVerified(record: SpendRecord, client: Client): Promi
 }
 
 /** Keeps that the market confirmed a record which an import brought, unless a later one has taken its place. */
-export async function keepVerified(book: Pick<SpendBook, 'hold'>, { key, sequence }: SpendRecord): Promise<void> {
+export async function keepVerified(book: Pick<SpendBook, 'hold'>, record: SpendRecord): Promise<void> {
+  const { key, sequence } = record;
+  if (isVerified(record)) return;
   await book.hold(key, async (held) => {
     if (held.record?.sequence === sequence) await held.noteVerified();
   });

@@ -4,6 +4,7 @@ import { BESIDE } from './list/beside.ts';
 import { BOOKS } from './list/books.ts';
 import { CHAIN } from './list/chain.ts';
 import { DIRECT } from './list/direct.ts';
+import { FILES } from './list/files.ts';
 import { HISTORY } from './list/history.ts';
 import { LOCKS } from './list/locks.ts';
 import { RECORDS } from './list/records.ts';
@@ -32,4 +33,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...WORLD,
   ...AGENT,
   ...AUDITS,
+  ...FILES,
 ];

@@ -5,7 +5,6 @@ const BOOK = 'src/agent/spend-book.ts';
 const FILES = 'src/agent/spend-record.ts';
 const POLICY = 'src/agent/policy.ts';
 const OWN_FILE = 'src/agent/own-file.ts';
-const IMPORTS = 'src/agent/export/purchases.ts';
 const BUY = 'src/agent/buy-goods.ts';
 const OPTIONS = 'src/agent/spend-options.ts';
 const REFUSED = 'src/agent/refused-payment.ts';
@@ -26,7 +25,7 @@ const CLOCKS = ['src/sdk/payments/signing-clock.test.ts'];
 const REFUSES = ['src/agent/refused-payment.test.ts'];
 const SPENDS = world('agent-spends');
 
-function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+export function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
   return { name, edits: [{ file, find, put }], tests };
 }
 
@@ -347,67 +346,5 @@ const buying: readonly Sabotage[] = [
   ),
 ];
 
-const files: readonly Sabotage[] = [
-  bug(
-    'files-of-other-folders-are-sold',
-    'src/mcp-server/tools/sell.ts',
-    "if (!isAbsolute(inside) && !inside.split(/[\\\\/]/).some((part) => part.startsWith('.'))) return full;",
-    'if (full !== folder) return full;',
-    ['src/mcp-server/serve-tools.test.ts'],
-  ),
-  bug(
-    'fees-above-what-was-agreed-to',
-    'src/agent/export/import-store.ts',
-    'if (typed.message.value > left) {',
-    'if (left < 0n) {',
-    ['src/agent/export/import-store.test.ts'],
-  ),
-  bug(
-    'copies-lead-to-other-markets',
-    IMPORTS,
-    'if (stranger === undefined) return;',
-    'if (stored.length > 0) return;',
-    RESTORES,
-  ),
-  bug(
-    'any-signature-of-an-export',
-    IMPORTS,
-    'if (content.signature !== null && !isSigned)',
-    "if (content.signature === '')",
-    RESTORES,
-  ),
-  bug(
-    'copies-are-believed',
-    IMPORTS,
-    'const verified = isSigned && isVerified(one.record);',
-    'const verified = isSigned || isVerified(one.record);',
-    RESTORES,
-  ),
-  bug(
-    'copies-with-payments-that-were-never-signed',
-    IMPORTS,
-    'if (!isSigned && file.record.saved !== null &&',
-    'if (file.record.sequence === 0 && file.record.saved !== null &&',
-    RESTORES,
-  ),
-  bug(
-    'keys-are-sold',
-    'src/cli/commands/mcp.ts',
-    'if (isWithin(full, sold) || isWithin(sold, full))',
-    'if (full === sold)',
-    ['src/cli/sell-from.test.ts'],
-  ),
-  bug(
-    'exports-open-other-folders',
-    'src/agent/export/export-folder.ts',
-    'if (FILE_NAME.test(name) && !leadsOut) return;',
-    'if (!leadsOut) return;',
-    ['src/agent/export/export-folder.test.ts'],
-  ),
-  bug('wallet-files-that-others-can-read', OWN_FILE, 'forbidden: 0o077,', 'forbidden: 0,', [
-    'src/agent/open-wallet.test.ts',
-  ]),
-];
-
 /** Buyers and sellers on their own machines: what they sign, under which limits, and what they keep. */
-export const AGENT: readonly Sabotage[] = [...wallet, ...book, ...limits, ...buying, ...files];
+export const AGENT: readonly Sabotage[] = [...wallet, ...book, ...limits, ...buying];

@@ -1,0 +1,68 @@
+import type { Sabotage } from '../sabotage.ts';
+import { bug } from './agent.ts';
+
+const IMPORTS = 'src/agent/export/purchases.ts';
+const RESTORES = ['src/agent/export/purchases.test.ts'];
+
+/** What is read from files, sold out of them, and restored. */
+export const FILES: readonly Sabotage[] = [
+  bug(
+    'files-of-other-folders-are-sold',
+    'src/mcp-server/tools/sell.ts',
+    "if (!isAbsolute(inside) && !inside.split(/[\\\\/]/).some((part) => part.startsWith('.'))) return full;",
+    'if (full !== folder) return full;',
+    ['src/mcp-server/serve-tools.test.ts'],
+  ),
+  bug(
+    'fees-above-what-was-agreed-to',
+    'src/agent/export/import-store.ts',
+    'if (typed.message.value > left) {',
+    'if (left < 0n) {',
+    ['src/agent/export/import-store.test.ts'],
+  ),
+  bug(
+    'copies-lead-to-other-markets',
+    IMPORTS,
+    'if (stranger === undefined) return;',
+    'if (stored.length > 0) return;',
+    RESTORES,
+  ),
+  bug(
+    'any-signature-of-an-export',
+    IMPORTS,
+    'if (content.signature !== null && !isSigned)',
+    "if (content.signature === '')",
+    RESTORES,
+  ),
+  bug(
+    'copies-are-believed',
+    IMPORTS,
+    'const verified = isSigned && isVerified(one.record);',
+    'const verified = isSigned || isVerified(one.record);',
+    RESTORES,
+  ),
+  bug(
+    'copies-with-payments-that-were-never-signed',
+    IMPORTS,
+    'if (!isSigned && file.record.saved !== null &&',
+    'if (file.record.sequence === 0 && file.record.saved !== null &&',
+    RESTORES,
+  ),
+  bug(
+    'keys-are-sold',
+    'src/cli/commands/mcp.ts',
+    'if (isWithin(full, sold) || isWithin(sold, full))',
+    'if (full === sold)',
+    ['src/cli/sell-from.test.ts'],
+  ),
+  bug(
+    'exports-open-other-folders',
+    'src/agent/export/export-folder.ts',
+    'if (FILE_NAME.test(name) && !leadsOut) return;',
+    'if (!leadsOut) return;',
+    ['src/agent/export/export-folder.test.ts'],
+  ),
+  bug('wallet-files-that-others-can-read', 'src/agent/own-file.ts', 'forbidden: 0o077,', 'forbidden: 0,', [
+    'src/agent/open-wallet.test.ts',
+  ]),
+];
