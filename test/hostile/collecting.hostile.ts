@@ -70,17 +70,28 @@ function lie(price: 'priced' | 'free'): void {
   });
 }
 
-/** Proofs that the visitor sent to the liar: each would collect at the first market. */
-const proofs = (): unknown[] =>
-  liar.seen.flatMap(({ headers }) => headers['x-payment'] ?? headers['payment-signature'] ?? []);
+/** What the liar gets at the first market for the proofs that its visitor sent: of each the status. */
+async function collectThere(): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const { path, headers, body } of liar.seen) {
+    const proof = Object.entries(headers).filter(([name]) => /^(?:x-payment|payment-signature)$/.test(name));
+    if (proof.length === 0) continue;
+    const sent = {
+      'content-type': 'application/json',
+      ...Object.fromEntries(proof.map(([name, text]) => [name, String(text)])),
+    };
+    statuses.push((await fetch(first.url + path, { method: 'POST', headers: sent, body })).status);
+  }
+  return statuses;
+}
 
 test('nothing is signed for a market that was not named; the refusal names both and the option', async () => {
   lie('priced');
   const refused = await run(liar.url, ['buy', String(id), '--max', '3', '--json']);
+  expect(await collectThere()).toEqual([]);
   expect([refused.code, refused.json()['reason']]).toEqual([1, 'other_market']);
   expect(refused.json()['title']).toContain(`named as ${liar.url} calls itself ${first.url}`);
   expect(refused.json()['next_step']).toContain('--market-calls-itself URL');
-  expect(proofs()).toEqual([]);
 });
 
 test('nor where the goods are called free and the policy leaves that market out', async () => {
@@ -90,8 +101,8 @@ test('nor where the goods are called free and the policy leaves that market out'
   const policy = { version: 1, per_purchase_usdc: 3, per_day_usdc: 20, markets: [first.url] };
   await writeFile(join(home, 'policy.json'), JSON.stringify(policy), { mode: 0o600 });
   const refused = await run(liar.url, ['buy', String(id), '--max', '3', '--json'], 'strict', { OPENAISLE_HOME: home });
+  expect(await collectThere()).toEqual([]);
   expect([refused.code, refused.json()['reason']]).toEqual([1, 'market_not_allowed']);
-  expect(proofs()).toEqual([]);
 });
 
 test('through a tunnel the owner says what the market calls itself, and collects; without that the owner is told, and nothing is paid twice', async () => {
