@@ -27,9 +27,10 @@ const common = {
 export const storeManifest = z.object({
   kind: z.literal('store'),
   ...common,
-  market: z.string(),
+  // Both are told to a person: they have no room for words.
+  market: z.string().regex(/^https?:\/\/\S{1,300}$/),
   merchant_id: z.int(),
-  handle: z.string(),
+  handle: z.string().regex(/^[a-z0-9-]{1,64}$/),
 });
 export type StoreManifest = z.output<typeof storeManifest>;
 

@@ -203,9 +203,9 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
 }
 
 function notOfBook({ title }: SpendRecord): AgentError {
-  return changed(
-    `The record of “${title.slice(0, 80)}” is not one that this wallet’s book wrote, or its goods are not`,
-  );
+  // Its author must not be able to write a line of this program.
+  const name = title.slice(0, 80).replaceAll(/\s+/g, ' ');
+  return changed(`The record of “${name}” is not one that this wallet’s book wrote, or its goods are not`);
 }
 
 function isBaseUrl(market: string): boolean {
