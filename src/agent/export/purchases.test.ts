@@ -144,6 +144,16 @@ describe('an export that nobody signed', () => {
     expect(await book.spentToday()).toBe(1_000_000n);
   });
 
+  test('is not verified by its own word', async () => {
+    const { book } = bookHere();
+    const dir = await changedExport((record) => ({
+      ...settled(),
+      imported: { at: record.reserved_at, verified: true },
+    }));
+    await importPurchases(book, dir, trusted);
+    expect(await book.list()).toMatchObject([{ imported: { verified: false } }]);
+  });
+
   test.each<[string, () => object]>([
     ['settled', settled],
     ['over', () => ({ state: 'over', saved: null })],
@@ -198,6 +208,7 @@ test.each<[string, (record: SpendRecord) => object]>([
     'a longer time than the wallet signed',
     ({ saved }) => ({ saved: saved && { ...saved, proof: { ...saved.proof, valid_before: 9_999_999_999 } } }),
   ],
+  ['a payment of another day', () => ({ reserved_at: new Date(now() - 3 * 86_400_000).toISOString() })],
   ['nothing signed', () => ({ state: 'reserved' })],
   ['nothing signed, and called so', () => ({ state: 'signed', saved: null })],
   ['goods whose salt is no hash', () => ({ ...settled(), delivery: { ...delivery, salt: 'zz' } })],

@@ -21,9 +21,13 @@ const header = z.object({
   }),
 });
 
-/** Whether what is kept of a payment under way was signed by that wallet, for the sum, the payee and the time that the record names. */
+/** A book signs on the day of the record, for ten minutes at most, by a clock at most a quarter of an hour from its own. */
+const LEAST_SECONDS = -900;
+const MOST_SECONDS = 86_400 + 900 + 600;
+
+/** Whether what is kept of a payment under way was signed by that wallet, for the sum, the payee and the day that the record names. */
 export async function isSignedProof(
-  { saved, payee, amount_units, network }: SpendRecord,
+  { saved, payee, amount_units, network, reserved_at }: SpendRecord,
   wallet: Hex,
 ): Promise<boolean> {
   if (saved === null) return false;
@@ -37,7 +41,9 @@ export async function isSignedProof(
     value === amount_units &&
     validBefore === String(saved.proof.valid_before) &&
     nonce.toLowerCase() === saved.proof.nonce.toLowerCase();
-  if (!isSame) return false;
+  // A proof that has paid is public, and could be told of as one of today.
+  const lasts = saved.proof.valid_before - Date.parse(reserved_at) / 1_000;
+  if (!isSame || lasts < LEAST_SECONDS || lasts > MOST_SECONDS) return false;
   const { chainId, usdc: verifyingContract, domainName: name, domainVersion: version } = NETWORKS[network];
   const message = { from: from as Hex, to: to as Hex, nonce: nonce as Hex };
   const numbers = { value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };
