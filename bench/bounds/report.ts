@@ -34,7 +34,7 @@ function rowLine({ site, endpoint, requests, largest_bytes, worst, exempt }: Row
 
 function honestLines({ without, beside }: HonestOutcome): string[] {
   return [
-    '| Honest clients | Answers | Refused or broken off | Over 1 s | Share over 1 s | Slowest, ms |',
+    '| Honest clients | Requests | Refused or broken off | Answers over 1 s | Share of both | Slowest, ms |',
     '| --- | --- | --- | --- | --- | --- |',
     honestLine('alone', without),
     honestLine(`beside ${beside.attacks} hostile requests`, beside),
@@ -43,6 +43,6 @@ function honestLines({ without, beside }: HonestOutcome): string[] {
 }
 
 function honestLine(name: string, { answered, refused, slow, slowestMs }: Honest): string {
-  const share = answered === 0 ? 'none' : `${((100 * slow) / answered).toFixed(2)} %`;
+  const share = answered === 0 ? 'none' : `${((100 * (slow + refused.length)) / answered).toFixed(2)} %`;
   return `| ${[name, answered, refused.length, slow, share, Math.round(slowestMs)].join(' | ')} |`;
 }
