@@ -221,7 +221,7 @@ describe('a wallet', () => {
     return said.toString().trim();
   }
 
-  it('buys and rotates on, though another user holds every name that it saw of it', async () => {
+  it('keeps the use of its book and of a merchant’s file, though another user holds their names', async () => {
     expect(await reserve('first')).toBe('reserved');
     const identity = join(home, 'merchants', 'ink.json');
     const rotate = (): Promise<void> =>
