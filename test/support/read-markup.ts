@@ -92,14 +92,15 @@ function leadsOutSafely(href: string, rel: string | undefined): boolean {
 }
 
 /**
- * What a page is built of: each tag with its class and id, without what a merchant may add to it, which is links to plain addresses.
+ * What a page is built of: each tag with its class and id, without what a merchant may add to it, which is links to plain addresses and
+ * the market's notes on letters that look alike.
  * Two pages that differ in texts alone have the same one.
  */
 export function skeletonOf(tags: readonly Tag[]): string[] {
   const names: string[] = [];
   let isInOwnLink = true;
   let isInMark = false;
-  for (const { name, isEnd, attributes } of tags) {
+  for (const { name, isEnd, attributes } of withoutNotes(tags)) {
     // Marks are drawn from numbers, each another way.
     if (name === 'svg') isInMark = !isEnd;
     if (isInMark) continue;
@@ -111,6 +112,16 @@ export function skeletonOf(tags: readonly Tag[]): string[] {
     );
   }
   return names;
+}
+
+function withoutNotes(tags: readonly Tag[]): Tag[] {
+  let noted: string | null = null;
+  return tags.filter(({ name, isEnd, attributes }) => {
+    if (attributes.get('class')?.endsWith(' noted') === true) noted = name;
+    const isOfNote = noted !== null;
+    if (isEnd && name === noted) noted = null;
+    return !isOfNote;
+  });
 }
 
 /** The same of each row of a list. */

@@ -260,6 +260,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   text_removals: 'Reasons of removals',
   unproven_claims: 'What you bought, your intents and payments',
   votes: 'Which listings you voted for',
+  buyer_votes: 'how many of them are of buyers',
   wallet_uses: 'Price, wallet, times',
   world_checkouts: 'Drafts, checkouts and sales',
   world_drafts: 'Drafts, checkouts and sales',

@@ -44,7 +44,7 @@ function publicUntilRemoved(): Block[] {
     list([
       'Title, description, preview and tags of a listing, and its license, also after its withdrawal. After a removal they are shown no more; they are kept, for an appeal.',
       'Comments. One that was emptied is shown no more and stays in the database.',
-      'The line over your store, which you may change or clear. The votes of a listing, as a number.',
+      'The line over your store, which you may change or clear. The votes of a listing, as a number, and how many of them are of buyers.',
     ]),
   ];
 }

@@ -115,8 +115,7 @@ export function createStorefront(
   const pageOf = (plan: PagePlan, etag: string, gzip: boolean, read: () => string): Prepared => {
     const now = clock.now();
     const scene: Scene = { config, events, maintainer: maintainerIn(catalog), nowMs: now - (now % AGE_STEP_MS) };
-    const time = plan.document === undefined ? scene.nowMs : '';
-    const version = [etag, plan.version ?? '', time, scene.maintainer ?? ''].join(' ');
+    const version = [etag, plan.version, plan.document === undefined ? scene.nowMs : '', scene.maintainer].join(' ');
     const write = () => ({ head: headOf(plan), text: writePage(plan, read(), scene) });
     return catalog.answers.cache.text(plan.key, version, { acceptsGzip: gzip, write });
   };

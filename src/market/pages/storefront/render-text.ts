@@ -68,12 +68,12 @@ export function renderFlags(flags: readonly string[]): string {
 
 /** The market's own words on a name that a stranger chose; nothing where there are none. */
 export function renderNote(note: string | undefined, of: string): string {
-  return note === undefined ? '' : html`<p class="flags"><strong>Note:</strong> this ${of} has ${note}.</p>`;
+  return note === undefined ? '' : html`<p class="flags noted"><strong>Note:</strong> this ${of} has ${note}.</p>`;
 }
 
 /** The same in a row. */
 export function renderShortNote(note: string | undefined): string {
-  return note === undefined ? '' : ' <span class="flagged">Look-alike letters</span>';
+  return note === undefined ? '' : ' <span class="flagged noted">Look-alike letters</span>';
 }
 
 /** The beginning of a text, in one line, dots included. */
