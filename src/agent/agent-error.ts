@@ -1,3 +1,6 @@
+import type { MarketWords } from '../contract/foreign-words.ts';
+import type { OwnWords } from '../contract/own-words.ts';
+
 /** `refused`: nothing was signed, or what the policy says ends this. `wrong_use`: nothing of weight was done. `unknown`: it may have happened, or money has moved. */
 export type AgentTrouble = 'refused' | 'wrong_use' | 'unknown';
 
@@ -5,11 +8,12 @@ export interface AgentErrorParts {
   /** Stable code, in snake case. */
   reason: string;
   /** One sentence for a person; never a secret. */
-  title: string;
-  nextStep?: string | undefined;
+  title: OwnWords;
+  nextStep?: OwnWords | undefined;
+  market?: MarketWords | undefined;
   /** Money has moved or may move. */
   doNotPayAgain?: true;
-  /** The file that it is about, where that is not in the title. */
+  /** The file that it is about, where that is not in the title; a seller's text may be in its name. */
   file?: string | undefined;
 }
 
@@ -30,11 +34,11 @@ export class AgentError extends Error {
 export class PolicyRefused extends AgentError {
   override readonly name = 'PolicyRefused';
 
-  constructor(reason: string, title: string, nextStep: string) {
+  constructor(reason: string, title: OwnWords, nextStep: OwnWords) {
     super('refused', { reason, title, nextStep });
   }
 }
 
-export function refusedFile(title: string, nextStep?: string, reason = 'file_refused'): AgentError {
+export function refusedFile(title: OwnWords, nextStep?: OwnWords, reason = 'file_refused'): AgentError {
   return new AgentError('wrong_use', { reason, title, nextStep });
 }

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
+import { formed, type OwnWords, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { MarketError } from '../sdk/errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
@@ -45,7 +46,7 @@ export interface BoughtGoods {
   /** True: the goods lay here, and none were asked of the market. */
   alreadyHere: boolean;
   /** Why these may not be what the listing promised: an import brought them, and the market does not confirm them. Null: they are. */
-  notVerified: string | null;
+  notVerified: OwnWords | null;
 }
 
 /** `<data>/goods/<host>`. */
@@ -63,7 +64,7 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
   if (maxUnits === null) {
-    const title = 'The most that it may cost must be USDC from 0 on with at most 6 decimals';
+    const title = own`The most that it may cost must be USDC from 0 on with at most 6 decimals`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
   await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
@@ -128,7 +129,7 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
     .body;
   goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price cannot be read`);
   if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, wallet.address);
   return { listing, plan: await planOf(options, key, listing, amountUnits) };
 }
@@ -207,8 +208,8 @@ async function prepare(
   const { client, policy } = options;
   const { amountUnits } = plan;
   if (amountUnits > maxUnits) {
-    const title = `The price is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
-    throw new PolicyRefused('above_max_price', title, 'Allow more, or leave it. Nothing was signed.');
+    const title = own`The price is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
+    throw new PolicyRefused('above_max_price', title, own`Allow more, or leave it. Nothing was signed.`);
   }
   const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
   judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
@@ -232,7 +233,7 @@ async function planOf(
 ): Promise<SpendPlan> {
   const { network } = (await client.getOfficialFacts({ signal })).body;
   const known = NETWORK_NAMES.find((name) => name === network);
-  if (known === undefined) throw new TermsRefused('wrong_network', `the network ${network} is not known here`);
+  if (known === undefined) throw new TermsRefused('wrong_network', own`its network is not known here`);
   return {
     key,
     market: client.baseUrl,
@@ -317,8 +318,8 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
-    title: `The market has other goods for this now than those that came before${receipt === null ? '' : `, paid for in ${receipt.tx_hash}`}; they were not kept`,
-    nextStep: 'Do not pay again. Keep the receipt, and flag the listing.',
+    title: own`The market has other goods for this now than those that came before${receipt === null ? own`` : own`, paid for in ${formed('hash', receipt.tx_hash)}`}; they were not kept`,
+    nextStep: own`Do not pay again. Keep the receipt, and flag the listing.`,
     file: path,
   });
 }
@@ -331,14 +332,18 @@ function mostFor({ state, amount_units }: SpendRecord): number {
 // They are paid for, and evidence: kept under the commitment that was published, so that `verify` finds them changed.
 async function keepMismatch(options: BuyGoodsOptions, held: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
   const { record } = held;
-  if (record === null) return new AgentError('unknown', { reason: 'goods_mismatch', title: error.message });
+  if (record === null)
+    return new AgentError('unknown', {
+      reason: 'goods_mismatch',
+      title: own`The goods that came are not what the listing promised`,
+    });
   const goods = await saveGoods(error.delivery(), folderOf(options, record));
   await held.settle({ delivery: { ...goods, commitment: error.expected } });
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
-    title: `The goods that came are not what the listing promised${goods.receipt === null && record.state !== 'signed' ? '' : '; they are paid for'}`,
-    nextStep: 'Do not pay again. Keep the file and the receipt, and flag the listing.',
+    title: own`The goods that came are not what the listing promised${goods.receipt === null && record.state !== 'signed' ? own`` : own`; they are paid for`}`,
+    nextStep: own`Do not pay again. Keep the file and the receipt, and flag the listing.`,
     file: goods.path,
   });
 }

@@ -1,5 +1,6 @@
 import { isAddressEqual } from 'viem';
 import { sayUsdc } from '../contract/money.ts';
+import { formed, named, type OwnWords, own } from '../contract/own-words.ts';
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { AuthorizationToSign, Wallet } from '../sdk/payments/payment-proof.ts';
 import { PolicyRefused } from './agent-error.ts';
@@ -28,7 +29,7 @@ export function guardWallet(wallet: Wallet, held: HeldSpend, { policy, market, a
       if (held.signed && again !== undefined) await again();
       mustBeReserved(held, typed);
       if (await held.takeSignature()) return wallet.signTypedData(typed);
-      const title = 'A signature for this payment exists already, or its day is over; another was not allowed';
+      const title = own`A signature for this payment exists already, or its day is over; another was not allowed`;
       throw refuse('not_reserved', title);
     },
   });
@@ -44,7 +45,7 @@ function networkOf({ address }: Wallet, { primaryType, domain, message }: Author
     domain.version === network.domainVersion;
   if (isUsdc && primaryType === 'TransferWithAuthorization' && isAddressEqual(message.from, address))
     return network.name;
-  throw refuse('not_usdc', 'What is to be signed is no transfer of USDC from this wallet');
+  throw refuse('not_usdc', own`What is to be signed is no transfer of USDC from this wallet`);
 }
 
 function mustBeReserved({ record }: HeldSpend, { domain, message }: AuthorizationToSign): void {
@@ -55,11 +56,13 @@ function mustBeReserved({ record }: HeldSpend, { domain, message }: Authorizatio
     NETWORKS[record.network].chainId === BigInt(domain.chainId);
   if (fits) return;
   const reserved =
-    record === null ? 'nothing' : `${sayUsdc(BigInt(record.amount_units))} to ${record.payee} on ${record.network}`;
-  const asked = `${sayUsdc(message.value)} to ${message.to} was to be signed`;
-  throw refuse('not_reserved', `${asked}, and ${reserved} is set aside for it`);
+    record === null
+      ? own`nothing`
+      : own`${sayUsdc(BigInt(record.amount_units))} to ${formed('address', record.payee)} on ${named(record.network)}`;
+  const asked = own`${sayUsdc(message.value)} to ${formed('address', message.to)} was to be signed`;
+  throw refuse('not_reserved', own`${asked}, and ${reserved} is set aside for it`);
 }
 
-function refuse(reason: string, title: string): PolicyRefused {
-  return new PolicyRefused(reason, title, 'Look at the listing again; nothing was signed.');
+function refuse(reason: string, title: OwnWords): PolicyRefused {
+  return new PolicyRefused(reason, title, own`Look at the listing again; nothing was signed.`);
 }

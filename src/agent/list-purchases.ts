@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { usdcOfUnits } from '../contract/money.ts';
+import { joined, ofOwner, own } from '../contract/own-words.ts';
 import { AgentError } from './agent-error.ts';
 import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
@@ -59,19 +60,19 @@ export async function findPurchase(book: SpendBook, meant: string, market: strin
     : bought.filter(({ delivery }) => delivery?.path === resolve(meant));
   const [newest] = found;
   if (newest === undefined && isId && records.some((one) => isUnderWay(one) && one.listing_id === Number(meant))) {
-    const title = `The payment for listing ${meant} is under way: there are no goods yet`;
-    const nextStep = 'Do not pay again. openaisle wait goes on with it.';
+    const title = own`The payment for listing ${ofOwner(meant)} is under way: there are no goods yet`;
+    const nextStep = own`Do not pay again. openaisle wait goes on with it.`;
     throw new AgentError('unknown', { reason: 'payment_under_way', title, nextStep, doNotPayAgain: true });
   }
   if (newest === undefined) {
-    const nextStep = 'openaisle purchases lists what was bought with this wallet from here.';
+    const nextStep = own`openaisle purchases lists what was bought with this wallet from here.`;
     const title = isId
-      ? `Listing ${meant} was not bought with this wallet`
-      : `${meant} is none of the goods bought here`;
+      ? own`Listing ${ofOwner(meant)} was not bought with this wallet`
+      : own`${ofOwner(meant)} is none of the goods bought here`;
     throw new AgentError('wrong_use', { reason: 'no_purchase', title, nextStep });
   }
   const markets = new Set(found.map((record) => record.market));
   if (markets.size === 1) return newest;
-  const title = `Listing ${meant} was bought at ${[...markets].join(' and ')}`;
-  throw new AgentError('wrong_use', { reason: 'which_market', title, nextStep: 'Name one by --market.' });
+  const title = own`Listing ${ofOwner(meant)} was bought at more than one market: ${joined([...markets].map(ofOwner))}`;
+  throw new AgentError('wrong_use', { reason: 'which_market', title, nextStep: own`Name one by --market.` });
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { LockFailure } from '../locks/lock-failure.ts';
 import { takeLock } from '../locks/take-lock.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
@@ -45,33 +46,33 @@ export async function lockFile(path: string, { until, needed = false }: LockOpti
 }
 
 function refusalOf({ why, pid, path: inTheWay }: LockFailure, path: string): AgentError {
-  const process = pid === null ? '' : ` (process ${pid})`;
+  const process = pid === null ? own`` : own` (process ${pid})`;
   switch (why) {
     case 'held':
     case 'held_by_earlier': {
-      const version = why === 'held' ? '' : ', of an earlier version,';
+      const version = why === 'held' ? own`` : own`, of an earlier version,`;
       return refusedFile(
-        `Another openaisle${version} is working on ${path}${process}`,
-        'Wait until it has ended, then run this again.',
+        own`Another openaisle${version} is working on ${ofOwner(path)}${process}`,
+        own`Wait until it has ended, then run this again.`,
         'file_in_use',
       );
     }
     case 'held_out_of_sight':
       return refusedFile(
-        `An openaisle of an earlier version may be working on ${path}, or another user of this machine listens at the name @${inTheWay}`,
-        'See who does (as root: ss -xlp), end it, then run this again.',
+        own`An openaisle of an earlier version may be working on ${ofOwner(path)}, or another user of this machine listens at the name @${ofOwner(inTheWay ?? lockNameOf(path))}`,
+        own`See who does (as root: ss -xlp), end it, then run this again.`,
         'file_in_use',
       );
     case 'foreign':
       return refusedFile(
-        `${inTheWay} belongs to another user of this machine, and ${path} is locked there`,
-        'Remove it, and let nobody else write into that folder.',
+        own`${ofOwner(inTheWay ?? lockNameOf(path))} belongs to another user of this machine, and ${ofOwner(path)} is locked there`,
+        own`Remove it, and let nobody else write into that folder.`,
         'no_lock',
       );
     case 'unsupported':
       return refusedFile(
-        `This system gives no lock on ${path}`,
-        'Run it outside of the sandbox, and keep the file on a local disk.',
+        own`This system gives no lock on ${ofOwner(path)}`,
+        own`Run it outside of the sandbox, and keep the file on a local disk.`,
         'no_lock',
       );
   }

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { bytesToHex, getAddress, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import { AgentError, refusedFile } from './agent-error.ts';
@@ -40,7 +41,7 @@ export async function openWallet({ file, env, passphrase }: WalletSource): Promi
   const key = stored.kind === 'plain' ? stored.key : stored.unlock(await findPassphrase(env, path, passphrase));
   const wallet = walletOf(key);
   if (wallet === null || (stored.address !== null && stored.address.toLowerCase() !== wallet.address.toLowerCase()))
-    throw refusedFile(`The key in ${path} is not that of the address in it`, undefined, 'wallet_refused');
+    throw refusedFile(own`The key in ${ofOwner(path)} is not that of the address in it`, undefined, 'wallet_refused');
   return wallet;
 }
 
@@ -68,7 +69,7 @@ export async function createWallet(
   try {
     const key = bytesToHex(environment.randomBytes(32));
     const wallet = walletOf(key);
-    if (wallet === null) throw new AgentError('unknown', { reason: 'unexpected', title: 'No key could be made' });
+    if (wallet === null) throw new AgentError('unknown', { reason: 'unexpected', title: own`No key could be made` });
     await writePrivate(full, printWallet(key, wallet.address, passphrase), 'new');
     return { address: wallet.address, path: full };
   } finally {
@@ -81,8 +82,8 @@ async function readWalletFile(path: string): Promise<WalletFile> {
   if (text !== null) return readWalletText(text, path);
   throw new AgentError('wrong_use', {
     reason: 'no_wallet',
-    title: `There is no wallet at ${path}`,
-    nextStep: 'openaisle wallet new makes one; --wallet FILE names another, or set OPENAISLE_WALLET_KEY.',
+    title: own`There is no wallet at ${ofOwner(path)}`,
+    nextStep: own`openaisle wallet new makes one; --wallet FILE names another, or set OPENAISLE_WALLET_KEY.`,
   });
 }
 
@@ -90,15 +91,19 @@ async function findPassphrase(env: Env, path: string, ask: WalletSource['passphr
   const given = env['OPENAISLE_WALLET_PASSPHRASE'];
   if (given !== undefined && given !== '') return given;
   if (ask !== undefined) return ask();
-  const nextStep = 'Set OPENAISLE_WALLET_PASSPHRASE, or run it on a terminal.';
-  throw new AgentError('wrong_use', { reason: 'passphrase_needed', title: `${path} is encrypted`, nextStep });
+  const nextStep = own`Set OPENAISLE_WALLET_PASSPHRASE, or run it on a terminal.`;
+  throw new AgentError('wrong_use', {
+    reason: 'passphrase_needed',
+    title: own`${ofOwner(path)} is encrypted`,
+    nextStep,
+  });
 }
 
 function walletOfVariable(given: string): OwnWallet {
   const key = readKeyText(given);
   const wallet = key === null ? null : walletOf(key);
   if (wallet !== null) return wallet;
-  const title = 'OPENAISLE_WALLET_KEY holds no private key: 64 hex digits, with or without 0x';
+  const title = own`OPENAISLE_WALLET_KEY holds no private key: 64 hex digits, with or without 0x`;
   throw new AgentError('wrong_use', { reason: 'wallet_refused', title });
 }
 
@@ -121,6 +126,6 @@ async function orFault(sign: () => Promise<Hex>): Promise<Hex> {
   try {
     return await sign();
   } catch {
-    throw new AgentError('unknown', { reason: 'unexpected', title: 'The wallet could not sign' });
+    throw new AgentError('unknown', { reason: 'unexpected', title: own`The wallet could not sign` });
   }
 }

@@ -1,23 +1,24 @@
 import { constants, type Stats } from 'node:fs';
 import { lstat, open, realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 
 /** Why a file is not read, and what mends it. */
 export interface FileFault {
   /** `unsafe`: another user can change or read it. `unusable`: it is nothing that could hold what is meant. */
   kind: 'unsafe' | 'unusable';
   /** Begins with the path. */
-  why: string;
-  nextStep?: string;
+  why: OwnWords;
+  nextStep?: OwnWords;
 }
 
 export interface OwnFileRules {
   /** Bits of the mode that must not be set. */
   forbidden: number;
   /** The rights that those bits give to others, after "can be". */
-  rights: string;
+  rights: OwnWords;
   /** The command that takes them away. */
-  mend(path: string): string;
+  mend(path: string): OwnWords;
   largestBytes: number;
   /** Root reads files of every user. Who owns a secret has it anyway; who owns a limit can raise it. */
   rootReadsAll: boolean;
@@ -26,9 +27,9 @@ export interface OwnFileRules {
 /** Keys and proofs: nobody else reads or writes them. */
 export const SECRET_RULES: OwnFileRules = {
   forbidden: 0o077,
-  rights: 'read or written',
+  rights: own`read or written`,
   mend: (path) =>
-    `chmod 600 ${shellWord(path)} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
+    own`chmod 600 ${shellWord(path)} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
   largestBytes: 65_536,
   rootReadsAll: true,
 };
@@ -36,8 +37,8 @@ export const SECRET_RULES: OwnFileRules = {
 /** Limits: everybody may read them, and nobody else may write them. */
 export const LIMIT_RULES: OwnFileRules = {
   forbidden: 0o022,
-  rights: 'written',
-  mend: (path) => `Look whether its limits are still yours, then: chmod go-w ${shellWord(path)}`,
+  rights: own`written`,
+  mend: (path) => own`Look whether its limits are still yours, then: chmod go-w ${shellWord(path)}`,
   largestBytes: 1_048_576,
   rootReadsAll: false,
 };
@@ -52,7 +53,7 @@ export async function readOwnFile(
     const code = codeOf(error);
     if (code === 'ENOENT') return null;
     // A link would be replaced by the next write, and what it leads to would stay behind as it is.
-    if (code === 'ELOOP') return unsafe(`${path} is a symbolic link`, 'Name the file itself.');
+    if (code === 'ELOOP') return unsafe(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`);
     throw error;
   });
   if (file === null) return null;
@@ -67,12 +68,13 @@ export async function readOwnFile(
 
 function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules): FileFault | null {
   const { forbidden, rights, mend, largestBytes, rootReadsAll } = rules;
-  if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: `${path} is not a file` };
-  if (size > largestBytes) return { kind: 'unusable', why: `${path} is too large for what it should be` };
+  if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: own`${ofOwner(path)} is not a file` };
+  if (size > largestBytes) return { kind: 'unusable', why: own`${ofOwner(path)} is too large for what it should be` };
   const self = process.getuid?.();
   // Windows has neither owners nor modes of this kind.
   if (self === undefined) return null;
-  if ((mode & forbidden) !== 0) return unsafe(`${path} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
+  if ((mode & forbidden) !== 0)
+    return unsafe(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
   return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreign(path, uid);
 }
 
@@ -100,7 +102,10 @@ function faultOfFolder(folder: string, found: Stats): FileFault | null {
   if (!isOurs(found.uid)) return foreign(folder, found.uid);
   // The mode of a link says nothing; where it leads is looked at by itself.
   if (found.isSymbolicLink() || (found.mode & 0o022) === 0 || (found.mode & STICKY) !== 0) return null;
-  return unsafe(`${folder} can be written by others (mode ${sayMode(found.mode)})`, `chmod go-w ${shellWord(folder)}`);
+  return unsafe(
+    own`${ofOwner(folder)} can be written by others (mode ${sayMode(found.mode)})`,
+    own`chmod go-w ${shellWord(folder)}`,
+  );
 }
 
 function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
@@ -135,17 +140,17 @@ function isOurs(uid: number): boolean {
 function foreign(path: string, uid: number): FileFault {
   const self = process.getuid?.() ?? 0;
   return unsafe(
-    `${path} belongs to another user (uid ${uid})`,
-    `If what is in it is yours, as root: chown ${self} ${shellWord(path)}`,
+    own`${ofOwner(path)} belongs to another user (uid ${uid})`,
+    own`If what is in it is yours, as root: chown ${self} ${shellWord(path)}`,
   );
 }
 
-function unsafe(why: string, nextStep: string): FileFault {
+function unsafe(why: OwnWords, nextStep: OwnWords): FileFault {
   return { kind: 'unsafe', why, nextStep };
 }
 
-function sayMode(mode: number): string {
-  return (mode & 0o7777).toString(8).padStart(4, '0');
+function sayMode(mode: number): OwnWords {
+  return ofSource((mode & 0o7777).toString(8).padStart(4, '0'));
 }
 
 function codeOf(error: unknown): string | null {
@@ -153,6 +158,6 @@ function codeOf(error: unknown): string | null {
 }
 
 /** As it can be pasted into a shell. */
-function shellWord(path: string): string {
-  return /^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+function shellWord(path: string): OwnWords {
+  return ofOwner(/^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 }

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
+import { named, type OwnWords, ofOwner, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { readBaseUrl } from '../sdk/client.ts';
 import { PolicyRefused } from './agent-error.ts';
@@ -121,14 +122,18 @@ async function readText(path: string, home: string): Promise<string | null> {
   }
 }
 
-function unsafePolicy(path: string, { why, nextStep = '' }: FileFault): PolicyRefused {
-  const which = why.startsWith(`${path} `) ? 'The policy' : `The policy ${path}`;
-  return new PolicyRefused('policy_unsafe', `${which} may be another's: ${why}; nothing is spent`, nextStep);
+function unsafePolicy(path: string, { why, nextStep = own`` }: FileFault): PolicyRefused {
+  const which = why.startsWith(`${path} `) ? own`The policy` : own`The policy ${ofOwner(path)}`;
+  return new PolicyRefused('policy_unsafe', own`${which} may be another's: ${why}; nothing is spent`, nextStep);
 }
 
 function unreadable(path: string, why: string): PolicyRefused {
-  const next = 'Mend the file, or remove it: then 5 USDC a purchase and 20 a day are the limits.';
-  return new PolicyRefused('policy_unreadable', `The policy ${path} cannot be read (${why}); nothing is spent`, next);
+  const next = own`Mend the file, or remove it: then 5 USDC a purchase and 20 a day are the limits.`;
+  return new PolicyRefused(
+    'policy_unreadable',
+    own`The policy ${ofOwner(path)} cannot be read (${ofOwner(why)}); nothing is spent`,
+    next,
+  );
 }
 
 /** What is about to be paid, or had for nothing. */
@@ -145,9 +150,9 @@ export interface Spend {
 export function judgePlace(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
   const next = howToChange(policy);
   if (policy.markets !== null && !policy.markets.includes(at))
-    throw new PolicyRefused('market_not_allowed', `The policy does not allow the market ${at}`, next);
+    throw new PolicyRefused('market_not_allowed', own`The policy does not allow the market ${ofOwner(at)}`, next);
   if (policy.networks !== null && !policy.networks.includes(network))
-    throw new PolicyRefused('network_not_allowed', `The policy does not allow money of ${network}`, next);
+    throw new PolicyRefused('network_not_allowed', own`The policy does not allow money of ${named(network)}`, next);
 }
 
 /** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
@@ -159,14 +164,14 @@ export function judgeSpend(policy: Policy, { amountUnits, goods, ...place }: Spe
     const handle = goods.seller.toLowerCase();
     const names = [goods.sellerWallet.toLowerCase(), ...(WALLET.test(handle) ? [] : [handle])];
     if (!allows(policy.sellers, names))
-      throw new PolicyRefused('seller_not_allowed', 'The policy does not allow the seller of this listing', next);
+      throw new PolicyRefused('seller_not_allowed', own`The policy does not allow the seller of this listing`, next);
     if (!allows(policy.aisles, [goods.aisle.toLowerCase()]))
-      throw new PolicyRefused('aisle_not_allowed', 'The policy does not allow the aisle of this listing', next);
+      throw new PolicyRefused('aisle_not_allowed', own`The policy does not allow the aisle of this listing`, next);
   }
   // The book takes no larger sums.
   const most = policy.perPurchaseUnits < MAX_PRICE_UNITS ? policy.perPurchaseUnits : MAX_PRICE_UNITS;
   if (amountUnits <= most) return;
-  const said = `${sayUsdc(amountUnits)} is above the ${sayUsdc(most)} that one payment may cost`;
+  const said = own`${sayUsdc(amountUnits)} is above the ${sayUsdc(most)} that one payment may cost`;
   throw new PolicyRefused('above_per_purchase', said, next);
 }
 
@@ -179,8 +184,8 @@ function allows({ allow, deny }: Choice, names: readonly string[]): boolean {
 }
 
 /** Names the file, and says so where the limits are the built-in ones. */
-export function howToChange({ path, isOwn }: Policy): string {
+export function howToChange({ path, isOwn }: Policy): OwnWords {
   return isOwn
-    ? `The owner of this wallet may change ${path}.`
-    : `These are the built-in limits (5 USDC a purchase, 20 a day): there is no ${path}. The owner of this wallet may write it.`;
+    ? own`The owner of this wallet may change ${ofOwner(path)}.`
+    : own`These are the built-in limits (5 USDC a purchase, 20 a day): there is no ${ofOwner(path)}. The owner of this wallet may write it.`;
 }

@@ -1,5 +1,6 @@
 import { link, mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 import { readOwnFile, SECRET_RULES } from './own-file.ts';
 
@@ -53,8 +54,8 @@ export async function mustBeWritable(path: string): Promise<void> {
 function unwritable(folder: string, error: unknown): AgentError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
   return refusedFile(
-    `Nothing can be written into ${folder} (${code})`,
-    'Name a file in another folder, or mend this one. Then run the same command again.',
+    own`Nothing can be written into ${ofOwner(folder)} (${formed('code', code)})`,
+    own`Name a file in another folder, or mend this one. Then run the same command again.`,
     'file_not_writable',
   );
 }
@@ -92,7 +93,7 @@ async function placeNew(from: string, path: string): Promise<void> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (code === 'EEXIST') {
       await rm(from);
-      throw refusedFile(`${path} exists already`, 'Name another file.', 'file_exists');
+      throw refusedFile(own`${ofOwner(path)} exists already`, own`Name another file.`, 'file_exists');
     }
     if (!NO_LINKS.has(code)) throw error;
     await rename(from, path);

@@ -1,5 +1,6 @@
 import { createPublicClient, erc20Abi, type Hex, http, isAddressEqual, parseEventLogs } from 'viem';
 import type { z } from 'zod';
+import { formed, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import type { receiptOut } from '../contract/payments.ts';
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
@@ -9,8 +10,8 @@ export type Receipt = z.output<typeof receiptOut>;
 
 /** `final`: a block that the chain will not take back holds exactly that transfer. Anything else says what is wrong. */
 export type TransferFound =
-  | { status: 'final'; detail: string }
-  | { status: 'not_final' | 'not_found' | 'differs'; detail: string };
+  | { status: 'final'; detail: OwnWords }
+  | { status: 'not_final' | 'not_found' | 'differs'; detail: OwnWords };
 
 /** What is read over one RPC address, without trust in the market. */
 export interface ChainReader {
@@ -35,7 +36,7 @@ export async function openChain(
   // Node 20 has no URL.parse before its last releases.
   const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    const title = 'The address of the RPC endpoint must be http or https';
+    const title = own`The address of the RPC endpoint must be http or https`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
   const fetchFn = (to: unknown, init?: RequestInit): Promise<Response> => environment.fetch(String(to), init ?? {});
@@ -44,17 +45,17 @@ export async function openChain(
     try {
       return await read;
     } catch (error) {
-      const nextStep = 'Look at --rpc (or OPENAISLE_RPC), or name another endpoint.';
+      const nextStep = own`Look at --rpc (or OPENAISLE_RPC), or name another endpoint.`;
       const cause = causeOf(error);
-      const why = cause === null ? '' : ` (${cause})`;
-      const title = `The RPC endpoint at ${url.host} gave no answer that can be used${why}`;
+      const why = cause === null ? own`` : own` (${cause})`;
+      const title = own`The RPC endpoint at ${ofOwner(url.host)} gave no answer that can be used${why}`;
       throw new AgentError('refused', { reason: 'chain_unreadable', title, nextStep });
     }
   };
   const chainId = BigInt(await asked(client.getChainId()));
   const network = Object.values(NETWORKS).find((one) => one.chainId === chainId);
   if (network === undefined) {
-    const title = `The RPC endpoint at ${url.host} is for chain ${chainId}, which no market of this version is on`;
+    const title = own`The RPC endpoint at ${ofOwner(url.host)} is for chain ${chainId}, which no market of this version is on`;
     throw new AgentError('refused', { reason: 'wrong_network', title });
   }
 
@@ -65,12 +66,16 @@ export async function openChain(
       client.getTransactionReceipt({ hash }).catch(() => null),
       asked(client.getBlock({ blockTag: 'finalized' })),
     ]);
-    if (found === null) return { status: 'not_found', detail: `no transaction ${hash} on ${network.displayName}` };
+    if (found === null)
+      return {
+        status: 'not_found',
+        detail: own`no transaction ${formed('hash', hash)} on ${ofSource(network.displayName)}`,
+      };
     const block = await asked(client.getBlock({ blockNumber: found.blockNumber }));
     if (block.hash !== found.blockHash || found.blockNumber > final.number)
-      return { status: 'not_final', detail: `block ${found.blockNumber}; final up to ${final.number}` };
+      return { status: 'not_final', detail: own`block ${found.blockNumber}; final up to ${final.number}` };
     if (block.hash !== receipt.block_hash || Number(found.blockNumber) !== receipt.block_number)
-      return { status: 'differs', detail: `it is in block ${found.blockNumber}, not in the one of the receipt` };
+      return { status: 'differs', detail: own`it is in block ${found.blockNumber}, not in the one of the receipt` };
     const usdc = found.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
     const fits = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
       ({ args }) =>
@@ -80,8 +85,8 @@ export async function openChain(
         args.value.toString() === receipt.amount_units,
     );
     if (found.status !== 'success' || !fits)
-      return { status: 'differs', detail: 'the transaction holds no such transfer of USDC' };
-    return { status: 'final', detail: `block ${found.blockNumber}; final up to ${final.number}` };
+      return { status: 'differs', detail: own`the transaction holds no such transfer of USDC` };
+    return { status: 'final', detail: own`block ${found.blockNumber}; final up to ${final.number}` };
   };
 
   return {
@@ -114,15 +119,16 @@ const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
  * What went wrong as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`. Nothing else of an error is told: its texts hold
  * the whole address, or are what the endpoint says. Null where there is no code.
  */
-function causeOf(error: unknown): string | null {
+function causeOf(error: unknown): OwnWords | null {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = 'code' in at ? at.code : null;
     const status = 'status' in at ? at.status : null;
-    if (at.name === 'TimeoutError') return 'timeout';
-    if (at.name === 'RpcRequestError') return Number.isSafeInteger(code) ? `JSON-RPC error ${code}` : 'JSON-RPC error';
-    if (typeof status === 'number') return `HTTP ${status}`;
-    if (typeof code === 'string' && CODE.test(code)) return code;
-    if (at instanceof SyntaxError) return 'not JSON';
+    if (at.name === 'TimeoutError') return own`timeout`;
+    if (at.name === 'RpcRequestError')
+      return Number.isSafeInteger(code) ? own`JSON-RPC error ${Number(code)}` : own`JSON-RPC error`;
+    if (typeof status === 'number') return own`HTTP ${status}`;
+    if (typeof code === 'string' && CODE.test(code)) return formed('code', code);
+    if (at instanceof SyntaxError) return own`not JSON`;
   }
   return null;
 }

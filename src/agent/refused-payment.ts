@@ -1,4 +1,5 @@
 import { type Hex, isAddressEqual } from 'viem';
+import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 import { sayTime } from '../sdk/payments/signing-clock.ts';
 import { AgentError } from './agent-error.ts';
@@ -13,8 +14,7 @@ export interface Subject {
 }
 
 /** The next step of a seller who would buy from itself. */
-export const OF_OWN_GOODS =
-  'Nothing to pay: the goods are your own, and openaisle export gives them back. To try a purchase, pay with a wallet of another person.';
+export const OF_OWN_GOODS = own`Nothing to pay: the goods are your own, and openaisle export gives them back. To try a purchase, pay with a wallet of another person.`;
 
 /** The market takes no authorization that ends sooner than this. */
 const LEAST_SECONDS = 20;
@@ -85,7 +85,7 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, held: HeldSpe
   if (isOwn || unpaid?.why === 'own_goods')
     throw new AgentError('refused', {
       reason: 'own_goods',
-      title: 'These goods are sold by this wallet, or by the merchant whose wallet it is; nothing was paid',
+      title: own`These goods are sold by this wallet, or by the merchant whose wallet it is; nothing was paid`,
       nextStep: OF_OWN_GOODS,
     });
   if (unpaid?.is_final !== true) return;
@@ -93,8 +93,8 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, held: HeldSpe
     throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
   throw new AgentError('refused', {
     reason: 'not_run_out',
-    title: `The market refused what was signed for this, and it can be carried out until ${sayTime(unpaid.until * 1_000)}`,
-    nextStep: 'Nothing was paid. Run the same command a quarter of an hour after that: it begins anew.',
+    title: own`The market refused what was signed for this, and it can be carried out until ${sayTime(unpaid.until * 1_000)}`,
+    nextStep: own`Nothing was paid. Run the same command a quarter of an hour after that: it begins anew.`,
   });
 }
 
@@ -145,11 +145,11 @@ async function readOwnCode({ readCode, wallet }: SpendOptions): Promise<Hex | nu
 }
 
 function wrongClock({ client }: SpendOptions, { problem }: MarketError): AgentError {
-  const [own, site] = [client.environment.now(), client.clock.now()].map(sayTime);
   return new AgentError('refused', {
     reason: 'clock_wrong',
-    title: `The market does not take the time of what was signed (${onOneLine(problem.detail)}); the clock of this machine says ${own}, the market’s answers ${site}; nothing was paid`,
-    nextStep: 'Set the clock of this machine by the network. If it is right, tell the market’s operator.',
+    title: own`The market does not take the time of what was signed; the clock of this machine says ${sayTime(client.environment.now())}, the market’s answers ${sayTime(client.clock.now())}; nothing was paid`,
+    market: { detail: problem.detail },
+    nextStep: own`Set the clock of this machine by the network. If it is right, tell the market’s operator.`,
   });
 }
 
@@ -160,13 +160,6 @@ function refusedSignature(
   code: Hex | null,
 ): AgentError {
   return otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: problem.detail, code });
-}
-
-const LONGEST_DETAIL = 300;
-
-/** A market's words within ours. */
-function onOneLine(words: string): string {
-  return words.replaceAll(/\s+/g, ' ').slice(0, LONGEST_DETAIL).replace(/\.$/, '');
 }
 
 interface Refused {
@@ -182,14 +175,18 @@ const DELEGATES = /^0xef0100([0-9a-f]{40})$/i;
 
 function otherWay({ market, address, subject, detail, code }: Refused): AgentError {
   const [, delegate] = DELEGATES.exec(code ?? '') ?? [];
-  const asked = delegate === undefined ? 'the code at that address' : `0x${delegate}, to which that address delegates`;
-  const why = code === null ? '' : `: USDC asks ${asked}, in place of the key`;
-  const said = detail === null ? '' : ` (${onOneLine(detail)})`;
-  const path = subject.listingId === null ? '/api/fee-intent' : `/api/purchase-intent/${subject.listingId}`;
-  const headers = '-H "Authorization: Bearer $OPENAISLE_KEY" -H "Content-Type: application/json"';
+  const asked =
+    delegate === undefined
+      ? own`the code at that address`
+      : own`${formed('address', `0x${delegate}`)}, to which that address delegates`;
+  const why = code === null ? own`` : own`: USDC asks ${asked}, in place of the key`;
+  const path = subject.listingId === null ? own`/api/fee-intent` : own`/api/purchase-intent/${subject.listingId}`;
+  const payer = formed('address', address);
+  const headers = own`-H "Authorization: Bearer $OPENAISLE_KEY" -H "Content-Type: application/json"`;
   return new AgentError('refused', {
     reason: 'payment_invalid',
-    title: `The market takes no signature of ${address}${why}${said}; nothing was paid`,
-    nextStep: `Another signature of this wallet does not help: pay by a transfer, or with another wallet. A transfer begins with: curl -X POST ${market}${path} ${headers} -d '{"payer_wallet": "${address}"}'`,
+    title: own`The market takes no signature of ${payer}${why}; nothing was paid`,
+    nextStep: own`Another signature of this wallet does not help: pay by a transfer, or with another wallet. A transfer begins with: curl -X POST ${ofOwner(market)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
+    ...(detail === null ? {} : { market: { detail } }),
   });
 }

@@ -2,6 +2,7 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { cutPiles } from '../contract/text.ts';
 import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { refusedFile } from './agent-error.ts';
@@ -60,7 +61,10 @@ export async function placeFor(bytes: Uint8Array, folder: string, name: string):
   } finally {
     await lock.release();
   }
-  throw refusedFile(`${folder} has ${MOST_NAMES} other files of the name ${name}`, 'Name another folder.');
+  throw refusedFile(
+    own`${ofOwner(folder)} has ${MOST_NAMES} other files of the name of these goods`,
+    own`Name another folder.`,
+  );
 }
 
 async function readIfThere(path: string): Promise<Buffer | null> {

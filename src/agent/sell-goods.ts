@@ -1,4 +1,5 @@
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
+import { own } from '../contract/own-words.ts';
 import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { bodyDigest, type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
@@ -61,7 +62,9 @@ async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<Sol
   });
   const { record } = held;
   if (record === null) throw new TypeError('there is no record to settle');
-  const listed = { listing_id: done.listing_id, url: done.url, tx_hash: done.fee.tx_hash };
+  // Where it is found is known here: an address out of an answer could say anything.
+  const url = `${options.client.baseUrl}/api/listing/${done.listing_id}`;
+  const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
   const isWithout = listed.tx_hash === null && record.state === 'signed';
   await held.settle({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
   return soldOf(held.record ?? record, listed, false);
@@ -98,12 +101,13 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
   const { client, policy, listing, signal, maxFeeUsdc = usdcOfUnits(LISTING_FEE_UNITS) } = options;
   const { body: facts } = await client.getOfficialFacts({ signal });
   const network = NETWORK_NAMES.find((name) => name === facts.network);
-  if (network === undefined) throw new TermsRefused('wrong_network', `the network ${facts.network} is not known here`);
+  if (network === undefined) throw new TermsRefused('wrong_network', own`its network is not known here`);
   const [amountUnits, maxUnits] = [unitsOfUsdc(facts.listing_fee_usdc), unitsOfUsdc(maxFeeUsdc)];
-  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
+  if (amountUnits === null || maxUnits === null)
+    throw new TermsRefused('unreadable_terms', own`the fee cannot be read`);
   if (amountUnits > maxUnits) {
-    const title = `The fee is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
-    throw new PolicyRefused('above_max_price', title, 'Allow more, or leave it. Nothing was signed.');
+    const title = own`The fee is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
+    throw new PolicyRefused('above_max_price', title, own`Allow more, or leave it. Nothing was signed.`);
   }
   const title = String(listing.title);
   judgeSpend(policy, { market: client.baseUrl, network, amountUnits, goods: null });

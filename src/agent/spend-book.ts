@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Hex } from 'viem';
 import { sayUsdc } from '../contract/money.ts';
+import { own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused, refusedFile } from './agent-error.ts';
@@ -87,7 +88,7 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
   /** Who takes the records of a day away has it begin anew. */
   const mustBeOurs = async (): Promise<void> => {
     const fault = await findUnsafeFolder(join(files.folder, 'any'), homeFolder(env));
-    if (fault !== null) throw refusedFile(`The book of payments is not safe: ${fault.why}`, fault.nextStep);
+    if (fault !== null) throw refusedFile(own`The book of payments is not safe: ${fault.why}`, fault.nextStep);
   };
   return {
     address,
@@ -144,8 +145,8 @@ async function lockRecord({ files, lockBook }: Context, key: string): Promise<Fi
     if (lock !== null) return lock;
     throw new AgentError('wrong_use', {
       reason: 'purchase_in_use',
-      title: 'Another openaisle is working on the same payment',
-      nextStep: 'Wait until it has ended, then run this again: it goes on, and pays nothing twice.',
+      title: own`Another openaisle is working on the same payment`,
+      nextStep: own`Wait until it has ended, then run this again: it goes on, and pays nothing twice.`,
     });
   } finally {
     await book.release();
@@ -323,8 +324,8 @@ function mustFit(policy: Policy, { counted: known, saidUnpaid }: Day, amountUnit
   const left = policy.perDayUnits > counted ? policy.perDayUnits - counted : 0n;
   throw new PolicyRefused(
     'above_per_day',
-    `${sayUsdc(amountUnits)} is above the ${sayUsdc(left)} that are left of today’s ${sayUsdc(policy.perDayUnits)}`,
-    `The next day of UTC begins a new sum. ${howToChange(policy)}`,
+    own`${sayUsdc(amountUnits)} is above the ${sayUsdc(left)} that are left of today’s ${sayUsdc(policy.perDayUnits)}`,
+    own`The next day of UTC begins a new sum. ${howToChange(policy)}`,
   );
 }
 

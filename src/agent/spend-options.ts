@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import { sayUsdc } from '../contract/money.ts';
+import { formed, own } from '../contract/own-words.ts';
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
@@ -36,18 +37,18 @@ export async function mustBeConfirmed(
   asked: { amountUnits: bigint; title: string; seller: string | null },
 ): Promise<void> {
   if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;
-  const limit = `above ${sayUsdc(policy.askAboveUnits)} a person has to agree`;
+  const limit = own`above ${sayUsdc(policy.askAboveUnits)} a person has to agree`;
   if (confirm === undefined)
     throw new PolicyRefused(
       'needs_person',
-      `The policy says that ${limit}, and none can be asked here`,
+      own`The policy says that ${limit}, and none can be asked here`,
       howToChange(policy),
     );
   if (await confirm(asked)) return;
   throw new PolicyRefused(
     'not_confirmed',
-    `The person who was asked did not agree to ${sayUsdc(asked.amountUnits)}`,
-    'Leave it, or ask again.',
+    own`The person who was asked did not agree to ${sayUsdc(asked.amountUnits)}`,
+    own`Leave it, or ask again.`,
   );
 }
 
@@ -58,17 +59,16 @@ export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknow
     return new AgentError('unknown', {
       doNotPayAgain: true,
       reason: 'payment_undecided',
-      title: 'The market asks for a payment once more, though one is signed for this and may still be carried out',
-      nextStep: 'Do not pay again. Run the same command later: it shows the same signature, and signs nothing new.',
+      title: own`The market asks for a payment once more, though one is signed for this and may still be carried out`,
+      nextStep: own`Do not pay again. Run the same command later: it shows the same signature, and signs nothing new.`,
     });
   const { code, syscall, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code === undefined || syscall === undefined) return error;
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'not_kept',
-    title: `It may be paid for, and could not be written on this machine (${syscall} failed with ${code})`,
-    nextStep:
-      'Do not pay again. Make room, or mend the folder, then run the same command: it goes on with the same payment.',
+    title: own`It may be paid for, and could not be written on this machine (${formed('code', code)})`,
+    nextStep: own`Do not pay again. Make room, or mend the folder, then run the same command: it goes on with the same payment.`,
     file: path,
   });
 }

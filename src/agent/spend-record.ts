@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { receiptOut } from '../contract/payments.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { savedPayment } from '../sdk/payments/proof-store.ts';
@@ -249,8 +250,8 @@ export function recordFiles(folder: string) {
       if (record !== null) return record;
       throw new AgentError('wrong_use', {
         reason: 'book_unreadable',
-        title: `${path} cannot be read as a record of a payment; nothing is spent`,
-        nextStep: 'Restore it from a copy, or find out what it paid for and move it away.',
+        title: own`${ofOwner(path)} cannot be read as a record of a payment; nothing is spent`,
+        nextStep: own`Restore it from a copy, or find out what it paid for and move it away.`,
       });
     },
     /** Throws `record_too_large` before anything is written: what could not be read back would stop all spending. */
@@ -279,8 +280,8 @@ function print(record: SpendRecord): string {
   if (fitsBook(record)) return textOf(record);
   throw new AgentError('refused', {
     reason: 'record_too_large',
-    title: 'What the market sent is too large to be kept in the book of payments',
-    nextStep: 'Do not pay this market until its operator has explained it.',
+    title: own`What the market sent is too large to be kept in the book of payments`,
+    nextStep: own`Do not pay this market until its operator has explained it.`,
   });
 }
 

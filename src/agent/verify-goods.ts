@@ -1,3 +1,4 @@
+import { named, type OwnWords, own } from '../contract/own-words.ts';
 import type { Client } from '../sdk/client.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 import { AgentError } from './agent-error.ts';
@@ -9,7 +10,7 @@ import { isFree, isVerified, type SpendRecord } from './spend-record.ts';
 /** What the market says of a receipt's transaction, or of what a listing promises. */
 export interface MarketWord {
   status: 'agrees' | 'differs' | 'unknown';
-  detail: string;
+  detail: OwnWords;
 }
 
 export interface GoodsReport {
@@ -40,7 +41,7 @@ export async function verifyGoods(
 ): Promise<GoodsReport> {
   const { delivery, listing_id } = record;
   if (delivery === null || listing_id === null)
-    throw new AgentError('wrong_use', { reason: 'no_purchase', title: 'This record holds no goods' });
+    throw new AgentError('wrong_use', { reason: 'no_purchase', title: own`This record holds no goods` });
   const { path, commitment, receipt } = delivery;
   const goods = await lookAtGoods(delivery);
   const listing = client === undefined ? null : await askListing(client, listing_id, commitment);
@@ -68,11 +69,11 @@ function fitsRecord({ payee, network, amount_units }: SpendRecord, receipt: Rece
 async function askListing(client: Client, id: number, commitment: string): Promise<MarketWord> {
   try {
     const { listing } = (await client.getListing({ params: { id }, query: { comments_limit: 1 } })).body;
-    if (listing.artifact_commitment === commitment) return { status: 'agrees', detail: 'it promises these goods' };
-    return { status: 'differs', detail: 'the listing promises other goods' };
+    if (listing.artifact_commitment === commitment) return { status: 'agrees', detail: own`it promises these goods` };
+    return { status: 'differs', detail: own`the listing promises other goods` };
   } catch (error) {
     if (error instanceof MarketError && error.reason === 'not_found')
-      return { status: 'unknown', detail: 'the market has no such listing' };
+      return { status: 'unknown', detail: own`the market has no such listing` };
     throw error;
   }
 }
@@ -81,31 +82,31 @@ async function askPayment(client: Client, listingId: number, receipt: Receipt): 
   try {
     const { payment } = (await client.getPayment({ query: { tx_hash: receipt.tx_hash } })).body;
     const { payment_status, block_number } = payment;
-    const detail = `${payment_status}, listing ${payment.listing_id}, block ${block_number}`;
+    const detail = own`${named(payment_status)}, listing ${payment.listing_id ?? own`none`}, block ${block_number ?? own`none`}`;
     const agrees =
       payment_status === 'completed' && payment.listing_id === listingId && block_number === receipt.block_number;
     return { status: agrees ? 'agrees' : 'differs', detail };
   } catch (error) {
     if (error instanceof MarketError && error.reason === 'payment_not_found')
-      return { status: 'unknown', detail: 'the market has no payment of this transaction' };
+      return { status: 'unknown', detail: own`the market has no payment of this transaction` };
     throw error;
   }
 }
 
 /** Why a record's goods cannot be called what the listing promised, in our own words; null: the market confirms them. */
-export async function whyNotVerified(record: SpendRecord, client: Client): Promise<string | null> {
+export async function whyNotVerified(record: SpendRecord, client: Client): Promise<OwnWords | null> {
   let report: GoodsReport;
   try {
     report = await verifyGoods(record, { client });
   } catch (error) {
-    if (error instanceof MarketError || error instanceof UnreadableAnswer) return 'the market could not be asked';
+    if (error instanceof MarketError || error instanceof UnreadableAnswer) return own`the market could not be asked`;
     throw error;
   }
   const { ok, goods, listing, market } = report;
   if (ok) return null;
-  if (goods !== 'intact') return `the file is ${goods}`;
+  if (goods !== 'intact') return own`the file is ${named(goods)}`;
   const word = [listing, market].find((one) => one !== null && one.status !== 'agrees');
-  return word?.detail ?? 'the receipt is of another payment';
+  return word?.detail ?? own`the receipt is of another payment`;
 }
 
 /** Keeps that the market confirmed a record which an import brought, unless a later one has taken its place. */

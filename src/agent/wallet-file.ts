@@ -1,6 +1,7 @@
 import { decrypt, encrypt, scrypt, toKey } from 'ox/Keystore';
 import { type Hex, isHex } from 'viem';
 import { z } from 'zod';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 
 const ADDRESS = /^(?:0x)?[0-9a-fA-F]{40}$/;
@@ -75,8 +76,8 @@ export function readWalletText(text: string, path: string): WalletFile {
 
 function noWallet(path: string): AgentError {
   return refusedFile(
-    `${path} is no wallet file: neither a key of 64 hex digits, nor JSON with address and private_key, nor a keystore of version 3`,
-    'openaisle wallet new makes one; --wallet names another file.',
+    own`${ofOwner(path)} is no wallet file: neither a key of 64 hex digits, nor JSON with address and private_key, nor a keystore of version 3`,
+    own`openaisle wallet new makes one; --wallet names another file.`,
     'wallet_refused',
   );
 }
@@ -89,7 +90,7 @@ function unlock(stored: StoredKeystore, passphrase: string, path: string): Hex {
   } catch {
     // What went wrong is said below, without what the library says of the key.
   }
-  throw refusedFile(`${path} cannot be opened with this passphrase`, 'Try again.', 'passphrase_refused');
+  throw refusedFile(own`${ofOwner(path)} cannot be opened with this passphrase`, own`Try again.`, 'passphrase_refused');
 }
 
 /** The text of a new file. With a passphrase: a Web3 keystore of version 3, which takes about two seconds. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { handleOut } from '../contract/answer-forms.ts';
 import { SITE_ANSWER_LIMIT_BYTES, SITE_DEADLINE_SECONDS } from '../contract/vocabulary.ts';
-import { type CheckoutOut, checkoutOut, type DraftOut, draftOut } from '../contract/world-records.ts';
+import { type CheckoutOut, checkoutOut, type DraftOut, draftOut, handleNamed } from '../contract/world-records.ts';
 import { askJson, OutboundFailure } from '../platform/http/outbound-requests.ts';
 import { Refusal } from '../platform/refusal.ts';
 import type { City } from './context.ts';
@@ -9,7 +10,7 @@ import type { City } from './context.ts';
 
 /** A market that has lost a part of its books says `listing_lost` of what it may have shown. */
 const absent = z.object({ reason: z.enum(['not_found', 'listing_lost']) });
-const merchantOut = z.object({ handle: z.string().max(64), city_handle: z.string().max(64).nullable() });
+const merchantOut = z.object({ handle: handleOut, city_handle: handleNamed('another resident') });
 
 /** What a store shows of the merchant's side of a link. */
 export type MerchantRecord = z.output<typeof merchantOut>;

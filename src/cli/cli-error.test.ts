@@ -99,7 +99,7 @@ test('no text of a seller makes the JSON unreadable, and what looks like a key i
   await using market = await startScriptedMarket(() => listingAnswer(7, texts));
   const { code, stdout, json } = await cli.run(['show', '7', '--json'], { market: market.baseUrl });
   expect(code).toBe(0);
-  expect(json()).toMatchObject({ listing: { title: 'a\\[secret]', description: 'Setup\n[secret]"[secret]' } });
+  expect(json()).toMatchObject({ listing: { title: 'a\\[secret]', description: 'Setup\n[secret]\t"[secret]' } });
   expect(stdout).not.toContain('ab_sk');
 });
 

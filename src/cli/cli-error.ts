@@ -1,8 +1,11 @@
 import { AgentError } from '../agent/agent-error.ts';
-import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
+import type { MarketWords } from '../contract/foreign-words.ts';
+import { formed, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
+import { MarketError, rowOf, UnreadableAnswer } from '../sdk/errors.ts';
 import { ArtifactMismatch } from '../sdk/payments/artifact-commitment.ts';
 import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PaymentUndecided } from '../sdk/payments/payment-run.ts';
+import type { Line } from './printable.ts';
 
 /** Refused: the market said no, or the word it gave ends this. Wrong use: nothing of weight was sent. Unknown: it may have happened, or money has moved. */
 export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
@@ -10,12 +13,16 @@ export type Trouble = keyof typeof EXITS;
 
 export interface ErrorDetails {
   reason: string;
-  title: string;
-  detail?: string | undefined;
-  nextStep?: string | undefined;
+  title: OwnWords;
+  detail?: OwnWords | undefined;
+  nextStep?: OwnWords | undefined;
+  /** The market's words on it, apart from our own. */
+  market?: MarketWords | undefined;
+  /** How far it came, a line each. */
+  lines?: readonly Line[] | undefined;
+  /** A seller's text may be in its name. */
   file?: string | undefined;
   retryAfterSeconds?: number | null | undefined;
-  errors?: readonly { path: string; message: string }[] | undefined;
   requestId?: string | null | undefined;
   /** Money has moved or may move: said by the market, or known here. */
   doNotPayAgain?: boolean | undefined;
@@ -36,7 +43,7 @@ export class CliError extends Error {
   }
 }
 
-export function wrongUse(title: string, nextStep?: string, reason = 'wrong_use'): CliError {
+export function wrongUse(title: OwnWords, nextStep?: OwnWords, reason = 'wrong_use'): CliError {
   return new CliError('wrong_use', { reason, title, nextStep });
 }
 
@@ -48,20 +55,24 @@ export function isUnknown(error: unknown): boolean {
   return !(error instanceof CliError);
 }
 
+/** Adds what a command alone knows: what to do next, and the file that it is about. */
+interface Said {
+  nextStep?: OwnWords | undefined;
+  file?: string | undefined;
+}
+
 /** Any error as one that can be told. `said` adds what only the command knows: the file, and what to do next. */
-export function toCliError(error: unknown, said: { nextStep?: string | undefined; file?: string } = {}): CliError {
+export function toCliError(error: unknown, said: Said = {}): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof AgentError) return new CliError(error.trouble, error.parts);
   if (error instanceof MarketError) {
-    const { problem, requestId, retryAfterSeconds } = error;
+    const { requestId, retryAfterSeconds } = error;
+    const { reason, title, nextStep, market } = refusalIn(error);
     return new CliError(isUnknown(error) ? 'unknown' : 'refused', {
-      reason: error.reason,
-      title: problem.title,
-      detail: problem.detail,
-      nextStep: said.nextStep ?? problem.next_step,
+      ...{ reason, title, market },
+      nextStep: said.nextStep ?? nextStep,
       file: said.file,
       retryAfterSeconds,
-      errors: problem.errors,
       requestId,
       doNotPayAgain: error.doNotPayAgain ?? undefined,
     });
@@ -70,32 +81,52 @@ export function toCliError(error: unknown, said: { nextStep?: string | undefined
   return fromPayment(error, said.nextStep) ?? fromSystem(error, said);
 }
 
-function fromUnreadable(error: UnreadableAnswer, said: { nextStep?: string | undefined; file?: string }): CliError {
-  const { why, message, nextStep, requestId } = error;
+/** A refusal in the words of this version's own table; what the market said beyond them stands apart. */
+function refusalIn({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
+  const known = rowOf(reason);
+  const row = problem.status === 402 ? (known?.of_proof ?? known) : known;
+  const said = {
+    ...(row === undefined ? { reason, title: problem.title } : {}),
+    ...(problem.detail === row?.title ? {} : { detail: problem.detail }),
+    ...(problem.next_step === row?.next_step ? {} : { next_step: problem.next_step }),
+    ...(problem.errors === undefined ? {} : { errors: problem.errors }),
+  };
+  const market = Object.keys(said).length === 0 ? undefined : said;
+  if (row !== undefined) return { reason, title: ofSource(row.title), nextStep: ofSource(row.next_step), market };
+  return {
+    reason: 'unknown_reason',
+    title: own`The market refused it, for a reason that this version does not know`,
+    nextStep: own`Take what it says as its own word. A newer version of this program may know the reason.`,
+    market,
+  };
+}
+
+function fromUnreadable(error: UnreadableAnswer, said: Said): CliError {
+  const { why, detail, nextStep, requestId } = error;
   const never = neverConnected(error);
   if (never === null)
     return new CliError('unknown', {
       reason: why,
-      title: 'The market gave no answer that can be read',
-      detail: withCode(message, error),
+      title: own`The market gave no answer that can be read`,
+      detail: withCode(detail, error),
       nextStep: said.nextStep ?? nextStep,
       file: said.file,
       requestId,
     });
-  const [address = ''] = /https?:\/\/[^\s;]+/.exec(message) ?? [];
+  const [address = ''] = /https?:\/\/[^\s;]+/.exec(detail) ?? [];
   return new CliError('refused', {
     reason: 'not_connected',
-    title: `No connection to ${address}: ${never.cause} (${never.code})`,
-    detail: 'Nothing was sent.',
-    nextStep: said.nextStep === undefined ? never.nextStep : `${never.nextStep} ${said.nextStep}`,
+    title: own`No connection to ${ofOwner(address)}: ${never.cause} (${formed('code', never.code)})`,
+    detail: own`Nothing was sent.`,
+    nextStep: said.nextStep === undefined ? never.nextStep : own`${never.nextStep} ${said.nextStep}`,
     file: said.file,
   });
 }
 
 /** The system's own word for what went wrong, where there is one: `ECONNRESET`, `EPROTO`. */
-function withCode(message: string, error: UnreadableAnswer): string {
+function withCode(detail: OwnWords, error: UnreadableAnswer): OwnWords {
   const found = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
-  return found === undefined ? message : `${message} (${found.code})`;
+  return found === undefined ? detail : own`${detail} (${formed('code', found.code)})`;
 }
 
 function causesOf(error: Error): { code: string; syscall: string | null }[] {
@@ -107,48 +138,56 @@ function causesOf(error: Error): { code: string; syscall: string | null }[] {
 }
 
 /** What the SDK's payers throw. */
-function fromPayment(error: unknown, nextStep: string | undefined): CliError | null {
+function fromPayment(error: unknown, nextStep: OwnWords | undefined): CliError | null {
   if (error instanceof TermsRefused)
-    return new CliError('refused', { reason: error.why, title: error.message, nextStep: nextStep ?? error.nextStep });
+    return new CliError('refused', { reason: error.why, title: error.detail, nextStep: nextStep ?? error.nextStep });
   if (error instanceof PaymentUndecided)
     return new CliError('unknown', {
       doNotPayAgain: true,
       reason: 'payment_undecided',
-      title: 'The wait ended before the payment was decided; what was signed is kept',
-      nextStep: 'Do not pay again. The same command goes on with it and pays nothing twice, as does openaisle wait.',
+      title: own`The wait ended before the payment was decided; what was signed is kept`,
+      nextStep: own`Do not pay again. The same command goes on with it and pays nothing twice, as does openaisle wait.`,
     });
   if (error instanceof PaymentMayBeLost)
     return new CliError('unknown', {
       doNotPayAgain: true,
       reason: 'payment_may_be_lost',
-      title: 'The market lost history, and the chain shows a payment that may be the one for this',
-      detail: error.txHash === null ? undefined : `Transaction ${error.txHash}. Nothing more was paid.`,
-      nextStep: nextStep ?? 'Find out what that transaction paid for; if it was this, ask who received it.',
+      title: own`The market lost history, and the chain shows a payment that may be the one for this`,
+      detail:
+        error.txHash === null ? undefined : own`Transaction ${formed('hash', error.txHash)}. Nothing more was paid.`,
+      nextStep: nextStep ?? own`Find out what that transaction paid for; if it was this, ask who received it.`,
     });
   if (error instanceof ArtifactMismatch)
     return new CliError('unknown', {
       doNotPayAgain: true,
       reason: 'goods_mismatch',
-      title: error.message,
-      nextStep: 'Do not pay again. Keep the receipt, and flag the listing.',
+      title: own`The goods that came are not what the listing promised`,
+      nextStep: own`Do not pay again. Keep the receipt, and flag the listing.`,
     });
   return null;
 }
 
+const NAME = /^[A-Z][A-Za-z]{1,40}$/;
+
+/** The name of its class, which libraries choose and no market. */
+function nameOf(error: unknown): OwnWords {
+  return error instanceof Error && NAME.test(error.name) ? ofSource(error.name) : own`no error of a known class`;
+}
+
 // Never the message of an error that is not known: it may quote what it could not read.
-function fromSystem(error: unknown, said: { nextStep?: string | undefined; file?: string }): CliError {
+function fromSystem(error: unknown, said: Said): CliError {
   const { code, path, syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code !== undefined && syscall !== undefined) {
     return new CliError('wrong_use', {
       reason: 'file_trouble',
-      title: `${syscall} failed with ${code}${path === undefined ? '' : ` at ${path}`}`,
+      title: own`A file or folder cannot be used (${formed('code', code)})`,
       nextStep: said.nextStep,
       file: said.file ?? path,
     });
   }
   return new CliError('unknown', {
     reason: 'unexpected',
-    title: `An unexpected error (${error instanceof Error ? error.name : typeof error})`,
+    title: own`An unexpected error (${nameOf(error)})`,
     ...said,
   });
 }
@@ -157,26 +196,26 @@ function fromSystem(error: unknown, said: { nextStep?: string | undefined; file?
 interface NeverConnected {
   /** `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   code: string;
-  cause: string;
-  nextStep: string;
+  cause: OwnWords;
+  nextStep: OwnWords;
 }
 
-const ADDRESS = 'Look at --market, or at OPENAISLE_MARKET.';
-const NETWORK = 'Look whether this machine is connected, then run the same command again.';
-const REASONS: Readonly<Record<string, readonly [cause: string, nextStep: string]>> = {
-  ENOTFOUND: ['its name is not known', `${ADDRESS} If it is right, look whether this machine is connected.`],
-  EAI_AGAIN: ['names cannot be looked up now', NETWORK],
+const ADDRESS = own`Look at --market, or at OPENAISLE_MARKET.`;
+const NETWORK = own`Look whether this machine is connected, then run the same command again.`;
+const REASONS: Readonly<Record<string, readonly [cause: OwnWords, nextStep: OwnWords]>> = {
+  ENOTFOUND: [own`its name is not known`, own`${ADDRESS} If it is right, look whether this machine is connected.`],
+  EAI_AGAIN: [own`names cannot be looked up now`, NETWORK],
   ECONNREFUSED: [
-    'nothing listens at that address and port',
-    `${ADDRESS} If it is right, the market is down: try later.`,
+    own`nothing listens at that address and port`,
+    own`${ADDRESS} If it is right, the market is down: try later.`,
   ],
-  EHOSTUNREACH: ['there is no way to it', NETWORK],
-  ENETUNREACH: ['there is no network', NETWORK],
-  EADDRNOTAVAIL: ['there is no network', NETWORK],
-  UND_ERR_CONNECT_TIMEOUT: ['no connection came about in time', NETWORK],
-  ETIMEDOUT: ['no connection came about in time', NETWORK],
-  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', `${ADDRESS} A market on this machine may be http.`],
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: ['it does not speak TLS', `${ADDRESS} A market on this machine may be http.`],
+  EHOSTUNREACH: [own`there is no way to it`, NETWORK],
+  ENETUNREACH: [own`there is no network`, NETWORK],
+  EADDRNOTAVAIL: [own`there is no network`, NETWORK],
+  UND_ERR_CONNECT_TIMEOUT: [own`no connection came about in time`, NETWORK],
+  ETIMEDOUT: [own`no connection came about in time`, NETWORK],
+  ERR_SSL_WRONG_VERSION_NUMBER: [own`it does not speak TLS`, own`${ADDRESS} A market on this machine may be http.`],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: [own`it does not speak TLS`, own`${ADDRESS} A market on this machine may be http.`],
 };
 const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_ALTNAME_INVALID$|HOSTNAME_MISMATCH$)/;
 
@@ -191,8 +230,8 @@ function neverConnected(error: unknown): NeverConnected | null {
     if (CERTIFICATE.test(code))
       return {
         code,
-        cause: 'its TLS certificate is not valid here',
-        nextStep: `${ADDRESS} If it is right, do not go on: another may be answering in its place. A private authority is named by NODE_EXTRA_CA_CERTS.`,
+        cause: own`its TLS certificate is not valid here`,
+        nextStep: own`${ADDRESS} If it is right, do not go on: another may be answering in its place. A private authority is named by NODE_EXTRA_CA_CERTS.`,
       };
   }
   return null;

@@ -1,6 +1,7 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
 import { EVERYWHERE, type OptionName, type Options } from './options.ts';
+import type { Line } from './printable.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a command works with. */
@@ -13,9 +14,9 @@ export interface Cli {
   now(): number;
   connect(market: string, key?: string): Client;
   /** Lines on the standard output before the command is done. Cleaned as all that is printed. */
-  say(lines: readonly string[]): void;
+  say(lines: readonly Line[]): void;
   /** A line for a person who waits, on the standard error; not with --json. */
-  note(line: string): void;
+  note(line: Line): void;
   /** From the first call on Ctrl-C aborts this signal in place of ending the process. */
   interruption(): AbortSignal;
 }
@@ -29,7 +30,7 @@ export function connectTo(cli: Cli, market: string): Connect {
 
 /** What a command that is done has to say. */
 export interface Done {
-  lines: readonly string[];
+  lines: readonly Line[];
   /** Without secrets, and without `status`, which is `ok`. Null: everything was said before. */
   json: Readonly<Record<string, unknown>> | null;
   /** Printed only with --reveal, on a terminal. */

@@ -1,3 +1,4 @@
+import { named, type OwnWords, ofOwner, own } from '../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 import { type Cli, type Connect, connectTo, findOwner, type Owner } from './cli.ts';
 import { CliError, toCliError } from './cli-error.ts';
@@ -43,9 +44,9 @@ export async function finishPending(
       await held.save({ ...content, pending: null, previous: [...content.previous, { merchant_key, recovery_codes }] });
       throw new CliError('refused', {
         reason: 'stage_unknown',
-        title: 'This market knows neither the stage nor its key',
-        detail: 'What was saved is set aside in the file under previous.',
-        nextStep: 'Look whether this is the right market, then begin again.',
+        title: own`This market knows neither the stage nor its key`,
+        detail: own`What was saved is set aside in the file under previous.`,
+        nextStep: own`Look whether this is the right market, then begin again.`,
         file: held.path,
       });
     }
@@ -65,51 +66,51 @@ async function tellOver(
   held: IdentityFile,
   { content, pending, at }: { content: Identity; pending: Pending; at: string },
 ): Promise<never> {
-  const over = { reason: 'stage_over', title: 'This stage is over and was never confirmed', file: held.path };
+  const over = { reason: 'stage_over', title: own`This stage is over and was never confirmed`, file: held.path };
   const { merchant_key: key } = content;
   if (key === null && content.previous.length === 0) {
     await held.remove();
-    const nextStep = pending.door === 'register' ? 'Run openaisle join again.' : 'Run openaisle recover again.';
+    const nextStep = pending.door === 'register' ? own`Run openaisle join again.` : own`Run openaisle recover again.`;
     throw new CliError('refused', {
       ...over,
-      detail: 'Its key and codes open nothing: the file is removed.',
+      detail: own`Its key and codes open nothing: the file is removed.`,
       nextStep,
     });
   }
   await held.save({ ...content, pending: null });
-  if (key === null) throw new CliError('refused', { ...over, nextStep: 'Begin again.' });
+  if (key === null) throw new CliError('refused', { ...over, nextStep: own`Begin again.` });
   const owner = await findOwner(connect, key).catch(() => undefined);
   if (owner === null) {
     await held.save({ ...content, pending: null, key_refused_at: at });
-    const detail = 'The other key in the file is not in force either: it was replaced from elsewhere.';
-    const nextStep = 'Use the file that holds the newer key, or openaisle recover with one of the recovery codes.';
+    const detail = own`The other key in the file is not in force either: it was replaced from elsewhere.`;
+    const nextStep = own`Use the file that holds the newer key, or openaisle recover with one of the recovery codes.`;
     throw new CliError('refused', { ...over, reason: 'key_replaced', detail, nextStep });
   }
-  const still = owner === undefined ? 'was in force when it began' : 'is still in force';
-  throw new CliError('refused', { ...over, detail: `The key in the file ${still}.`, nextStep: 'Begin again.' });
+  const still = owner === undefined ? own`was in force when it began` : own`is still in force`;
+  throw new CliError('refused', { ...over, detail: own`The key in the file ${still}.`, nextStep: own`Begin again.` });
 }
 
 /** It is in force, and the file still calls it pending: nothing is lost, and the next run says the same. */
-function unwritten(error: unknown, file: string, resume: string): CliError {
+function unwritten(error: unknown, file: string, resume: OwnWords): CliError {
   const { title: detail } = toCliError(error).parts;
-  const title = 'Confirmed, but the file could not be updated';
-  return new CliError('unknown', { reason: 'file_trouble', title, detail, nextStep: `Then run ${resume}`, file });
+  const title = own`Confirmed, but the file could not be updated`;
+  return new CliError('unknown', { reason: 'file_trouble', title, detail, nextStep: own`Then run ${resume}`, file });
 }
 
 function replaced(file: string): CliError {
   return new CliError('refused', {
     reason: 'key_replaced',
-    title: 'It was confirmed, and its key has been replaced since, from elsewhere',
-    nextStep: 'Use the file that holds the newer key, or openaisle recover with one of the recovery codes.',
+    title: own`It was confirmed, and its key has been replaced since, from elsewhere`,
+    nextStep: own`Use the file that holds the newer key, or openaisle recover with one of the recovery codes.`,
     file,
   });
 }
 
-function nextStepOf(error: unknown, resume: string): string {
+function nextStepOf(error: unknown, resume: OwnWords): OwnWords {
   const reason = error !== null && typeof error === 'object' && 'reason' in error ? error.reason : null;
   const taken = reason === 'handle_taken' || reason === 'handle_reserved';
-  if (taken) return `Choose another handle: ${resume} --new-handle NAME`;
-  return `Key and codes are saved. Within fifteen minutes of the start, ${resume} finishes this; later it tells how it ended.`;
+  if (taken) return own`Choose another handle: ${resume} --new-handle NAME`;
+  return own`Key and codes are saved. Within fifteen minutes of the start, ${resume} finishes this; later it tells how it ended.`;
 }
 
 /** How a stage ended, as the market says. */
@@ -156,7 +157,7 @@ async function confirmStage(connect: Connect, stage: Pending, newHandle?: string
     door === 'register'
       ? await connect().register({ key, body: newHandle === undefined ? body : { ...body, handle: newHandle } })
       : await connect()[door]({ key, body });
-  if (answer.status !== 'confirmed') throw new UnreadableAnswer('unexpected', 'the answer is not one to a confirm');
+  if (answer.status !== 'confirmed') throw new UnreadableAnswer('unexpected', own`the answer is not one to a confirm`);
   return { merchantId: answer.merchant_id, handle: answer.handle };
 }
 
@@ -171,8 +172,8 @@ function reasonOf(error: unknown): string | null {
 const COMMAND_OF = { register: 'join', rotate: 'rotate', recovery: 'recover' } as const;
 
 /** What finishes a stage. */
-export function resumeCommand({ door }: Pick<Pending, 'door'>, path: string): string {
-  return `openaisle ${COMMAND_OF[door]} --resume --file ${shown(path)}`;
+export function resumeCommand({ door }: Pick<Pending, 'door'>, path: string): OwnWords {
+  return own`openaisle ${named(COMMAND_OF[door])} --resume --file ${ofOwner(shown(path))}`;
 }
 
 /** As a shell takes it. */

@@ -9,6 +9,7 @@ import {
   writePrivate,
 } from '../agent/private-file.ts';
 import { HANDLE_PATTERN } from '../contract/identity.ts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { wrongUse } from './cli-error.ts';
 
 /** Anything that can stand in a header: what a key looks like is the market's own choice. */
@@ -70,7 +71,7 @@ export function emptyIdentity(market: string, ofHandle: string): Identity {
 /** Never quotes what it could not read. */
 function parseIdentity(text: string, path: string): Identity {
   const refused = (what: string) =>
-    wrongUse(`${path} is no identity file of openaisle (${what})`, undefined, 'file_refused');
+    wrongUse(own`${ofOwner(path)} is no identity file of openaisle (${ofOwner(what)})`, undefined, 'file_refused');
   let read: unknown;
   try {
     read = JSON.parse(text);
@@ -114,7 +115,11 @@ export async function withIdentityFile<T>(path: string, work: (held: IdentityFil
       save: async (changed) => {
         // The lock does not reach everywhere: a home may be shared with another machine.
         if ((await readPrivate(path)) !== text)
-          throw wrongUse(`${path} was changed by another program meanwhile`, 'Run the command again.', 'file_changed');
+          throw wrongUse(
+            own`${ofOwner(path)} was changed by another program meanwhile`,
+            own`Run the command again.`,
+            'file_changed',
+          );
         const written = printIdentity(changed);
         await writePrivate(path, written, text === null ? 'new' : 'replace');
         [text, content] = [written, changed];

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { configFolder, folderNameOf } from '../agent/places.ts';
 import { HANDLE_PATTERN } from '../contract/identity.ts';
+import { formed, joined, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { type Client, readBaseUrl } from '../sdk/client.ts';
 import { type Cli, connectTo } from './cli.ts';
 import { CliError, toCliError, wrongUse } from './cli-error.ts';
@@ -22,11 +23,12 @@ export async function openAccount(cli: Cli): Promise<Account> {
     return { market: neededMarket(cli), key: await readKey(cli), path: null, content: null };
   const path = cli.options.out === undefined ? await findFile(cli) : await findFile(withoutOut(cli));
   const content = await readIdentity(path);
-  if (content === null) throw noIdentity(`There is no file ${path}`, 'openaisle join makes one; --file names another.');
+  if (content === null)
+    throw noIdentity(own`There is no file ${ofOwner(path)}`, own`openaisle join makes one; --file names another.`);
   const { merchant_key: key, pending } = content;
   if (key === null) {
-    const nextStep = pending === null ? 'openaisle join makes one.' : resumeCommand(pending, path);
-    throw noIdentity(`No key in ${path} is known to be in force`, nextStep);
+    const nextStep = pending === null ? own`openaisle join makes one.` : resumeCommand(pending, path);
+    throw noIdentity(own`No key in ${ofOwner(path)} is known to be in force`, nextStep);
   }
   return { market: marketOf(cli, content, path), key, path, content };
 }
@@ -44,8 +46,8 @@ export function refusalOf(error: unknown, { path, content }: Pick<Account, 'path
   if (path === null || reason !== 'key_invalid') return toCliError(error);
   const nextStep =
     pending === null
-      ? 'If it was replaced from elsewhere, use the newer file, or openaisle recover with one of the recovery codes.'
-      : `The file holds a newer key whose confirm is not known: ${resumeCommand(pending, path)}`;
+      ? own`If it was replaced from elsewhere, use the newer file, or openaisle recover with one of the recovery codes.`
+      : own`The file holds a newer key whose confirm is not known: ${resumeCommand(pending, path)}`;
   return toCliError(error, { nextStep, file: path });
 }
 
@@ -59,7 +61,7 @@ export function readCode(cli: Cli): Promise<string> {
 
 async function readOne({ terminal }: Cli, what: string): Promise<string> {
   const text = await terminal.readSecret(what);
-  if (!SECRET_TEXT.test(text)) throw wrongUse(`That is no ${what.toLowerCase()}`);
+  if (!SECRET_TEXT.test(text)) throw wrongUse(own`That is no ${ofOwner(what.toLowerCase())}`);
   return text;
 }
 
@@ -78,11 +80,11 @@ export function ownNameOf(said: Said, market: string): string | undefined {
   if (given === undefined || given === '') return undefined;
   const named = namedMarket(said);
   if (named === null && option !== undefined)
-    throw wrongUse('--market-calls-itself is about one market: name it by --market, or set OPENAISLE_MARKET');
+    throw wrongUse(own`--market-calls-itself is about one market: name it by --market, or set OPENAISLE_MARKET`);
   try {
     return named === market ? readBaseUrl(given) : undefined;
   } catch {
-    throw wrongUse('--market-calls-itself takes an http or https address without credentials, query or fragment');
+    throw wrongUse(own`--market-calls-itself takes an http or https address without credentials, query or fragment`);
   }
 }
 
@@ -95,18 +97,19 @@ export function namedMarket(cli: Said): string | null {
 /** The market that was named, which is needed. */
 export function neededMarket(cli: Cli): string {
   const named = namedMarket(cli);
-  if (named === null) throw wrongUse('Which market? Give --market URL, or set OPENAISLE_MARKET');
+  if (named === null) throw wrongUse(own`Which market? Give --market URL, or set OPENAISLE_MARKET`);
   return named;
 }
 
 /** The market of a file. Its key goes to no other one. */
 export function marketOf(cli: Cli, content: Identity | null, path: string): string {
   if (content === null || content.market === null) return neededMarket(cli);
-  const own = readMarket(cli, content.market);
+  const market = readMarket(cli, content.market);
   // The variable is a default for every market's files; only what was said for this call contradicts.
   const named = cli.options.market === undefined ? null : namedMarket(cli);
-  if (named !== null && named !== own) throw wrongUse(`${path} belongs to ${own}; what is in it is sent nowhere else`);
-  return own;
+  if (named !== null && named !== market)
+    throw wrongUse(own`${ofOwner(path)} belongs to ${ofOwner(market)}; what is in it is sent nowhere else`);
+  return market;
 }
 
 /** An address that may be sent a key or a payment. Throws where it is not one, or not protected. */
@@ -115,18 +118,21 @@ export function readMarket(cli: Said, given: string): string {
   try {
     url = readBaseUrl(given);
   } catch {
-    throw wrongUse('The market must be an http or https address without credentials, query or fragment');
+    throw wrongUse(own`The market must be an http or https address without credentials, query or fragment`);
   }
   const { protocol, hostname } = new URL(url);
   if (protocol === 'http:' && !THIS_MACHINE.test(hostname) && cli.options['allow-http'] !== true)
-    throw wrongUse(`${url} is not protected by TLS: a key would be readable on the way`, 'Use https, or --allow-http.');
+    throw wrongUse(
+      own`${ofOwner(url)} is not protected by TLS: a key would be readable on the way`,
+      own`Use https, or --allow-http.`,
+    );
   return url;
 }
 
 /** The file that was named, or null. */
 export function namedFile(cli: Cli): string | null {
   const { file, out } = cli.options;
-  if (file !== undefined && out !== undefined) throw wrongUse('--file and --out do not go together');
+  if (file !== undefined && out !== undefined) throw wrongUse(own`--file and --out do not go together`);
   const path = file ?? out;
   return path === undefined ? null : resolve(path);
 }
@@ -134,7 +140,7 @@ export function namedFile(cli: Cli): string | null {
 /** Where a merchant's file is unless another was named. */
 export function defaultFile(cli: Cli, market: string, handle: string): string {
   // It comes from the market's answer at times, and stands in a path.
-  if (!HANDLE.test(handle)) throw wrongUse(`A handle must match ${HANDLE_PATTERN}`);
+  if (!HANDLE.test(handle)) throw wrongUse(own`A handle must match ${ofSource(HANDLE_PATTERN)}`);
   return join(folderOf(cli, market), `${handle}.json`);
 }
 
@@ -152,14 +158,15 @@ export async function findFile(cli: Cli): Promise<string> {
   const [only, ...others] = handles;
   if (only === undefined)
     throw noIdentity(
-      `No identity for ${market} in ${folderOf(cli, market)}`,
-      'openaisle join makes one; --file names another place.',
+      own`No identity for ${ofOwner(market)} in ${ofOwner(folderOf(cli, market))}`,
+      own`openaisle join makes one; --file names another place.`,
     );
-  if (others.length > 0) throw wrongUse(`Which merchant? Give --handle: ${handles.join(', ')}`);
+  if (others.length > 0)
+    throw wrongUse(own`Which merchant? Give --handle: ${joined(handles.map((one) => formed('handle', one)))}`);
   return defaultFile(cli, market, only);
 }
 
-export function noIdentity(title: string, nextStep: string): CliError {
+export function noIdentity(title: OwnWords, nextStep: OwnWords): CliError {
   return new CliError('wrong_use', { reason: 'no_identity', title, nextStep });
 }
 

@@ -4,15 +4,17 @@ import { codeReader } from '../agent/read-chain.ts';
 import { OF_OWN_GOODS } from '../agent/refused-payment.ts';
 import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
 import type { SpendOptions } from '../agent/spend-options.ts';
+import { inMarks } from '../contract/foreign-words.ts';
 import { sayUsdc } from '../contract/money.ts';
+import { formed, joined, type OwnWords, ofSource, own } from '../contract/own-words.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
-import { MarketError } from '../sdk/errors.ts';
+import { MarketError, rowOf } from '../sdk/errors.ts';
 import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
 import type { Cli } from './cli.ts';
 import { CliError, toCliError } from './cli-error.ts';
-import { hideSecrets, oneLine } from './printable.ts';
+import { hideSecrets } from './printable.ts';
 
 /** What a command pays with, under which limits, and how it tells of it. */
 export type Purse = Omit<SpendOptions, 'client'>;
@@ -39,17 +41,10 @@ export async function openPurse(cli: Cli): Promise<Purse> {
 function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
   return async ({ amountUnits, title, seller }) => {
     const whom = seller === null ? '' : ` to ${inMarks(seller)}`;
-    const answer = await terminal.ask(`Pay ${sayUsdc(amountUnits)}${whom} for ${inMarks(title)}? (yes/no)`);
+    const question = `Pay ${sayUsdc(amountUnits)}${whom} for ${inMarks(title)}? (yes/no)`;
+    const answer = await terminal.ask(hideSecrets(question));
     return answer.toLowerCase() === 'yes';
   };
-}
-
-/** Long enough to recognise goods by. */
-const LONGEST_NAME = 80;
-
-/** One line of another's text, for a question. */
-export function inMarks(text: string): string {
-  return `“${oneLine(hideSecrets(text).replaceAll(/["“”]/g, "'"), LONGEST_NAME)}”`;
 }
 
 /** The book alone, for looking: a wallet whose file tells its address stays closed. */
@@ -80,23 +75,23 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
 }
 
 /** Why a payment did not come about, where only the payer knows what to do next. `again` names what is run again. */
-export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = 'the same command'): CliError {
+export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
   if (error instanceof PaymentMayBeLost) {
-    const found = error.txHash === null ? 'it names' : error.txHash;
+    const found = error.txHash === null ? own`it names` : formed('hash', error.txHash);
     return toCliError(error, {
-      nextStep: `See what transaction ${found} paid for. If not this: ${again} with --pay-anew`,
+      nextStep: own`See what transaction ${found} paid for. If not this: ${again} with --pay-anew`,
     });
   }
   if (isOfOwnGoods(error)) return toCliError(error, { nextStep: OF_OWN_GOODS });
   if (!(error instanceof MarketError)) return toCliError(error);
   // Of a command that pays: money has moved, or may move.
   if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
-  const nextSteps: Readonly<Record<string, string>> = {
-    insufficient_funds: `Nothing was paid. Send USDC to ${address} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
-    authorization_lapsed: `Nothing was paid. To pay after all, run ${again} with --pay-again`,
+  const nextSteps: Readonly<Record<string, OwnWords>> = {
+    insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
+    authorization_lapsed: own`Nothing was paid. To pay after all, run ${again} with --pay-again`,
     // A signature that never opened a payment ends like this, too, when its ten minutes are over. Where another signature would not
     // help the book knows it, and says so.
-    payment_invalid: `Nothing was paid. What was signed ran out, or is not taken: once it has run out, run ${again} with --pay-again`,
+    payment_invalid: own`Nothing was paid. What was signed ran out, or is not taken: once it has run out, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });
 }
@@ -118,24 +113,25 @@ export function progressNotes({ note }: Pick<Cli, 'note'>): (progress: Progress)
 }
 
 /** How far a payment is: the blocks that its finality still takes where the market tells, and the time. Null: nothing to say. */
-export function progressLine({ phase, payment, reason, estimateSeconds }: Progress): string | null {
-  if (phase === 'signed') return 'signed, and the proof is kept: whatever stops this, the same command goes on';
-  if (phase === 'collecting') return 'signing to show who asks; no money moves';
+export function progressLine({ phase, payment, reason, estimateSeconds }: Progress): OwnWords | null {
+  if (phase === 'signed') return own`signed, and the proof is kept: whatever stops this, the same command goes on`;
+  if (phase === 'collecting') return own`signing to show who asks; no money moves`;
   if (phase === 'delivered') return null;
-  const why = reason === undefined ? '' : ` (${reason})`;
-  if (phase === 'submitted') return `handed in; no transfer is seen yet${why}`;
+  // One that this version does not know may be any words.
+  const why = reason === undefined || rowOf(reason) === undefined ? own`` : own` (${ofSource(reason)})`;
+  if (phase === 'submitted') return own`handed in; no transfer is seen yet${why}`;
   const { block_number: block = null, finalized_head: head = null } = payment ?? {};
   const left = [
     ...(block === null || head === null ? [] : [blocksToGo(Math.max(0, block - head))]),
-    ...(estimateSeconds === undefined ? [] : [`about ${sayDuration(estimateSeconds)}`]),
+    ...(estimateSeconds === undefined ? [] : [own`about ${sayDuration(estimateSeconds)}`]),
   ];
-  return `the transfer is seen; waiting until it is final${left.length === 0 ? '' : `: ${left.join(', ')}`}${why}`;
+  return own`the transfer is seen; waiting until it is final${left.length === 0 ? own`` : own`: ${joined(left)}`}${why}`;
 }
 
-function sayDuration(seconds: number): string {
-  return seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
+function sayDuration(seconds: number): OwnWords {
+  return seconds < 90 ? own`${Math.max(1, Math.round(seconds))} s` : own`${Math.round(seconds / 60)} min`;
 }
 
-function blocksToGo(blocks: number): string {
-  return blocks === 1 ? '1 block to go' : `${blocks} blocks to go`;
+function blocksToGo(blocks: number): OwnWords {
+  return blocks === 1 ? own`1 block to go` : own`${blocks} blocks to go`;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { paymentRecord } from '../../test/support/market-answers.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
-import { inMarks, progressLine, progressNotes } from './open-purse.ts';
+import { progressLine, progressNotes } from './open-purse.ts';
 
 const payment = { ...paymentRecord(), block_number: 1_000, finalized_head: 400 };
 
@@ -25,16 +25,9 @@ test.each<[Progress, string | RegExp | null]>([
 
 test('the same is not said twice in a row', () => {
   const notes: string[] = [];
-  const onProgress = progressNotes({ note: (line) => notes.push(line) });
+  const onProgress = progressNotes({ note: (line) => notes.push(String(line)) });
   const pending = { phase: 'pending', secondsWaited: 1, payment } as const;
   for (const progress of [pending, pending, { ...pending, payment: { ...payment, finalized_head: 500 } }])
     onProgress(progress);
   expect(notes.map((line) => /\d+ blocks/.exec(line)?.[0])).toEqual(['600 blocks', '500 blocks']);
-});
-
-test('what others wrote stands in marks in a question, on one line, and cannot close them or steer the terminal', () => {
-  expect(inMarks('\u001b[2K\rPay 0.01 USDC to “ink” "now"\n(yes/no) \u202e')).toBe(
-    "“[2KPay 0.01 USDC to 'ink' 'now' (yes/no)”",
-  );
-  expect([...inMarks('x'.repeat(500))]).toHaveLength(82);
 });

@@ -89,6 +89,6 @@ describe('what is printed', () => {
   test('holds no secret and nothing that moves the cursor', () => {
     for (const secret of SECRETS) expect(hideSecrets(`so "${secret}" it is`)).toBe('so "[secret]" it is');
     const colour = `${String.fromCodePoint(27)}[31mred${String.fromCodePoint(0x202e)}`;
-    expect(hideSecrets(`${colour}\nnext`)).toBe('[31mred\nnext');
+    expect(hideSecrets(`${colour}\nnext`)).toBe('\\u{1b}[31mred\\u{202e}\nnext');
   });
 });

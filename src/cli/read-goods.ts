@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, extname, join, posix, resolve } from 'node:path';
 import { LISTING_FIELDS } from '../contract/listing-fields.ts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { AISLES, DEFAULT_LIMITS } from '../contract/vocabulary.ts';
 import { wrongUse } from './cli-error.ts';
 import type { Options } from './options.ts';
@@ -48,7 +49,7 @@ export async function readGoods(path: string, mediaType?: string): Promise<ReadG
   const full = resolve(path);
   if (!(await stat(full)).isDirectory()) {
     const { bytes, name } = await readNamed(full, MOST_BYTES);
-    if (bytes.length === 0) throw wrongUse(`${path} is empty`);
+    if (bytes.length === 0) throw wrongUse(own`${ofOwner(path)} is empty`);
     return asArtifact(bytes, name, mediaType, []);
   }
   const { bytes, files, leftOut } = await packFolder(full, MOST_BYTES);
@@ -109,7 +110,7 @@ export async function packFolder(folder: string, mostBytes: number): Promise<Pac
   const found: Found = { files: [], leftOut: [] };
   await collect(folder, '', found);
   const files = found.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  if (files.length === 0) throw wrongUse(`There is no file in ${folder}`);
+  if (files.length === 0) throw wrongUse(own`There is no file in ${ofOwner(folder)}`);
   const parts: Uint8Array[] = [];
   let size = 2 * BLOCK;
   for (const path of files) {
@@ -117,7 +118,11 @@ export async function packFolder(folder: string, mostBytes: number): Promise<Pac
     const { mode, size: bytes } = await stat(at);
     size += BLOCK + Math.ceil(bytes / BLOCK) * BLOCK;
     if (size > mostBytes)
-      throw wrongUse(`${folder} is larger than ${mostBytes} bytes when it is packed`, undefined, 'file_too_large');
+      throw wrongUse(
+        own`${ofOwner(folder)} is larger than ${mostBytes} bytes when it is packed`,
+        undefined,
+        'file_too_large',
+      );
     const content = await readFile(at);
     parts.push(header(path, content.length, (mode & 0o100) !== 0), content);
     parts.push(new Uint8Array((BLOCK - (content.length % BLOCK)) % BLOCK));
@@ -136,8 +141,13 @@ async function collect(folder: string, under: string, found: Found): Promise<voi
     if (entry.name.startsWith('.')) found.leftOut.push(path);
     else if (entry.isDirectory()) await collect(folder, path, found);
     else if (entry.isFile()) found.files.push(path);
-    else throw wrongUse(`${join(folder, path)} is neither a file nor a folder`, 'Copy what it leads to, or remove it.');
-    if (found.files.length > MOST_FILES) throw wrongUse(`There are more than ${MOST_FILES} files in ${folder}`);
+    else
+      throw wrongUse(
+        own`${ofOwner(join(folder, path))} is neither a file nor a folder`,
+        own`Copy what it leads to, or remove it.`,
+      );
+    if (found.files.length > MOST_FILES)
+      throw wrongUse(own`There are more than ${MOST_FILES} files in ${ofOwner(folder)}`);
   }
 }
 
@@ -168,5 +178,8 @@ function splitPath(path: string): [name: string, prefix: string] {
     const [prefix, name] = [path.slice(0, at), path.slice(at + 1)];
     if (bytes(name) <= NAME_BYTES && bytes(prefix) <= PREFIX_BYTES) return [name, prefix];
   }
-  throw wrongUse(`The name ${path} is too long for an archive`, 'Shorten it, or pack the folder yourself.');
+  throw wrongUse(
+    own`The name ${ofOwner(path)} is too long for an archive`,
+    own`Shorten it, or pack the folder yourself.`,
+  );
 }

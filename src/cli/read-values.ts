@@ -1,12 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { unitsOfUsdc } from '../contract/money.ts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { wrongUse } from './cli-error.ts';
 
 /** The id of a listing, a comment or a payment, as it stands on the command line. */
 export function readId(given: string | undefined, name = 'ID'): number {
   if (given !== undefined && /^[1-9]\d{0,14}$/.test(given)) return Number(given);
-  throw wrongUse(`${name} must be a whole number from 1 on, and is ${given ?? 'missing'}`);
+  throw wrongUse(own`${ofOwner(name)} must be a whole number from 1 on, and is ${ofOwner(given ?? 'missing')}`);
 }
 
 /** A whole number of an option; undefined where the option is absent. */
@@ -14,7 +15,7 @@ export function readCount(given: string | undefined, option: string, least = 1):
   if (given === undefined) return undefined;
   const count = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
   if (count >= least) return count;
-  throw wrongUse(`--${option} must be a whole number from ${least} on`);
+  throw wrongUse(own`--${ofOwner(option)} must be a whole number from ${least} on`);
 }
 
 /** USDC of an option; undefined where the option is absent. */
@@ -22,7 +23,7 @@ export function readUsdc(given: string | undefined, option: string): number | un
   if (given === undefined) return undefined;
   const isPlain = /^(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$/.test(given);
   if (isPlain && unitsOfUsdc(Number(given)) !== null) return Number(given);
-  throw wrongUse(`--${option} must be an amount of USDC with at most 6 decimals, such as 0.5`);
+  throw wrongUse(own`--${ofOwner(option)} must be an amount of USDC with at most 6 decimals, such as 0.5`);
 }
 
 /** A file that the user named, whole; what is larger than the bound is not read. */
@@ -30,7 +31,11 @@ export async function readNamed(path: string, mostBytes: number): Promise<{ byte
   const full = resolve(path);
   const { size } = await stat(full);
   if (size > mostBytes)
-    throw wrongUse(`${path} has ${size} bytes; at most ${mostBytes} are taken`, undefined, 'file_too_large');
+    throw wrongUse(
+      own`${ofOwner(path)} has ${size} bytes; at most ${mostBytes} are taken`,
+      undefined,
+      'file_too_large',
+    );
   return { bytes: await readFile(full), name: basename(full) };
 }
 
@@ -39,7 +44,7 @@ const FOUR_BYTES_A_CHARACTER = 16_000;
 /** A text of up to 4,000 characters out of a file. */
 export async function readText(path: string): Promise<string> {
   const text = asText((await readNamed(path, FOUR_BYTES_A_CHARACTER)).bytes);
-  if (text === null) throw wrongUse(`${path} is not UTF-8 text`);
+  if (text === null) throw wrongUse(own`${ofOwner(path)} is not UTF-8 text`);
   return text.replaceAll('\r\n', '\n').trim();
 }
 

@@ -1,3 +1,4 @@
+import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type Cli, connectTo } from './cli.ts';
 import { CliError, toCliError, wrongUse } from './cli-error.ts';
 import { cancelStage, type Finished, finishPending, resumeCommand } from './finish-stage.ts';
@@ -49,7 +50,7 @@ async function inFile(cli: Cli, held: IdentityFile, run: DoorRun, early: Begun |
   let saved: Identity;
   try {
     if (early !== null && market !== run.market(null, ''))
-      throw wrongUse(`${path} belongs to ${market}`, 'Name another file with --file.');
+      throw wrongUse(own`${ofOwner(path)} belongs to ${ofOwner(market)}`, own`Name another file with --file.`);
     mustHoldNothingPending(content, path);
     run.check?.(content, path);
     if (begun === null) await held.mustBeWritable();
@@ -74,14 +75,20 @@ function withPending(
 ): Identity {
   const kept = content ?? emptyIdentity(market, handle);
   if (kept.merchant_key !== null && kept.handle !== handle)
-    throw wrongUse(`${path} belongs to ${kept.handle}, and this is about ${handle}`, 'Name another file with --file.');
+    throw wrongUse(
+      own`${ofOwner(path)} belongs to ${formed('handle', kept.handle)}, and this is about ${formed('handle', handle)}`,
+      own`Name another file with --file.`,
+    );
   if (
     currentKey !== null &&
     kept.merchant_key !== null &&
     kept.merchant_key !== currentKey &&
     kept.key_refused_at === null
   )
-    throw wrongUse(`${path} holds another key than the one that was given`, 'Name another file with --file.');
+    throw wrongUse(
+      own`${ofOwner(path)} holds another key than the one that was given`,
+      own`Name another file with --file.`,
+    );
   const added = { ...kept, market, handle, pending };
   return currentKey === null ? added : { ...added, merchant_key: currentKey, key_refused_at: null };
 }
@@ -90,7 +97,7 @@ export function mustHoldNothingPending(content: Identity | null, path: string): 
   if (content?.pending == null) return;
   throw new CliError('wrong_use', {
     reason: 'pending',
-    title: `${path} holds something begun and not known to be confirmed`,
+    title: own`${ofOwner(path)} holds something begun and not known to be confirmed`,
     nextStep: resumeCommand(content.pending, path),
     file: path,
   });
@@ -105,10 +112,14 @@ export function resumeDoor(
     const { content } = held;
     const pending = content?.pending ?? null;
     if (content === null || pending === null) {
-      const title = content === null ? `There is no file ${path}` : `Nothing in ${path} waits to be confirmed`;
+      const title =
+        content === null
+          ? own`There is no file ${ofOwner(path)}`
+          : own`Nothing in ${ofOwner(path)} waits to be confirmed`;
       throw new CliError('wrong_use', { reason: 'nothing_pending', title, file: path });
     }
-    if (pending.door !== door) throw wrongUse('Something else is pending in this file', resumeCommand(pending, path));
+    if (pending.door !== door)
+      throw wrongUse(own`Something else is pending in this file`, resumeCommand(pending, path));
     return finishPending(cli, held, { market: marketOf(cli, content, path), content, pending }, newHandle);
   });
 }
@@ -129,7 +140,7 @@ export function pendingOf(
   if (![session, csrf, merchant_key, ...(codes ?? [])].every((text) => SECRET_TEXT.test(text)))
     throw new CliError('refused', {
       reason: 'unexpected',
-      title: 'The market’s key or codes are no text that can be used',
+      title: own`The market’s key or codes are no text that can be used`,
     });
   return { door, session, csrf, merchant_key, recovery_codes: codes, expires_at };
 }

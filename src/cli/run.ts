@@ -1,3 +1,4 @@
+import { own } from '../contract/own-words.ts';
 import { createClient } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Cli } from './cli.ts';
@@ -6,7 +7,7 @@ import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { helpOf, overview } from './help.ts';
 import { ownNameOf } from './open-account.ts';
 import type { Options } from './options.ts';
-import { coloured, hideSecrets, jsonLine } from './printable.ts';
+import { coloured, folded, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
 import { type Arguments, readArguments } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -28,8 +29,14 @@ export async function run(around: Surroundings): Promise<number> {
   // What cannot be understood may still have asked for JSON.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
-  const say = printer(around.out, colours(terminal.canReveal));
-  const complain = printer(around.err, colours(terminal.errorsOnScreen));
+  const say = printer(around.out, {
+    inColour: colours(terminal.canReveal),
+    columns: () => (asJson ? undefined : terminal.columns?.().out),
+  });
+  const complain = printer(around.err, {
+    inColour: colours(terminal.errorsOnScreen),
+    columns: () => terminal.columns?.().errors,
+  });
   try {
     const { command, positionals, options, asked } = readArguments(argv, COMMANDS);
     if (command === null || asked !== 'run') {
@@ -44,26 +51,37 @@ export async function run(around: Surroundings): Promise<number> {
       const known = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
       return createClient({ baseUrl, environment, ...known });
     };
-    const note = (line: string): void => (asJson ? undefined : complain([line]));
+    const note = (line: Line): void => (asJson ? undefined : complain([line]));
     const { interruption } = around;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });
     if (!asJson) say(done.lines);
-    else if (done.json !== null) say([jsonLine({ status: 'ok', ...done.json })]);
+    else if (done.json !== null) around.out(`${jsonLine({ status: 'ok', ...done.json })}\n`);
     if (options.reveal === true) around.out(done.secrets.map((line) => `${line}\n`).join(''));
     return 0;
   } catch (error) {
     const failed = toCliError(error);
-    if (asJson) say([jsonLine(jsonOf(failed))]);
+    if (asJson) around.out(`${jsonLine(jsonOf(failed))}\n`);
     complain(linesOf(failed));
     return EXITS[failed.trouble];
   }
 }
 
-/** Cleans what is printed line by line, and colours it where that is wanted. */
-function printer(out: (text: string) => void, inColour: boolean): (lines: readonly string[]) => void {
+interface Screen {
+  inColour: boolean;
+  /** Undefined: it is none, and lines are as long as they are. */
+  columns(): number | undefined;
+}
+
+/** Cleans what is printed line by line, and colours it where that is wanted. Each is one line, whatever stands in it. */
+function printer(out: (text: string) => void, { inColour, columns }: Screen): (lines: readonly Line[]) => void {
   return (lines) => {
-    const clean = lines.flatMap((line) => hideSecrets(line).split('\n'));
-    out(clean.map((line) => `${inColour ? coloured(line) : line}\n`).join(''));
+    const most = columns() ?? null;
+    const rows = lines.flatMap((line) => {
+      const [text, width] = typeof line === 'string' ? [line, null] : [line.foreign, most];
+      const [first = '', ...others] = folded(hideSecrets(text), width);
+      return [inColour ? coloured(first) : first, ...others];
+    });
+    out(rows.map((row) => `${row}\n`).join(''));
   };
 }
 
@@ -77,14 +95,14 @@ function told({ command, asked }: Pick<Arguments, 'command' | 'asked'>, version:
 function mustMayReveal(options: Options, terminal: Terminal): void {
   if (options.reveal === true && !terminal.canReveal)
     throw wrongUse(
-      '--reveal shows secrets on a terminal only: this output is a file or a pipe',
-      'Read them from the file.',
+      own`--reveal shows secrets on a terminal only: this output is a file or a pipe`,
+      own`Read them from the file.`,
       'no_terminal',
     );
 }
 
 function jsonOf({ trouble, parts }: CliError): Record<string, unknown> {
-  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds, requestId, doNotPayAgain, more } = parts;
+  const { reason, title, detail, nextStep, market, file, retryAfterSeconds, requestId, doNotPayAgain, more } = parts;
   return {
     ...more,
     status: trouble,
@@ -93,15 +111,15 @@ function jsonOf({ trouble, parts }: CliError): Record<string, unknown> {
     detail,
     next_step: nextStep,
     do_not_pay_again: doNotPayAgain,
+    market_says: market,
     file,
-    errors,
     retry_after_seconds: retryAfterSeconds ?? undefined,
     request_id: requestId ?? undefined,
   };
 }
 
-function linesOf({ trouble, parts }: CliError): string[] {
-  const { reason, title, detail, nextStep, file, errors, retryAfterSeconds } = parts;
+function linesOf({ trouble, parts }: CliError): Line[] {
+  const { reason, title, detail, nextStep, market, lines = [], file, retryAfterSeconds } = parts;
   const verdict =
     reason === 'not_connected'
       ? 'not done'
@@ -109,7 +127,8 @@ function linesOf({ trouble, parts }: CliError): string[] {
   return [
     `${verdict}: ${title} (${reason})`,
     ...(detail === undefined || detail === title ? [] : [detail]),
-    ...(errors ?? []).map(({ path, message }) => `  ${path}: ${message}`),
+    ...lines,
+    ...(market === undefined ? [] : quotedMarket(market)),
     ...(retryAfterSeconds == null ? [] : [`Try again after ${retryAfterSeconds} seconds.`]),
     ...(nextStep === undefined ? [] : [`next: ${nextStep}`]),
     ...(file === undefined ? [] : [`file: ${file}`]),

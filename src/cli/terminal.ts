@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { wrongUse } from './cli-error.ts';
 
 /** Longer than any secret. */
@@ -11,6 +12,8 @@ export interface Terminal {
   readonly canReveal: boolean;
   /** So is the standard error. */
   readonly errorsOnScreen: boolean;
+  /** How wide the two are now; absent or undefined where they are no screen. */
+  columns?(): { out: number | undefined; errors: number | undefined };
   ask(question: string): Promise<string>;
   /** What is typed is not shown. */
   askUnseen(question: string): Promise<string>;
@@ -27,6 +30,7 @@ export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
     canAsk: stdin.isTTY === true && stderr.isTTY === true,
     canReveal: stdout.isTTY === true,
     errorsOnScreen: stderr.isTTY === true,
+    columns: () => ({ out: stdout.columns, errors: stderr.columns }),
     ask: (question) =>
       new Promise((resolve) => {
         const asked = createInterface({ input: stdin, output: stderr });
@@ -42,7 +46,7 @@ export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
       lines ??= readLines(stdin);
       const line = (await lines).shift()?.trim();
       if (line === undefined || line === '')
-        throw wrongUse(`The standard input has no line with the ${what.toLowerCase()}`);
+        throw wrongUse(own`The standard input has no line with the ${ofOwner(what.toLowerCase())}`);
       return line;
     },
   };
@@ -53,7 +57,7 @@ async function readLines(stdin: NodeJS.ReadStream): Promise<string[]> {
   let text = '';
   for await (const chunk of stdin) {
     text += String(chunk);
-    if (text.length > LONGEST_INPUT) throw wrongUse('The standard input is longer than any secret');
+    if (text.length > LONGEST_INPUT) throw wrongUse(own`The standard input is longer than any secret`);
   }
   return text.split('\n');
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { codeOut } from './answer-forms.ts';
 import { endpoint } from './endpoint.ts';
 import { idIn, idOut, timeOut } from './paging.ts';
 import { publicText, UNTRUSTED } from './text.ts';
@@ -39,7 +40,7 @@ export const appealRemoval = endpoint({
 export const removalNotice = z
   .object({
     listing_id: idOut,
-    reason_code: z.string(),
+    reason_code: codeOut,
     reason: z.string().describe(UNTRUSTED),
     removed_at: timeOut,
     appeal: appealOut.nullable(),

@@ -1,5 +1,6 @@
 /** Everything that goes over the wire of the city, by its operation's name. */
 import { z } from 'zod';
+import { handleOut, unitsOut } from './answer-forms.ts';
 import { addressIn, addressOut, hashIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { cancelStage, confirmStage, handleIn, stagedKey, stageFields } from './identity.ts';
@@ -39,10 +40,10 @@ export const reservationOut = z
   .object({
     id: idOut,
     offer_id: idOut,
-    city_handle: z.string(),
+    city_handle: handleOut,
     payer_wallet: addressOut,
     seller_wallet: addressOut,
-    amount_units: z.string().describe('units of USDC (6 decimals); one transfer of at least that'),
+    amount_units: unitsOut.describe('units of USDC (6 decimals); one transfer of at least that'),
     asset: addressOut,
     chain_id: idOut,
     reserved_at: timeOut.describe('the transfer’s block has this time or a later one'),
@@ -139,7 +140,7 @@ const cancelOffer = endpoint({
 
 /** A city in small: a key is shown once, and there are no recovery codes. */
 const staged = z.object(stagedKey).meta({ id: 'StagedResident' });
-const confirmed = z.object({ status: z.literal('confirmed'), resident_id: idOut, handle: z.string() });
+const confirmed = z.object({ status: z.literal('confirmed'), resident_id: idOut, handle: handleOut });
 const canceled = z.object({ status: z.literal('canceled') });
 
 const registerResident = endpoint({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { amountOut, networkOut, unitsOut } from './answer-forms.ts';
 import { addressIn, addressOut, hashIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, pendingAnswer } from './listings.ts';
@@ -11,11 +12,11 @@ const intentFields = {
   buyer: z.string().describe('handle of the merchant that opened it'),
   payer_wallet: addressOut.nullable().describe('null: the wallet that signs the challenge'),
   seller_wallet: addressOut.describe('where the transfer goes: the seller, or the treasury for a listing fee'),
-  network: z.string(),
+  network: networkOut,
   chain_id: z.int(),
   asset: addressOut.describe('the USDC contract'),
-  minimum_amount_usdc: z.string().describe('with six decimals'),
-  minimum_amount_units: z.string(),
+  minimum_amount_usdc: amountOut.describe('with six decimals'),
+  minimum_amount_units: unitsOut,
   challenge_nonce: z.string(),
   created_at: timeOut,
   expires_at: timeOut.describe('the block of the transfer must be earlier; the claim may come later'),

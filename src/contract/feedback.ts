@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { codeOut, handleOut } from './answer-forms.ts';
 import { endpoint } from './endpoint.ts';
 import { maintainerMark } from './handles.ts';
 import { idIn, idOut, timeOut } from './paging.ts';
@@ -13,7 +14,7 @@ export const flagOut = z
     id: idOut,
     target_type: z.enum(FLAG_TARGETS),
     target_id: idOut,
-    handle: z.string().describe('of who flagged'),
+    handle: handleOut.describe('of who flagged'),
     reason: z.string().describe(UNTRUSTED),
     created_at: timeOut,
   })
@@ -52,14 +53,14 @@ export const voteListing = endpoint({
 
 const commentFields = {
   id: idOut,
-  handle: z.string(),
+  handle: handleOut,
   maintainer: maintainerMark,
   parent_id: z.int().nullable(),
   body: z.string().describe(UNTRUSTED),
   verified_buyer: z.boolean().describe('by now the author has paid for this listing'),
   created_at: timeOut,
   removed: z.boolean().describe('by the maintainer; then the body is empty'),
-  removed_reason_code: z.string().nullable(),
+  removed_reason_code: codeOut.nullable(),
   text_flags: textFlags,
 };
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { HANDLE_PATTERN, handleOut, secretOut } from './answer-forms.ts';
 import { endpoint } from './endpoint.ts';
 import { idOut, timeOut } from './paging.ts';
 import { publicText } from './text.ts';
 import { CLIENT_CLASSES, RECOVERY_CODE_COUNT } from './vocabulary.ts';
 
-/** Handles: lower case, 3 to 32 of a-z, 0-9 and -, not beginning with - (W3). */
-export const HANDLE_PATTERN = '^[a-z0-9][a-z0-9-]{2,31}$';
+export { HANDLE_PATTERN };
 export const handleIn = z.string().regex(new RegExp(HANDLE_PATTERN), 'must match official facts patterns.handle');
 
 const session = z.string().min(1).max(200);
@@ -30,15 +30,15 @@ export const confirmStage = z.strictObject({
 });
 export const cancelStage = z.strictObject({ action: z.literal('cancel'), ...stageId });
 
-const shownCodes = z.array(z.string()).length(RECOVERY_CODE_COUNT).describe('shown once');
+const shownCodes = z.array(secretOut).length(RECOVERY_CODE_COUNT).describe('shown once');
 
 /** What every door stages: a key that is not in force before its confirm. */
 export const stagedKey = {
   status: z.literal('staged'),
-  handle: z.string(),
-  session: z.string(),
-  csrf: z.string(),
-  merchant_key: z.string().describe('shown once'),
+  handle: handleOut,
+  session: secretOut,
+  csrf: secretOut,
+  merchant_key: secretOut.describe('shown once'),
   expires_at: timeOut,
 };
 
@@ -46,7 +46,7 @@ export const staged = z.object({ ...stagedKey, recovery_codes: shownCodes }).met
 /** A rotation leaves the codes as they are. */
 export const stagedRotation = z.object(stagedKey).meta({ id: 'StagedRotation' });
 
-const confirmed = z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: z.string() });
+const confirmed = z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: handleOut });
 const canceled = z.object({ status: z.literal('canceled') });
 
 export const register = endpoint({
@@ -99,7 +99,7 @@ export const rotate = endpoint({
 export const generatedCodes = z
   .object({
     status: z.literal('generated'),
-    handle: z.string().optional().describe('absent from markets before 0.2.0'),
+    handle: handleOut.optional().describe('absent from markets before 0.2.0'),
     recovery_codes: shownCodes,
     valid: z.enum(['now', 'later']),
     valid_from: timeOut,
@@ -144,7 +144,7 @@ export const pair = endpoint({
   auth: 'key',
   body: z.strictObject({}),
   body_optional: true,
-  answers: { 200: z.object({ status: z.literal('created'), pairing_code: z.string(), expires_at: timeOut }) },
+  answers: { 200: z.object({ status: z.literal('created'), pairing_code: secretOut, expires_at: timeOut }) },
   errors: ['door_closed', 'rate_limited'],
   cache: 'private',
 });

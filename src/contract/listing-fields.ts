@@ -105,7 +105,7 @@ function editedField(name: FieldName): z.ZodType {
   const { given, changes } = LISTING_FIELDS[name];
   const bare = given instanceof z.ZodDefault || given instanceof z.ZodOptional ? given.unwrap() : given;
   if (Object.hasOwn(ATTRIBUTES, name))
-    return bare.nullable().optional().describe(`${bare.description}; null: not said`);
+    return bare.nullable().optional().describe(`${bare.description}; null, by a tool an empty text: not said`);
   if (changes === 'before_sale') return bare.optional();
   return bare.optional().describe([bare.description, 'free goods only'].filter(Boolean).join('; '));
 }

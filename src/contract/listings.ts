@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { codeOut, cursorOut, handleOut, urlOut } from './answer-forms.ts';
 import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
@@ -43,11 +44,11 @@ const summaryFields = {
   title: merchantText,
   title_note: lookAlikeNote,
   price_usdc: usdcOut,
-  merchant: z.string(),
+  merchant: handleOut,
   maintainer: maintainerMark,
   description: merchantText,
   preview: merchantText,
-  store_url: z.string(),
+  store_url: urlOut,
   seller_wallet: addressOut,
   tags: z.array(z.string()).describe(UNTRUSTED),
   aisle: z.enum(AISLES),
@@ -60,14 +61,14 @@ const summaryFields = {
   pinned: z.boolean(),
   created_at: timeOut,
   delivery_kind: z.enum(['artifact', 'city_ownership']),
-  city_url: z.string().nullable(),
+  city_url: urlOut.nullable(),
   world_offer_id: z.int().nullable(),
   world_asset_id: z.int().nullable(),
-  world_seller_handle: z.string().nullable(),
+  world_seller_handle: handleOut.nullable(),
   world_draft_id: z.int().nullable(),
   world_state: z.enum(WORLD_STATES).nullable(),
-  city_offer_url: z.string().nullable(),
-  world_asset_url: z.string().nullable(),
+  city_offer_url: urlOut.nullable(),
+  world_asset_url: urlOut.nullable(),
   requires_city_resident: z.boolean(),
   state: z.enum(LISTING_STATES),
   artifact_commitment: hashOut
@@ -91,7 +92,7 @@ export const listingDetail = z
     removed: z.boolean(),
     removed_at: timeOut.nullable(),
     removed_reason: merchantText.nullable(),
-    removed_reason_code: z.string().nullable(),
+    removed_reason_code: codeOut.nullable(),
     withdrawn: z.boolean(),
     withdrawn_at: timeOut.nullable(),
     withdrawn_reason: merchantText.nullable(),
@@ -102,7 +103,7 @@ export const listingDetail = z
 export type ListingSummary = z.output<typeof listingSummary>;
 export type ListingDetail = z.output<typeof listingDetail>;
 
-const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: z.string() });
+const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: urlOut });
 export const aisleSummaries = z.array(aisleSummary);
 
 /** The fields of a new listing as the merchant sends them. */
@@ -126,7 +127,7 @@ export type NewListing = z.output<typeof newListing>;
 
 export const created = z.object({
   listing_id: idOut,
-  url: z.string(),
+  url: urlOut,
   listing: listingDetail,
   fee: z
     .object({ amount_usdc: usdcOut, tx_hash: hashOut.nullable(), verified_via: z.enum(VERIFIED_VIA) })
@@ -234,7 +235,7 @@ export const listingOutline = z
     title: merchantText,
     title_note: lookAlikeNote,
     price_usdc: usdcOut,
-    merchant: z.string(),
+    merchant: handleOut,
     maintainer: maintainerMark,
     aisle: z.enum(AISLES),
     verified_sales: summaryFields.verified_sales,
@@ -297,7 +298,7 @@ export const browseShelves = endpoint({
       aisles: aisleSummaries,
       listings: z.array(listedItem),
       ...pageCounts,
-      next_cursor: z.string().nullable(),
+      next_cursor: cursorOut.nullable(),
       did_you_mean: z.string().nullable().describe(`where q matches nothing: a near spelling that does; ${UNTRUSTED}`),
     }),
   },

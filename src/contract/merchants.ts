@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { codeOut, handleOut, urlOut } from './answer-forms.ts';
 import { removalNotice } from './appeals.ts';
 import { addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
@@ -48,10 +49,10 @@ export const saleOut = z
     id: idOut,
     listing_id: idOut,
     title: z.string().describe(UNTRUSTED),
-    buyer: z.string().nullable().describe('handle, or null for a wallet without an account'),
+    buyer: handleOut.nullable().describe('handle, or null for a wallet without an account'),
     paid_usdc: usdcOut,
-    tx_hash: z.string().nullable(),
-    verified_via: z.string(),
+    tx_hash: hashOut.nullable(),
+    verified_via: codeOut,
     created_at: timeOut,
   })
   .meta({ id: 'Sale' });
@@ -74,7 +75,7 @@ export const reviewOut = z
     payment_id: idOut,
     purpose: z.enum(PAYMENT_PURPOSES),
     listing_id: z.int().nullable(),
-    reason: z.string(),
+    reason: codeOut,
     payer_wallet: addressOut.describe('where a refund goes'),
     payee_wallet: addressOut.describe('where a refund has to come from'),
     asked_usdc: usdcOut,
@@ -90,7 +91,7 @@ export const reviewOut = z
       ),
     unproven: z
       .object({
-        merchant: z.string().describe('handle of who claims it'),
+        merchant: handleOut.describe('handle of who claims it'),
         warning: z.string(),
         exact_amount: z
           .boolean()
@@ -131,13 +132,13 @@ export const getMe = endpoint({
   }),
   answers: {
     200: z.object({
-      handle: z.string().optional().describe('of the merchant; absent from markets before 0.2.0'),
+      handle: handleOut.optional().describe('of the merchant; absent from markets before 0.2.0'),
       merchant: merchantRecord,
       credits: z.int().describe('paid listing fees that no listing has spent'),
       reviews: z.array(reviewOut).describe('undecided payments on which this merchant decides, the oldest first'),
       removal_notices: z.array(removalNotice).describe('own listings that the maintainer removed, the newest first'),
       flags: z.array(flagOut).describe('for the maintainer: what merchants flagged last; empty for others'),
-      quotas: z.record(z.string(), z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
+      quotas: z.record(codeOut, z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
       pending_codes: pendingCodes.nullable(),
       left_out: z
         .object({ reviews: z.int(), removal_notices: z.int(), flags: z.int() })
@@ -158,7 +159,7 @@ export const eventOut = z
     id: idOut,
     at: timeOut,
     kind: z.enum(EVENT_KINDS),
-    actor: z.string().describe('a handle, or system; the maintainer’s is maintainer.handle of official facts'),
+    actor: handleOut.describe('a handle, or system; the maintainer’s is maintainer.handle of official facts'),
     detail: z
       .record(z.string(), z.unknown())
       .describe('ids and facts; in a sale the actor is the buyer and merchant_id the seller'),
@@ -189,7 +190,7 @@ export const listEvents = endpoint({
 });
 
 const windowSection = <Item extends z.ZodType>(item: Item) =>
-  z.object({ items: z.array(item), ...pageCounts, more_url: z.string().nullable() });
+  z.object({ items: z.array(item), ...pageCounts, more_url: urlOut.nullable() });
 
 const windowQuery = z.strictObject({
   events_limit: pageSize(PAGE_SIZES.window_events),
@@ -211,7 +212,7 @@ export const getWindow = endpoint({
       events: windowSection(eventOut),
       listings: windowSection(listedItem),
       merchants: windowSection(merchantRecord),
-      aisles: z.object({ items: aisleSummaries, ...pageCounts, more_url: z.string().nullable() }),
+      aisles: z.object({ items: aisleSummaries, ...pageCounts, more_url: urlOut.nullable() }),
     }),
   },
   errors: [],

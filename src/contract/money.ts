@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type OwnWords, own } from './own-words.ts';
 import { LISTING_FEE_UNITS, MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } from './vocabulary.ts';
 
 const PLAIN = /^(?:0|[1-9]\d*)(?:\.(\d+))?$/;
@@ -33,8 +34,8 @@ export function usdcOfUnits(units: bigint): number {
 }
 
 /** `1 USDC`, `0.5 USDC`: as a sentence names an amount. */
-export function sayUsdc(units: bigint): string {
-  return `${usdcOfUnits(units)} USDC`;
+export function sayUsdc(units: bigint): OwnWords {
+  return own`${usdcOfUnits(units)} USDC`;
 }
 
 export const LISTING_FEE_TEXT = sayUsdc(LISTING_FEE_UNITS);

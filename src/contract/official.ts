@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { handleOut, networkOut } from './answer-forms.ts';
 import { addressOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { FOLDED_TEXT } from './handles.ts';
@@ -29,7 +30,7 @@ export const officialFacts = z
     domain: z.string(),
     deployment_commit: z.string().nullable(),
     treasury: addressOut,
-    network: z.string(),
+    network: networkOut,
     usdc_contract: addressOut,
     token: z.null(),
     statement: z.string(),
@@ -56,7 +57,7 @@ export const officialFacts = z
     world: z.object({ checkout_minutes: z.int(), reservation_minutes: z.int(), recovery_hours: z.int() }).nullable(),
     public_pagination: z.object({ completeness: z.string(), sizes: z.record(z.string(), z.int()) }),
     maintainer: z.object({
-      handle: z.string().nullable(),
+      handle: handleOut.nullable(),
       merchant_id: z.int(),
       powers: z
         .array(z.object({ power: z.string(), logged_as: z.string(), endpoint: z.string() }))

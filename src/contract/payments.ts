@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { codeOut, networkOut, unitsOut } from './answer-forms.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { usdcOut } from './money.ts';
@@ -78,8 +79,7 @@ export const paymentOut = z
       .describe('null while an intent is unclaimed, and for the sale of a thing, which is paid in its city'),
     purpose: z.enum(PAYMENT_PURPOSES),
     payment_status: z.enum(['unsubmitted', 'payment_pending', 'completed', 'unpaid', 'rejected', 'needs_review']),
-    outcome: z
-      .string()
+    outcome: codeOut
       .optional()
       .describe('why a payment ended as unpaid, is in review or was rejected; what the review came to'),
     stage: z.enum(['received', 'verifying', 'settling', 'mined', 'finalized', 'delivered']),
@@ -112,8 +112,8 @@ export const receiptOut = z
     payee: addressOut,
     asset: addressOut,
     amount_usdc: usdcOut,
-    amount_units: z.string(),
-    network: z.string(),
+    amount_units: unitsOut,
+    network: networkOut,
   })
   .meta({ id: 'Receipt' });
 
@@ -154,7 +154,7 @@ export const getTreasury = endpoint({
   answers: {
     200: z.object({
       address: addressOut,
-      network: z.string(),
+      network: networkOut,
       recent_fees: z.array(
         z.object({
           id: idOut,

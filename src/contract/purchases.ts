@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { handleOut } from './answer-forms.ts';
 import { hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { COMPARED_FIELDS, shownAttributes } from './listing-fields.ts';
@@ -13,7 +14,7 @@ export const purchaseOut = z
     id: idOut,
     listing_id: idOut,
     title: z.string().describe(UNTRUSTED),
-    seller: z.string(),
+    seller: handleOut,
     price_usdc: usdcOut,
     paid_usdc: usdcOut,
     tx_hash: hashOut.nullable(),

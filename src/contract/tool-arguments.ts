@@ -72,7 +72,7 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
   statement: 'why the removal is wrong, public',
   thing_id: 'of the thing, in the city',
   city_offer_id: 'of the offer made in the city',
-  city_handle: 'of the resident; null: none',
+  city_handle: 'of the resident; null, by a tool an empty text: none',
   'checkoutWorld.city_handle': 'of the resident that is to reserve the thing',
   reason_code: 'of which kind',
   pinned: 'false: take the pin away',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { handleOut, urlOut } from './answer-forms.ts';
 import { addressOut, hashOut } from './chain-values.ts';
 import { usdcOut } from './money.ts';
 import { idOut, timeOut } from './paging.ts';
@@ -10,8 +11,19 @@ import { UNTRUSTED } from './text.ts';
  */
 
 const untrusted = z.string().max(16_000).describe(UNTRUSTED);
-const url = z.string().max(2_000);
-const handle = z.string().max(64);
+const url = urlOut;
+const handle = handleOut;
+
+/**
+ * A handle that one site only shows in a refusal, as the other names it. What is no handle there is another merchant or resident, and none
+ * of its words are shown.
+ */
+export const handleNamed = (otherwise: string) =>
+  z
+    .string()
+    .max(64)
+    .transform((given) => (handleOut.safeParse(given).success ? given : otherwise))
+    .nullable();
 
 /** As the city counts it. */
 export const OFFER_PHASES = [

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { handleOut } from './answer-forms.ts';
 import { addressIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { HANDLE_PATTERN } from './identity.ts';
@@ -180,7 +181,7 @@ export type SyncStatus = (typeof SYNC_STATUSES)[number];
 const worldSale = z.object({
   id: idOut,
   listing_id: idOut,
-  market_buyer: z.string(),
+  market_buyer: handleOut,
   paid_usdc: usdcOut,
   world_receipt: worldReceipt,
 });

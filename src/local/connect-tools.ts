@@ -1,4 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { ofSource, own } from '../contract/own-words.ts';
 import { API_VERSION } from '../contract/vocabulary.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { UnreadableAnswer } from '../sdk/errors.ts';
@@ -95,7 +96,7 @@ async function callTool(client: Client, call: ToolCall, { progress }: Watcher): 
     return { body: objectOf(structuredContent), meta: _meta ?? {}, refused: isError === true };
   } catch (cause) {
     // A lost answer says nothing about the payment that was sent along.
-    throw new UnreadableAnswer('no_answer', `the tool ${name} gave no result`, { cause });
+    throw new UnreadableAnswer('no_answer', own`the tool ${ofSource(name)} gave no result`, { cause });
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Delivery } from '../contract/listings.ts';
+import { named, own } from '../contract/own-words.ts';
 import { DEFAULT_NETWORK } from '../contract/vocabulary.ts';
 import type { Client } from '../sdk/client.ts';
 import { buy } from '../sdk/payments/buy.ts';
@@ -33,7 +34,7 @@ export async function sellByTools(options: SellByToolsOptions): Promise<{ handle
   const { body: facts } = await client.getOfficialFacts();
   const { body: checked } = await tools.call({ name: 'list_item', arguments: { ...listing, dry_run: true } });
   if (checked['would_cost_usdc'] !== facts.listing_fee_usdc) {
-    throw new TermsRefused('wrong_amount', 'a dry run does not name the fee of the official facts');
+    throw new TermsRefused('wrong_amount', own`a dry run does not name the fee of the official facts`);
   }
   const listed = await listGoods(rest);
   if (store.merchant.handle !== listed.listing.merchant) throw new Error('the listing is in another store');
@@ -63,9 +64,9 @@ export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> 
   const { client, maxPriceUsdc } = rest;
   const { name, usdc } = DEFAULT_NETWORK;
   const facts = officialFacts.parse(JSON.parse(await tools.readResource('market://official')));
-  if (facts.network !== name) throw new TermsRefused('wrong_network', `the market is not on ${name}`);
+  if (facts.network !== name) throw new TermsRefused('wrong_network', own`the market is not on ${named(name)}`);
   if (facts.usdc_contract.toLowerCase() !== usdc) {
-    throw new TermsRefused('wrong_asset', 'the market names another token than USDC');
+    throw new TermsRefused('wrong_asset', own`the market names another token than USDC`);
   }
   const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10, fields: 'full' } });
   // A thing of the city is bought in other steps.

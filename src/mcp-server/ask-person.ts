@@ -9,6 +9,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { SpendOptions } from '../agent/spend-options.ts';
+import { inMarks } from '../contract/foreign-words.ts';
 import { sayUsdc } from '../contract/money.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -69,8 +70,8 @@ export async function askPerson(
   { asked }: NeedsPerson,
 ): Promise<InputRequiredResult> {
   const sum = sayUsdc(asked.amountUnits);
-  const title = quoted(clean(asked.title));
-  const whom = asked.seller === null ? '' : ` of the seller ${quoted(clean(asked.seller))}`;
+  const title = clean(inMarks(asked.title, LONGEST_TITLE));
+  const whom = asked.seller === null ? '' : ` of the seller ${clean(inMarks(asked.seller, LONGEST_TITLE))}`;
   return inputRequired({
     inputRequests: {
       [FIELD]: inputRequired.elicit({
@@ -90,9 +91,4 @@ function digestOf(what: unknown, { amountUnits, title, seller }: Asked): string 
   return createHash('sha256')
     .update(JSON.stringify([what, amountUnits.toString(), title, seller]))
     .digest('hex');
-}
-
-function quoted(text: string): string {
-  const line = [...text.replaceAll(/\s+/g, ' ').replaceAll(/["“”]/g, "'").trim()];
-  return `“${line.length <= LONGEST_TITLE ? line.join('') : `${line.slice(0, LONGEST_TITLE - 1).join('')}…`}”`;
 }

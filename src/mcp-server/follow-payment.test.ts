@@ -1,5 +1,6 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
+import { own } from '../contract/own-words.ts';
 import { createClient } from '../sdk/client.ts';
 import { followPayment } from './local-tool.ts';
 
@@ -35,7 +36,7 @@ function callOf(progressToken: string | undefined, signal = new AbortController(
   return { context, told, next };
 }
 
-const words = { clean: (text: string) => text, sayProgress: () => 'on its way', patienceSeconds: 45 };
+const words = { clean: (text: string) => text, sayProgress: () => own`on its way`, patienceSeconds: 45 };
 
 test('the host hears every three seconds that it goes on, with what was said last, until it is done', async () => {
   const { client, sleeping } = handClock();

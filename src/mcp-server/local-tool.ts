@@ -5,8 +5,9 @@ import type {
   ServerContext,
   ToolAnnotations,
 } from '@modelcontextprotocol/server';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { SpendOptions } from '../agent/spend-options.ts';
+import { own } from '../contract/own-words.ts';
 import type { Environment } from '../sdk/environment.ts';
 import type { OnProgress } from '../sdk/payments/payment-run.ts';
 import { type AskedCodec, askPerson, confirmOf, NeedsPerson } from './ask-person.ts';
@@ -50,12 +51,18 @@ export function localTool<Input extends z.ZodObject>(tool: ToolDefinition<Input>
     addTo: (server, context, codec) => {
       const annotations = { title, ...hints };
       // The library's own types do not follow a schema that is a type parameter.
-      const inputSchema: z.ZodObject = input;
+      const inputSchema = z.preprocess(withoutNulls, input) as unknown as z.ZodObject;
       server.registerTool(name, { title, description, inputSchema, annotations }, (given, call) =>
         answerCall({ tool, context, codec, given: given as z.output<Input>, call, server }),
       );
     },
   };
+}
+
+/** Hosts fill in null for what a model leaves out: it is as if it was not given. */
+function withoutNulls(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 }
 
 interface Answering<Input extends z.ZodObject> {
@@ -108,7 +115,8 @@ export async function followPayment<T>(
 ): Promise<T> {
   const { environment } = tools.client;
   const done = new AbortController();
-  let [progress, message] = [0, 'looking at it'];
+  let progress = 0;
+  let message = own`looking at it`;
   const tell = (): void => {
     const progressToken = mcpReq._meta?.progressToken;
     if (progressToken === undefined) return;

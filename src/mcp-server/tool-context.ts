@@ -5,7 +5,9 @@ import type { Policy } from '../agent/policy.ts';
 import type { SellGoodsOptions } from '../agent/sell-goods.ts';
 import type { SpendBook } from '../agent/spend-book.ts';
 import type { SpendOptions } from '../agent/spend-options.ts';
-import { fenceText } from '../contract/text.ts';
+import type { MarketWords } from '../contract/foreign-words.ts';
+import { type OwnWords, ofSource, own } from '../contract/own-words.ts';
+import { fenceText, UNTRUSTED_DATA } from '../contract/text.ts';
 import { META } from '../contract/tools.ts';
 import type { Client } from '../sdk/client.ts';
 import { PaymentUndecided, type Progress } from '../sdk/payments/payment-run.ts';
@@ -24,13 +26,13 @@ export interface ReadGoods {
 export interface Trouble {
   /** `unknown`: it may have been done. */
   status: 'refused' | 'wrong_use' | 'unknown';
+  /** A row of the table of errors, or a reason of this program. */
   reason: string;
-  title: string;
-  detail?: string;
-  /** The market's words, where `advice` is missing. */
-  next_step?: string;
-  /** Our own words for what to do next, the same as `next_step`. */
-  advice?: string;
+  title: OwnWords;
+  detail?: OwnWords;
+  next_step?: OwnWords;
+  /** The market's words on it. */
+  market_says?: MarketWords;
   do_not_pay_again?: true;
   /** A file that it is about; a seller's text may be in its name. */
   file?: string;
@@ -66,8 +68,8 @@ export interface ToolContext {
   /** Any error in words. */
   troubleOf(error: unknown): Promise<Trouble>;
   /** Null: there is nothing to say. */
-  sayProgress(progress: Progress): string | null;
-  /** Without secrets, and without characters that steer a terminal or turn text round. */
+  sayProgress(progress: Progress): OwnWords | null;
+  /** Without secrets, and with characters that steer a terminal or turn text round spelled out. */
   clean(text: string): string;
   /** A line for the owner, on the standard error. */
   log(line: string): void;
@@ -78,9 +80,9 @@ export interface ToolContext {
 /** What a tool answers. */
 export interface ToolAnswer {
   /** Our own words and numbers: never a text of a seller, nor a name or a path that is made of one. */
-  said: readonly string[];
+  said: readonly OwnWords[];
   data: Readonly<Record<string, unknown>>;
-  /** A seller's text may stand in the data. */
+  /** A text of a market or a seller may stand in the data. */
   untrusted: boolean;
   isError?: true;
 }
@@ -89,12 +91,13 @@ type Cleaner = Pick<ToolContext, 'clean'>;
 
 /** Data for programs, and the same as text for hosts that show a model nothing else: fenced where sellers' words are in it. */
 export function toolResult({ clean }: Cleaner, { said, data, untrusted, isError }: ToolAnswer): CallToolResult {
-  const structuredContent = cleaned(data, clean) as Record<string, unknown>;
-  const json = JSON.stringify(structuredContent);
+  const plain = cleaned(data, clean) as Record<string, unknown>;
+  const json = JSON.stringify(plain);
   const lines = said.map((line) => clean(line).replaceAll('\n', ' '));
   return {
     content: [{ type: 'text', text: [...lines, untrusted ? fenceText(json, sha256) : json].join('\n') }],
-    structuredContent,
+    // The text has its fence; data is all that some hosts show.
+    structuredContent: untrusted ? { untrusted: UNTRUSTED_DATA, ...plain } : plain,
     ...(untrusted ? { _meta: { [META.untrusted]: true } } : {}),
     ...(isError === true ? { isError } : {}),
   };
@@ -104,7 +107,7 @@ function cleaned(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
   if (Array.isArray(value)) return value.map((one) => cleaned(one, clean));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, cleaned(one, clean)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleaned(one, clean)]));
 }
 
 function sha256(text: string): string {
@@ -117,27 +120,26 @@ export async function answerOf(
   tool: string,
   error: unknown,
 ): Promise<ToolAnswer> {
-  const again = `Call ${tool} again with the same arguments: it goes on with the same payment, and pays nothing twice.`;
+  const again = own`Call ${ofSource(tool)} again with the same arguments: it goes on with the same payment, and pays nothing twice.`;
   if (error instanceof PaymentUndecided)
     return {
-      said: [`Still waiting for the payment to be final. ${again}`],
+      said: [own`Still waiting for the payment to be final. ${again}`],
       data: { status: 'waiting', do_not_pay_again: true, next_step: again },
       untrusted: false,
     };
-  const { advice, ...trouble } = await context.troubleOf(error);
-  const verdict = { refused: 'Refused', wrong_use: 'Not done', unknown: 'Outcome unknown' }[trouble.status];
-  // A title may hold the words of a market, of a seller, or the name of a file that a seller chose.
-  const reason = REASON.test(trouble.reason) ? trouble.reason : 'refused';
+  const trouble = await context.troubleOf(error);
+  const { status, reason, title, detail, next_step, market_says, do_not_pay_again, file } = trouble;
   return {
     said: [
-      `${verdict} (${reason}). Why stands in the data.`,
-      ...(trouble.do_not_pay_again === true ? ['Do not pay again.'] : []),
-      ...(advice === undefined ? [] : [`Next: ${advice}`]),
+      own`${VERDICTS[status]} (${ofSource(reason)}): ${title}.`,
+      ...(detail === undefined ? [] : [detail]),
+      ...(do_not_pay_again === true ? [own`Do not pay again.`] : []),
+      ...(next_step === undefined ? [] : [own`Next: ${next_step}`]),
     ],
     data: { ...trouble },
-    untrusted: true,
+    untrusted: market_says !== undefined || file !== undefined,
     isError: true,
   };
 }
 
-const REASON = /^[a-z][a-z0-9_]{0,59}$/;
+const VERDICTS = { refused: own`Refused`, wrong_use: own`Not done`, unknown: own`Outcome unknown` } as const;

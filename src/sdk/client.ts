@@ -1,5 +1,6 @@
 import type { BodyGiven, EndpointShape, ParamsGiven, QueryGiven, ResultOf } from '../contract/endpoint.ts';
 import { type Endpoints, endpoints } from '../contract/index.ts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
 import { UnreadableAnswer } from './errors.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
@@ -92,7 +93,7 @@ async function callEndpoint(
   try {
     response = await environment.fetch(url, init);
   } catch (cause) {
-    throw new UnreadableAnswer('no_answer', `no answer came from ${config.baseUrl}`, { cause });
+    throw new UnreadableAnswer('no_answer', own`no answer came from ${ofOwner(config.baseUrl)}`, { cause });
   }
   // A cache may give an old answer to a GET, with the time of that answer.
   if (endpoint.method !== 'GET') config.clock.note(response.headers.get('date'));

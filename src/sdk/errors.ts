@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { codeOut, requestIdForm } from '../contract/answer-forms.ts';
 import { ERRORS, type ErrorRow, type Reason } from '../contract/errors.ts';
+import { inMarks } from '../contract/foreign-words.ts';
+import { type OwnWords, own } from '../contract/own-words.ts';
 
 export interface MarketErrorParts {
   problem: ReadProblem;
@@ -13,7 +16,9 @@ export interface MarketErrorParts {
   deliveryToken: string | null;
 }
 
-/** The market said no, and said why. */
+const LONGEST_DETAIL = 500;
+
+/** The market said no, and said why. What it said stands in marks in the message, and as it came in `problem`. */
 export class MarketError extends Error {
   override readonly name = 'MarketError';
   /** Stable code of the error table. */
@@ -30,7 +35,7 @@ export class MarketError extends Error {
   readonly #parts: MarketErrorParts;
 
   constructor(parts: MarketErrorParts) {
-    super(`${parts.problem.reason}: ${parts.problem.detail}`);
+    super(`${parts.problem.reason}: ${inMarks(parts.problem.detail, LONGEST_DETAIL)}`);
     this.reason = parts.problem.reason;
     this.status = parts.status;
     this.problem = parts.problem;
@@ -60,14 +65,14 @@ export class MarketError extends Error {
  */
 export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
-const REPEAT = 'Send the same request again: nothing is done twice, and no second signature is needed.';
-const NEXT_STEPS: Readonly<Record<WhyUnreadable, string>> = {
-  no_answer: `Look at the address and the network. ${REPEAT}`,
-  redirect: 'Use the address that it leads to, if it is the market’s own: none is followed with a key.',
-  too_large: 'Ask for less at once by limit, or raise maxResponseBytes.',
-  not_json: 'Look whether the address is that of a market, and what stands before it.',
-  not_a_problem: `Look what stands before the market. ${REPEAT}`,
-  unexpected: `Use a newer version of this client, if there is one. ${REPEAT}`,
+const REPEAT = own`Send the same request again: nothing is done twice, and no second signature is needed.`;
+const NEXT_STEPS: Readonly<Record<WhyUnreadable, OwnWords>> = {
+  no_answer: own`Look at the address and the network. ${REPEAT}`,
+  redirect: own`Use the address that it leads to, if it is the market’s own: none is followed with a key.`,
+  too_large: own`Ask for less at once by limit, or raise maxResponseBytes.`,
+  not_json: own`Look whether the address is that of a market, and what stands before it.`,
+  not_a_problem: own`Look what stands before the market. ${REPEAT}`,
+  unexpected: own`Use a newer version of this client, if there is one. ${REPEAT}`,
 };
 
 /** Nothing is known: the request may have been carried out or not. Repeat it as it was; never pay on the strength of it. */
@@ -79,14 +84,22 @@ export class UnreadableAnswer extends Error {
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   readonly doNotPayAgain = true;
-  readonly nextStep: string;
+  readonly nextStep: OwnWords;
+  /** The fault, in words of ours; the address of the site and numbers are all that it names. */
+  readonly detail: OwnWords;
 
-  constructor(why: WhyUnreadable, detail: string, seen: { status?: number; headers?: Headers; cause?: unknown } = {}) {
-    super(`${detail}; whether the request was carried out is not known`, { cause: seen.cause });
+  constructor(
+    why: WhyUnreadable,
+    detail: OwnWords,
+    seen: { status?: number; headers?: Headers; cause?: unknown } = {},
+  ) {
+    const said = own`${detail}; whether the request was carried out is not known`;
+    super(said, { cause: seen.cause });
+    this.detail = said;
     this.why = why;
     this.nextStep = NEXT_STEPS[why];
     this.status = seen.status ?? null;
-    this.requestId = seen.headers?.get('x-request-id') ?? null;
+    this.requestId = readRequestId(seen.headers);
     this.retryAfterSeconds = readRetryAfter(seen.headers);
   }
 }
@@ -104,6 +117,12 @@ export function readRetryAfter(headers: Headers | undefined): number | null {
   return /^\d{1,9}$/.test(given) ? Number(given) : null;
 }
 
+/** The market's name of the request. What is no such name is left out. */
+export function readRequestId(headers: Headers | undefined): string | null {
+  const given = headers?.get('x-request-id') ?? '';
+  return requestIdForm.test(given) ? given : null;
+}
+
 /** A reason of this version's table, or one that a newer market has added. */
 export type AnyReason = Reason | (string & {});
 
@@ -115,11 +134,11 @@ export const problemIn = z.looseObject({
   title: text,
   status: z.int(),
   detail: text,
-  reason: text.transform((given): AnyReason => given),
+  reason: codeOut.transform((given): AnyReason => given),
   error_class: text,
   error: text,
   next_step: text,
-  request_id: text,
+  request_id: z.string().regex(requestIdForm),
   retry: z.enum(['same_request', 'same_proof', 'after_fix', 'never']),
   retry_after_seconds: z.number().nonnegative().optional(),
   do_not_pay_again: z.boolean().optional(),

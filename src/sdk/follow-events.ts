@@ -1,5 +1,7 @@
-import { z } from 'zod';
+import type { z } from 'zod';
+import { codeOut } from '../contract/answer-forms.ts';
 import { eventOut } from '../contract/merchants.ts';
+import { ofOwner, own } from '../contract/own-words.ts';
 import type { EventKind, Scope } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
 import { UnreadableAnswer } from './errors.ts';
@@ -7,7 +9,7 @@ import { parseJson } from './parse-json.ts';
 import { readRefusal } from './read-answer.ts';
 
 /** A newer market may have kinds that this version does not know. */
-const eventIn = eventOut.extend({ kind: z.string() });
+const eventIn = eventOut.extend({ kind: codeOut });
 export type FollowedEvent = z.output<typeof eventIn>;
 
 const PAUSE_MS = 2_000;
@@ -115,13 +117,13 @@ async function open(
       redirect: 'manual',
     });
   } catch (cause) {
-    throw new UnreadableAnswer('no_answer', `no answer came from ${client.baseUrl}`, { cause });
+    throw new UnreadableAnswer('no_answer', own`no answer came from ${ofOwner(client.baseUrl)}`, { cause });
   }
   const { status, headers: given } = response;
   if (status === 200 && /^text\/event-stream\b/i.test(given.get('content-type') ?? '')) return response;
   if (status >= 400) throw await readRefusal(response);
   await response.body?.cancel();
-  throw new UnreadableAnswer('unexpected', `status ${status} in place of a stream of events`, {
+  throw new UnreadableAnswer('unexpected', own`status ${status} in place of a stream of events`, {
     status,
     headers: given,
   });
@@ -149,7 +151,7 @@ async function* blocksOf(
       if (!hasEnd && text.length <= LONGEST_BLOCK) continue;
       const blocks = text.split('\n\n');
       text = blocks.pop() ?? '';
-      if (text.length > LONGEST_BLOCK) throw new UnreadableAnswer('too_large', 'an event is longer than any');
+      if (text.length > LONGEST_BLOCK) throw new UnreadableAnswer('too_large', own`an event is longer than any`);
       for (const block of blocks) yield fieldsOf(block);
     }
   } finally {
@@ -160,10 +162,10 @@ async function* blocksOf(
 function beforeSilence<T>(reading: Promise<T>, deadline: (ms: number) => AbortSignal): Promise<T> {
   const silence = deadline(SILENCE_MS);
   return new Promise((resolve, reject) => {
-    const stop = (): void => reject(new UnreadableAnswer('no_answer', 'the stream fell silent'));
+    const stop = (): void => reject(new UnreadableAnswer('no_answer', own`the stream fell silent`));
     silence.addEventListener('abort', stop, { once: true });
     reading.then(resolve, (cause: unknown) =>
-      reject(new UnreadableAnswer('no_answer', 'the stream broke off', { cause })),
+      reject(new UnreadableAnswer('no_answer', own`the stream broke off`, { cause })),
     );
     void reading.finally(() => silence.removeEventListener('abort', stop)).catch(() => {});
   });
@@ -183,6 +185,6 @@ function readEvent(data: string): FollowedEvent {
   try {
     return eventIn.parse(parseJson(data));
   } catch (cause) {
-    throw new UnreadableAnswer('unexpected', 'an event is not what the contract says', { cause });
+    throw new UnreadableAnswer('unexpected', own`an event is not what the contract says`, { cause });
   }
 }

@@ -1,6 +1,16 @@
 import { concatBytes } from 'viem';
 import type { EndpointShape } from '../contract/endpoint.ts';
-import { MarketError, problemIn, type ReadProblem, readRetryAfter, rowOf, UnreadableAnswer } from './errors.ts';
+import { own } from '../contract/own-words.ts';
+import { placeOf } from './answer-place.ts';
+import {
+  MarketError,
+  problemIn,
+  type ReadProblem,
+  readRequestId,
+  readRetryAfter,
+  rowOf,
+  UnreadableAnswer,
+} from './errors.ts';
 import { parseJson } from './parse-json.ts';
 
 /** A mark at the beginning stays, as everything that was sent does. */
@@ -22,20 +32,20 @@ export async function readAnswer(
   const { status, headers } = response;
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     await response.body?.cancel();
-    throw new UnreadableAnswer('redirect', 'the answer is a redirect, which is not followed', { status, headers });
+    throw new UnreadableAnswer('redirect', own`the answer is a redirect, which is not followed`, { status, headers });
   }
   const body = readJson(await readText(response, maxResponseBytes), response);
   if (status < 200 || status >= 300) throw refusal(endpoint, response, body);
   const schema = Object.entries(endpoint.answers).find(([known]) => Number(known) === status)?.[1];
   const parsed = schema?.safeParse(body);
   if (parsed === undefined || !parsed.success) {
-    const where = parsed?.error.issues[0]?.path.join('.') ?? 'status';
-    throw new UnreadableAnswer('unexpected', `the answer is not what the contract says (${where})`, {
+    const where = schema === undefined ? own`status` : placeOf(schema, parsed?.error.issues[0]?.path ?? []);
+    throw new UnreadableAnswer('unexpected', own`the answer is not what the contract says (${where})`, {
       status,
       headers,
     });
   }
-  return { status, body: parsed.data, requestId: headers.get('x-request-id') };
+  return { status, body: parsed.data, requestId: readRequestId(headers) };
 }
 
 /** A refusal of what is no endpoint of the contract. */
@@ -51,7 +61,7 @@ function refusal(
   const { status, headers } = response;
   const parsed = problemIn.safeParse(body);
   if (!parsed.success || parsed.data.status !== status) {
-    return new UnreadableAnswer('not_a_problem', `status ${status} without a reason that can be read`, {
+    return new UnreadableAnswer('not_a_problem', own`status ${status} without a reason that can be read`, {
       status,
       headers,
     });
@@ -60,7 +70,7 @@ function refusal(
   return new MarketError({
     problem: problem as ReadProblem,
     status,
-    requestId: headers.get('x-request-id') ?? problem.request_id,
+    requestId: readRequestId(headers) ?? problem.request_id,
     retryAfterSeconds: problem.retry_after_seconds ?? readRetryAfter(headers),
     doNotPayAgain: mayNotPay(endpoint, problem as ReadProblem),
     headers,
@@ -81,15 +91,23 @@ function readJson(text: string, response: Response): unknown {
   const { status, headers } = response;
   const type = headers.get('content-type') ?? '';
   if (!/^application\/(?:problem\+)?json\b/i.test(type)) {
-    throw new UnreadableAnswer('not_json', `status ${status} with content-type ${type.slice(0, 60) || 'missing'}`, {
-      status,
-      headers,
-    });
+    throw new UnreadableAnswer(
+      'not_json',
+      own`status ${status} with ${type === '' ? own`no content-type` : own`another content-type than JSON`}`,
+      {
+        status,
+        headers,
+      },
+    );
   }
   try {
     return parseJson(text);
   } catch (cause) {
-    throw new UnreadableAnswer('not_json', `status ${status} with a body that is not JSON`, { status, headers, cause });
+    throw new UnreadableAnswer('not_json', own`status ${status} with a body that is not JSON`, {
+      status,
+      headers,
+      cause,
+    });
   }
 }
 
@@ -105,10 +123,10 @@ async function readText(response: Response, limit: number): Promise<string> {
       chunks.push(chunk);
     }
   } catch (cause) {
-    throw new UnreadableAnswer('no_answer', 'the answer broke off', { status, headers, cause });
+    throw new UnreadableAnswer('no_answer', own`the answer broke off`, { status, headers, cause });
   }
   if (size > limit) {
-    throw new UnreadableAnswer('too_large', `the answer is larger than ${limit} bytes`, { status, headers });
+    throw new UnreadableAnswer('too_large', own`the answer is larger than ${limit} bytes`, { status, headers });
   }
   return TEXT.decode(concatBytes(chunks));
 }

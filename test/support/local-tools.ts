@@ -29,7 +29,10 @@ export type Person = (question: string) => ElicitResult;
 
 export interface ToolAnswer {
   text: string;
+  /** Without the mark before it. */
   data: Record<string, unknown>;
+  /** With which the data begins where others' texts stand in it. */
+  mark: unknown;
   isError: boolean;
   untrusted: boolean;
 }
@@ -75,9 +78,11 @@ export async function connectHost(transport: Transport, era: Era, person?: Perso
       watchText(`the answer of ${name}`, all);
       heard.push(all);
       const [first] = result.content;
+      const { untrusted: mark, ...data } = (result.structuredContent ?? {}) as Record<string, unknown>;
       return {
         text: first?.type === 'text' ? first.text : '',
-        data: (result.structuredContent ?? {}) as Record<string, unknown>,
+        data,
+        mark,
         isError: result.isError === true,
         untrusted: result._meta?.['openaisle/untrusted'] === true,
       };
@@ -174,7 +179,8 @@ export async function startHostHere(given: HostHereOptions): Promise<Host & { lo
     now: () => Date.now(),
     connect: (baseUrl, key) => createClient({ baseUrl, environment, ...(key === undefined ? {} : { key }) }),
     say: () => {},
-    note: (line) => {
+    note: (noted) => {
+      const line = typeof noted === 'string' ? noted : noted.foreign;
       watchText('the log of the local tools', line);
       logged.push(line);
     },

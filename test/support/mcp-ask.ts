@@ -29,7 +29,10 @@ export interface McpAnswer {
 
 export interface ToolAnswer {
   status: number;
+  /** Without the mark before it. */
   body: Record<string, unknown>;
+  /** With which the data begins where merchants' texts stand in it. */
+  untrusted: unknown;
   text: string;
   isError: boolean;
   meta: Record<string, unknown>;
@@ -122,10 +125,12 @@ export async function callTool(
   const { result } = message;
   if (result === undefined) throw new Error(`${name} gave no result: ${status} ${JSON.stringify(message)}`);
   const content = result['content'] as { text: string }[];
+  const { untrusted, ...body } = result['structuredContent'] as Record<string, unknown>;
   return {
     status,
     before,
-    body: result['structuredContent'] as Record<string, unknown>,
+    body,
+    untrusted,
     text: content[0]?.text ?? '',
     isError: result['isError'] === true,
     meta: (result['_meta'] ?? {}) as Record<string, unknown>,

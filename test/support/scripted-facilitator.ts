@@ -25,6 +25,8 @@ export interface Script {
   /** A real facilitator, for what is forwarded. */
   to?: string;
   transaction?: string;
+  /** In place of the usual reason of a refusal. */
+  reason?: string;
   /** How long after it was asked the slow one answers. */
   afterMs?: number;
 }
@@ -156,7 +158,7 @@ function misbehave(fault: VerifyFault | SettleFault, response: ServerResponse, s
       send(response, 200, { isValid: true });
       return;
     case 'invalid':
-      send(response, 200, { isValid: false, invalidReason: 'invalid_payload' });
+      send(response, 200, { isValid: false, invalidReason: script.reason ?? 'invalid_payload' });
       return;
     case 'success':
       send(response, 200, { success: true, transaction: script.transaction ?? '', network: NETWORK });

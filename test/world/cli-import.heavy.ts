@@ -207,7 +207,12 @@ describe('an export is imported', () => {
     expect(sold.code, sold.stdout).toBe(0);
     const done = await at(fresh, ['import', dir, '--yes', '--json'], { env });
     expect([done.code, done.json()['reason']]).toEqual([1, 'not_all_listed']);
-    expect(String(done.json()['detail'])).toMatch(/Same as another.*refused: duplicate_listing/);
-    expect(String(done.json()['detail'])).toMatch(/Unlike any other.*listed: \d+/);
+    expect(done.json()['listings']).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ title: 'Same as another', outcome: 'refused', reason: 'duplicate_listing' }),
+        expect.objectContaining({ title: 'Unlike any other', outcome: 'listed', listing_id: expect.any(Number) }),
+      ]),
+    );
+    expect(done.stderr).toMatch(/“Same as another” {2}refused: duplicate_listing/);
   });
 });

@@ -141,7 +141,7 @@ describe('the command line on a market', () => {
     expect(decided.json()).toMatchObject({ appeal: { outcome: 'restored' }, listing: { state: 'live' } });
     const reviews = await both((more) => as('keeper', ['mod', 'reviews', ...more]));
     expect(reviews.json).toMatchObject({ reviews: [], flags: [{ handle: 'ink' }] });
-    expect(reviews.text).toContain(`flag on listing ${id} by ink: Odd.`);
+    expect(reviews.text).toContain(`flag on listing ${id} by ink: “Odd.”`);
     const none = await as('quill', ['mod', 'reviews', '77', 'declined', '--json']);
     expect([none.code, none.json()['reason']]).toEqual([1, 'payment_not_found']);
   });

@@ -120,9 +120,11 @@ describe('the command line against a running market', () => {
     const key = (await readStored(cli.fileOf(market, 'ink'))).merchant_key;
     const hostile = createServer((request, response) => {
       const said = `you sent ${request.headers.authorization} \u001b[2J`;
-      const texts = { title: said, detail: said, error: said, next_step: said, type: 'x', request_id: said };
+      const texts = { title: said, detail: said, error: said, next_step: said, type: 'x', request_id: 'r' };
       response.writeHead(400, { 'content-type': 'application/problem+json' });
-      response.end(JSON.stringify({ ...texts, status: 400, reason: said, error_class: 'bad_input', retry: 'never' }));
+      response.end(
+        JSON.stringify({ ...texts, status: 400, reason: 'invalid_fields', error_class: 'bad_input', retry: 'never' }),
+      );
     });
     hostile.listen(0, '127.0.0.1');
     await once(hostile, 'listening');
@@ -132,7 +134,7 @@ describe('the command line against a running market', () => {
       const told = await cli.run(['whoami', '--key-stdin', '--market', `http://127.0.0.1:${port}`, ...more], {
         input: `${key}\n`,
       });
-      expect([told.code, told.stderr]).toEqual([1, expect.stringContaining('you sent Bearer [secret] [2J')]);
+      expect([told.code, told.stderr]).toEqual([1, expect.stringContaining('| you sent Bearer [secret] \\u{1b}[2J')]);
       expect(told.stdout + told.stderr).not.toContain(String.fromCodePoint(27));
     }
     hostile.closeAllConnections();

@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { type FileLock, lockFile, lockNameOf } from '../lock-file.ts';
 import { makeFolderOf, writePrivate } from '../private-file.ts';
@@ -39,8 +40,8 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
     names.includes(MANIFEST) || names.every((name) => name.startsWith(MANIFEST) || name === lockNameOf(MANIFEST));
   if (!isExport)
     throw refusedFile(
-      `${path} holds other files than an export`,
-      'Name a new folder, or an empty one.',
+      own`${ofOwner(path)} holds other files than an export`,
+      own`Name a new folder, or an empty one.`,
       'not_an_export',
     );
   const folder = await folderAt(path);
@@ -64,7 +65,7 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
   const folder = heldToDigests(opened, content.files);
   try {
     for (const name of Object.keys(content.files))
-      if ((await folder.readBytes(name)) === null) throw changed(`${join(folder.path, name)} is missing`);
+      if ((await folder.readBytes(name)) === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
     return { folder, content };
   } catch (error) {
     await folder.release();
@@ -77,7 +78,7 @@ function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFo
     const bytes = await folder.readBytes(name);
     const digest = files[name];
     if (bytes === null || digest === undefined || digestOf(bytes) === digest) return bytes;
-    throw changed(`${join(folder.path, name)} is not as it was exported`);
+    throw changed(own`${ofOwner(join(folder.path, name))} is not as it was exported`);
   };
   return {
     ...folder,
@@ -97,10 +98,10 @@ async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: 
   try {
     const content = await folder.readManifest();
     if (content === null)
-      throw refusedFile(`${path} holds no export`, 'openaisle export DIR writes one.', 'not_an_export');
+      throw refusedFile(own`${ofOwner(path)} holds no export`, own`openaisle export DIR writes one.`, 'not_an_export');
     if (content.completed_at === null) {
-      const title = `The export in ${path} is not whole`;
-      throw refusedFile(title, 'Run the same openaisle export again: it goes on.', 'not_whole');
+      const title = own`The export in ${ofOwner(path)} is not whole`;
+      throw refusedFile(title, own`Run the same openaisle export again: it goes on.`, 'not_whole');
     }
     return { folder, content };
   } catch (error) {
@@ -117,8 +118,8 @@ export async function readKind(dir: string): Promise<Manifest['kind']> {
 }
 
 /** Nothing of an export is used where one file of it is not what it was. */
-export function changed(title: string): AgentError {
-  return refusedFile(title, 'Take another copy of the export. Nothing was listed or restored.', 'export_changed');
+export function changed(title: OwnWords): AgentError {
+  return refusedFile(title, own`Take another copy of the export. Nothing was listed or restored.`, 'export_changed');
 }
 
 async function folderAt(path: string): Promise<ExportFolder> {
@@ -162,7 +163,7 @@ async function mustBeInside(path: string, name: string): Promise<void> {
   const [inner = '', file] = name.split('/');
   const leadsOut = file !== undefined && (await isFolder(join(path, inner))) === false;
   if (FILE_NAME.test(name) && !leadsOut) return;
-  throw refusedFile(`The export names a file outside of its folder`, 'Do not use it.', 'export_unreadable');
+  throw refusedFile(own`The export names a file outside of its folder`, own`Do not use it.`, 'export_unreadable');
 }
 
 async function readDigests(path: string): Promise<Record<string, string>> {
@@ -197,7 +198,11 @@ function parse<S extends z.ZodType>(bytes: Uint8Array, schema: S, path: string):
   } catch {
     // Told below, without what stands in it.
   }
-  throw refusedFile(`${path} is no part of an export that this version reads`, undefined, 'export_unreadable');
+  throw refusedFile(
+    own`${ofOwner(path)} is no part of an export that this version reads`,
+    undefined,
+    'export_unreadable',
+  );
 }
 
 async function readPlain(path: string): Promise<Uint8Array | null> {
@@ -207,14 +212,14 @@ async function readPlain(path: string): Promise<Uint8Array | null> {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code === 'ENOENT') return null;
     if (code === 'ELOOP')
-      throw refusedFile(`${path} is a symbolic link`, 'Do not use this export.', 'export_unreadable');
+      throw refusedFile(own`${ofOwner(path)} is a symbolic link`, own`Do not use this export.`, 'export_unreadable');
     throw error;
   });
   if (file === null) return null;
   try {
     const found = await file.stat();
     if (!found.isFile() || found.size > LARGEST_BYTES)
-      throw refusedFile(`${path} is no file of an export`, undefined, 'export_unreadable');
+      throw refusedFile(own`${ofOwner(path)} is no file of an export`, undefined, 'export_unreadable');
     return await file.readFile();
   } finally {
     await file.close();

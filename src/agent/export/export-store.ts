@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
+import { type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import { type OwnListing, ownListingPages, type SaleRecord, salePages } from '../../sdk/pages.ts';
 import { artifactBytes, commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
@@ -63,8 +64,12 @@ export async function exportStore(options: ExportStoreOptions): Promise<Exported
 async function mustFit(folder: ExportFolder, { market, handle }: StoreManifest): Promise<void> {
   const before = await folder.readManifest();
   if (before === null || (before.kind === 'store' && before.market === market && before.handle === handle)) return;
-  const whose = before.kind === 'store' ? `the store ${before.handle} at ${before.market}` : 'purchases';
-  throw refusedFile(`${folder.path} holds an export of ${whose}`, 'Name another folder.', 'other_export');
+  const whose = before.kind === 'store' ? own`another store, or of one at another market` : own`purchases`;
+  throw refusedFile(
+    own`${ofOwner(folder.path)} holds an export of ${whose}`,
+    own`Name another folder.`,
+    'other_export',
+  );
 }
 
 async function exportListings({ client, onProgress }: ExportStoreOptions, folder: ExportFolder) {
@@ -114,22 +119,22 @@ async function mustBeSameGoods(folder: ExportFolder, { listing }: Own): Promise<
   const before = await folder.readJson(nameOf(listing.id), listingFile);
   if (before === null || before.goods === null || before.listing.price_usdc === 0) return;
   if (before.listing.artifact_commitment === listing.artifact_commitment) return;
-  throw otherGoods(`The market has other goods for listing ${listing.id} now than those that were exported before`);
+  throw otherGoods(own`The market has other goods for listing ${listing.id} now than those that were exported before`);
 }
 
-function otherGoods(title: string): AgentError {
-  const nextStep = 'Keep the export that you have, and ask the operator of the market.';
+function otherGoods(title: OwnWords): AgentError {
+  const nextStep = own`Keep the export that you have, and ask the operator of the market.`;
   return new AgentError('refused', { reason: 'goods_mismatch', title, nextStep });
 }
 
-async function exportGoods(folder: ExportFolder, own: Own): Promise<ListingFile['goods']> {
-  const { listing, artifact, artifact_encoding, artifact_salt } = own;
+async function exportGoods(folder: ExportFolder, whole: Own): Promise<ListingFile['goods']> {
+  const { listing, artifact, artifact_encoding, artifact_salt } = whole;
   if (artifact === null || artifact_encoding === null || artifact_salt === null) return null;
   const goods = { artifact, artifact_encoding, artifact_salt };
   if (commitmentOf(goods) !== listing.artifact_commitment)
-    throw otherGoods(`The market gave other goods for listing ${listing.id} than their commitment says`);
+    throw otherGoods(own`The market gave other goods for listing ${listing.id} than their commitment says`);
   const bytes = artifactBytes(goods);
-  const { artifact_filename: filename, artifact_media_type: media_type } = own;
+  const { artifact_filename: filename, artifact_media_type: media_type } = whole;
   const file = `goods/${goodsName({ listing_id: listing.id, artifact_filename: filename, title: listing.title })}`;
   await folder.write(file, bytes);
   return { file, bytes: bytes.length, encoding: artifact_encoding, media_type, filename, salt: artifact_salt };

@@ -1,4 +1,5 @@
 import { sayUsdc } from '../../contract/money.ts';
+import { own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
 import type { AuthorizationToSign, Wallet } from '../../sdk/payments/payment-proof.ts';
@@ -63,11 +64,11 @@ function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
     address: wallet.address,
     signTypedData: async (typed: AuthorizationToSign) => {
       if (typed.message.value > left) {
-        const title = `The market asks for more than the ${sayUsdc(mostUnits)} in fees that were agreed to; nothing was signed for this one`;
+        const title = own`The market asks for more than the ${sayUsdc(mostUnits)} in fees that were agreed to; nothing was signed for this one`;
         throw new PolicyRefused(
           'above_agreed_fees',
           title,
-          'Look at it with --dry-run, then agree to what it says now.',
+          own`Look at it with --dry-run, then agree to what it says now.`,
         );
       }
       left -= typed.message.value;
@@ -148,8 +149,8 @@ async function waitForFee(
   }
   throw new AgentError('unknown', {
     reason: 'fee_not_back',
-    title: `The market has not yet found the fee of listing ${listing.id} again, which its slip tells of; nothing was paid`,
-    nextStep: 'Run the same command later. If the fee is lost for good: the same command --pay-anew pays another.',
+    title: own`The market has not yet found the fee of listing ${listing.id} again, which its slip tells of; nothing was paid`,
+    nextStep: own`Run the same command later. If the fee is lost for good: the same command --pay-anew pays another.`,
   });
 }
 

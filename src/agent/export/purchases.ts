@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { formed, ofOwner, own } from '../../contract/own-words.ts';
 import { readBaseUrl } from '../../sdk/client.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
@@ -68,8 +69,12 @@ export async function exportPurchases(
 async function mustFit(folder: ExportFolder, { wallet }: PurchasesManifest): Promise<void> {
   const before = await folder.readManifest();
   if (before === null || (before.kind === 'purchases' && before.wallet === wallet)) return;
-  const whose = before.kind === 'store' ? `the store ${before.handle}` : `the purchases of ${before.wallet}`;
-  throw refusedFile(`${folder.path} holds an export of ${whose}`, 'Name another folder.', 'other_export');
+  const whose = before.kind === 'store' ? own`a store` : own`the purchases of ${formed('address', before.wallet)}`;
+  throw refusedFile(
+    own`${ofOwner(folder.path)} holds an export of ${whose}`,
+    own`Name another folder.`,
+    'other_export',
+  );
 }
 
 async function exportRecord(folder: ExportFolder, record: SpendRecord): Promise<PurchaseFile> {
@@ -136,8 +141,8 @@ function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) =>
   const [stranger] = open.filter((market) => !isTrusted(market));
   if (stranger === undefined) return;
   throw refusedFile(
-    `Payments under way at ${stranger} are in it, and that market was not named; nothing was restored`,
-    'If you bought there, name it by --market, or in the policy’s markets.',
+    own`Payments under way at ${formed('origin', stranger)} are in it, and that market was not named; nothing was restored`,
+    own`If you bought there, name it by --market, or in the policy’s markets.`,
     'market_not_named',
   );
 }
@@ -150,18 +155,21 @@ async function readPurchases(
   const { folder, content } = await openForReading(dir);
   try {
     const wallet = book.address.toLowerCase();
-    if (content.kind !== 'purchases') throw refusedFile(`${folder.path} holds no purchases`, undefined, 'other_export');
+    if (content.kind !== 'purchases')
+      throw refusedFile(own`${ofOwner(folder.path)} holds no purchases`, undefined, 'other_export');
     if (content.wallet !== wallet) {
-      const title = `These are purchases of ${content.wallet}, and the wallet here is ${wallet}`;
-      throw refusedFile(title, 'Name the wallet that bought them by --wallet.', 'other_export');
+      const title = own`These are purchases of ${formed('address', content.wallet)}, and the wallet here is ${formed('address', wallet)}`;
+      throw refusedFile(title, own`Name the wallet that bought them by --wallet.`, 'other_export');
     }
     const isSigned = await isSignedByWallet(content);
     if (content.signature !== null && !isSigned)
-      throw changed(`The signature in ${folder.path} is not that of the wallet ${wallet} over this export`);
+      throw changed(
+        own`The signature in ${ofOwner(folder.path)} is not that of the wallet ${formed('address', wallet)} over this export`,
+      );
     const stored: Stored[] = [];
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
       const file = await folder.readJson(name, purchaseFile);
-      if (file === null) throw changed(`${join(folder.path, name)} is missing`);
+      if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
       mustBeOf(wallet, file, bytes, nowMs);
       if (!isSigned && file.record.saved !== null && !(await isSignedProof(file.record, book.address)))
@@ -202,10 +210,9 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   throw notOfBook(record);
 }
 
-function notOfBook({ title }: SpendRecord): AgentError {
-  // Its author must not be able to write a line of this program.
-  const name = title.slice(0, 80).replaceAll(/\s+/g, ' ');
-  return changed(`The record of “${name}” is not one that this wallet’s book wrote, or its goods are not`);
+function notOfBook({ listing_id: listingId }: SpendRecord): AgentError {
+  const what = listingId === null ? own`a fee` : own`listing ${listingId}`;
+  return changed(own`The record of ${what} is not one that this wallet’s book wrote, or its goods are not`);
 }
 
 function isBaseUrl(market: string): boolean {

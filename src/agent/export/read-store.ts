@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { ATTRIBUTE_NAMES } from '../../contract/listing-fields.ts';
+import { ofOwner, own } from '../../contract/own-words.ts';
 import { refusedFile } from '../agent-error.ts';
 import { isPromised } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
@@ -32,11 +33,12 @@ export interface StoredStore {
 export async function readStore(dir: string): Promise<StoredStore> {
   const { folder, content } = await openForReading(dir);
   try {
-    if (content.kind !== 'store') throw refusedFile(`${folder.path} holds no store`, undefined, 'other_export');
+    if (content.kind !== 'store')
+      throw refusedFile(own`${ofOwner(folder.path)} holds no store`, undefined, 'other_export');
     const listings: StoredListing[] = [];
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('listings/'))) {
       const file = await folder.readJson(name, listingFile);
-      if (file === null) throw changed(`${join(folder.path, name)} is missing`);
+      if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods.file);
       mustBePromised(file, bytes);
       const { listing, fee, recovery_slip: recoverySlip } = file;
@@ -53,7 +55,7 @@ function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | nul
   const { salt } = goods ?? {};
   const commitment = listing.artifact_commitment;
   if (bytes !== null && salt !== undefined && isPromised(bytes, { salt, commitment })) return;
-  throw changed(`The goods of listing ${listing.id} are not those that it promised when it was exported`);
+  throw changed(own`The goods of listing ${listing.id} are not those that it promised when it was exported`);
 }
 
 function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body | null {

@@ -1,13 +1,15 @@
 import { buyGoods } from '../../agent/buy-goods.ts';
 import { type Finished, finishSpends } from '../../agent/finish-spends.ts';
 import type { SpendRecord } from '../../agent/spend-record.ts';
+import { inMarks, oneLine } from '../../contract/foreign-words.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
 import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
 import { notPaid, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { oneLine } from '../printable.ts';
+import { foreign, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
 
 const ONLY_TOLD =
@@ -17,7 +19,7 @@ async function buyListing(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const listingId = readId(positionals[0]);
   const maxPriceUsdc = readUsdc(options.max, 'max');
-  if (maxPriceUsdc === undefined) throw wrongUse('How much may it cost at most? Give --max USDC');
+  if (maxPriceUsdc === undefined) throw wrongUse(own`How much may it cost at most? Give --max USDC`);
   const { market, key } = await buyerOf(cli);
   const purse = await openPurse(cli);
   const bought = await buyGoods({
@@ -34,7 +36,9 @@ async function buyListing(cli: Cli): Promise<Done> {
   const how = alreadyHere ? 'bought before, and still here' : paid;
   return {
     lines: [
-      `“${oneLine(title)}” of ${seller}: ${how}; ${notVerified === null ? 'it is what the listing promised' : `not verified: ${notVerified}`}`,
+      foreign(
+        `${inMarks(title)} of ${oneLine(seller, 32)}: ${how}; ${notVerified === null ? 'it is what the listing promised' : `not verified: ${notVerified}`}`,
+      ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
       `goods ${path}`,
       ...(notVerified === null ? [] : [ONLY_TOLD]),
@@ -86,7 +90,7 @@ async function goOn(cli: Cli): Promise<Done> {
     isMeant: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
-    onBegin: (record) => cli.note(`going on with “${oneLine(record.title)}” at ${record.market}`),
+    onBegin: (record) => cli.note(foreign(`going on with ${inMarks(record.title)} at ${record.market}`)),
   });
   const lines = finished.map(sayFinished);
   const failed = finished.find((one) => 'error' in one);
@@ -94,10 +98,9 @@ async function goOn(cli: Cli): Promise<Done> {
     const said = lines.length === 0 ? ['No payment of this wallet is under way.'] : lines;
     return { lines: said, json: { finished: finished.map(jsonOf) }, secrets: [] };
   }
-  for (const line of lines) cli.note(line);
-  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, purse.wallet, 'openaisle wait');
+  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, purse.wallet, own`openaisle wait`);
   // One that failed ends none of the others: a program is told of all.
-  throw new CliError(trouble, { ...parts, more: { finished: finished.map(jsonOf) } });
+  throw new CliError(trouble, { ...parts, lines, more: { finished: finished.map(jsonOf) } });
 }
 
 /** A fee is paid by a merchant, whose key asks for the listing. Goods are collected by the wallet itself. */
@@ -106,11 +109,11 @@ async function keyFor(cli: Cli, record: SpendRecord): Promise<string | undefined
   return (await openAccount({ ...cli, options: { ...cli.options, market: record.market } })).key;
 }
 
-function sayFinished(one: Finished): string {
-  const title = `“${oneLine(one.record.title)}”`;
-  if ('bought' in one) return `${title}: goods ${one.bought.path}`;
-  if ('sold' in one) return `${title}: listing ${one.sold.listing_id}, ${one.sold.url}`;
-  return `${title}: not done`;
+function sayFinished(one: Finished): Line {
+  const title = inMarks(one.record.title);
+  if ('bought' in one) return foreign(`${title}: goods ${one.bought.path}`);
+  if ('sold' in one) return foreign(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
+  return foreign(`${title}: not done`);
 }
 
 function jsonOf(one: Finished): Record<string, unknown> {

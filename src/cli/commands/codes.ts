@@ -1,3 +1,4 @@
+import { ofOwner, own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
@@ -16,11 +17,9 @@ import {
 import { OF_A_MERCHANT } from '../options.ts';
 import { mustHoldNothingPending } from '../run-door.ts';
 
-const IN_DOUBT =
-  'Run openaisle codes again: if the codes in the file are still in force it makes eight new ones at once. If it says recovery_code_refused, the answer that was lost had ended them: openaisle codes --key-only makes others, in force after 72 hours.';
+const IN_DOUBT = own`Run openaisle codes again: if the codes in the file are still in force it makes eight new ones at once. If it says recovery_code_refused, the answer that was lost had ended them: openaisle codes --key-only makes others, in force after 72 hours.`;
 
-const OTHER_WAYS =
-  'Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.';
+const OTHER_WAYS = own`Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.`;
 
 interface Wanted {
   market: string;
@@ -39,7 +38,7 @@ async function run(cli: Cli): Promise<Done> {
     mustHoldNothingPending(content, path);
     const key = content?.merchant_key ?? null;
     if (content === null || key === null)
-      throw noIdentity(`There is no key in ${path}`, 'Name another file with --file.');
+      throw noIdentity(own`There is no key in ${ofOwner(path)}`, own`Name another file with --file.`);
     return renew(cli, held, {
       market: marketOf(cli, content, path),
       content,
@@ -61,13 +60,16 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
     throw toCliError(error);
   });
   if (owner === null)
-    throw new CliError('refused', { reason: 'key_invalid', title: 'The market does not take this key' });
+    throw new CliError('refused', { reason: 'key_invalid', title: own`The market does not take this key` });
   const { handle, merchantId } = owner;
   return withIdentityFile(namedFile(cli) ?? defaultFile(cli, market, handle), async (held) => {
     const { path, content } = held;
     mustHoldNothingPending(content, path);
     if (content !== null && (content.merchant_key !== key || marketOf(cli, content, path) !== market))
-      throw wrongUse(`${path} holds another key than the one that was given`, 'Name another file with --file.');
+      throw wrongUse(
+        own`${ofOwner(path)} holds another key than the one that was given`,
+        own`Name another file with --file.`,
+      );
     const kept = content ?? { ...emptyIdentity(market, handle), merchant_id: merchantId, merchant_key: key };
     return renew(cli, held, { market, content: kept, key, code: code ?? codeOf(cli, kept) });
   });
@@ -114,7 +116,7 @@ function reasonOf(error: unknown): string | null {
 async function generate(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
   const body = code === null ? { action: 'generate' as const } : { action: 'generate' as const, recovery_code: code };
   const { body: answer } = await connectTo(cli, market)().recovery({ key, body });
-  if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', 'the answer is not one to generate');
+  if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', own`the answer is not one to generate`);
   return answer;
 }
 

@@ -1,5 +1,6 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
 import { FLAG_TARGETS } from '../../contract/feedback.ts';
+import { ofSource, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, type Done, optionsOf } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { EVERYWHERE, OPTIONS, type OptionName, specOf } from '../options.ts';
@@ -17,7 +18,7 @@ export function completionOver(all: () => readonly Command[]): Command {
     examples: ['source <(openaisle completion bash)', 'openaisle completion zsh > ~/.zsh/completions/_openaisle'],
     run: async ({ positionals: [given] }: Cli): Promise<Done> => {
       const shell = SHELLS.find((one) => one === given);
-      if (shell === undefined) throw wrongUse(`There is completion for ${SHELLS.join(' and ')}`);
+      if (shell === undefined) throw wrongUse(own`There is completion for ${ofSource(SHELLS.join(' and '))}`);
       const script = shell === 'bash' ? bashScript(all()) : zshScript(all());
       return { lines: script, json: { shell, script: script.join('\n') }, secrets: [] };
     },

@@ -4,14 +4,16 @@ import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
 import { importPurchases } from '../../agent/export/purchases.ts';
 import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
 import { readPolicy } from '../../agent/policy.ts';
+import { inMarks } from '../../contract/foreign-words.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { formed, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { asMerchant, namedMarket } from '../open-account.ts';
 import { notPaid, openBook, openPurse } from '../open-purse.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { oneLine } from '../printable.ts';
+import { foreign, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
@@ -66,7 +68,7 @@ async function importInto(cli: Cli, client: Client, market: string, store: Store
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
   if (cli.options['dry-run'] === true)
     return {
-      lines: [...plan.planned.map(sayPlanned), ...said, 'Nothing was listed or paid.'],
+      lines: [...plan.planned.map((one) => foreign(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
       json: { ...json, dry_run: true, would_cost_usdc_at_most: usdcOfUnits(plan.mostUnits), listings: rowsOf(plan) },
       secrets: [],
     };
@@ -93,23 +95,18 @@ async function list(cli: Cli, client: Client, plan: ImportPlan): Promise<Importe
     client,
     plan,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
-    onDone: (done, { done: count, of }) => cli.note(`${count} of ${of}: ${sayImported(done)}`),
+    onDone: (done, { done: count, of }) => cli.note(foreign(`${count} of ${of}: ${sayImported(done)}`)),
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet, 'the same openaisle import');
+    throw notPaid(error, purse.wallet, own`the same openaisle import`);
   });
 }
 
-function sayPlan(
-  { content }: StoredStore,
-  { planned, mostUnits, sellerWallets }: ImportPlan,
-  market: string,
-): string[] {
+function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }: ImportPlan, market: string): Line[] {
   const count = (act: string): number => planned.filter((one) => one.act === act).length;
   const toList = count('list');
   return [
-    oneLine(
-      `The store ${content.handle} of ${content.market}, exported ${content.completed_at}, goes to ${market}:`,
-      300,
+    foreign(
+      `The store ${inMarks(content.handle, 32)} of ${inMarks(content.market)}, exported ${formed('time', content.completed_at ?? '')}, goes to ${market}:`,
     ),
     `${toList} to list, ${count('there')} there already, ${count('left_out')} left out`,
     ...(toList === 0 ? [] : [`buyers will pay to ${sellerWallets.join(', ')}`]),
@@ -118,29 +115,29 @@ function sayPlan(
 }
 
 /** Above nothing a person agrees, here or by --yes. */
-async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: string[]): Promise<void> {
+async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: Line[]): Promise<void> {
   for (const line of said) note(line);
   if (mostUnits === 0n || options.yes === true) return;
   const cost = sayUsdc(mostUnits);
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
   throw new CliError('refused', {
     reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
-    title: `Listing this costs up to ${cost} in fees, and that was not agreed to; nothing was listed or paid`,
-    nextStep: 'Look at it with --dry-run, then agree with --yes.',
+    title: own`Listing this costs up to ${cost} in fees, and that was not agreed to; nothing was listed or paid`,
+    nextStep: own`Look at it with --dry-run, then agree with --yes.`,
   });
 }
 
 function tell(imported: readonly Imported[], json: Record<string, unknown>): Done {
   const refused = imported.filter((one) => one.outcome === 'refused');
   const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
-  const lines = [...imported.map(sayImported), `Fees paid: ${sayUsdc(paid)}.`];
+  const lines = [...imported.map((one) => foreign(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
   if (refused.length === 0)
     return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) }, secrets: [] };
   throw new CliError('refused', {
     reason: 'not_all_listed',
-    title: `The market refused ${refused.length} of ${imported.length} listings`,
-    detail: lines.join('\n'),
-    nextStep: 'What was listed stays. The same command tries the others once more.',
+    title: own`The market refused ${refused.length} of ${imported.length} listings`,
+    lines,
+    nextStep: own`What was listed stays. The same command tries the others once more.`,
     more: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) },
   });
 }
@@ -152,17 +149,17 @@ function sayPlanned(one: ImportPlan['planned'][number]): string {
     there: () => `there already, ${'listingId' in one ? one.listingId : ''}`,
     left_out: () => `left out: ${'why' in one ? WHY[one.why] : ''}`,
   }[one.act]();
-  return `${id}  “${oneLine(title, 60)}”  ${what}`;
+  return `${id}  ${inMarks(title, 60)}  ${what}`;
 }
 
 const WHY = { not_live: 'it was not open when it was exported', thing: 'a thing stays in its city' } as const;
 
 function sayImported(one: Imported): string {
-  const title = `${one.id}  “${oneLine(one.title, 60)}”`;
+  const title = `${one.id}  ${inMarks(one.title, 60)}`;
   if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
   if (one.outcome === 'there') return `${title}  there already: ${one.listingId} (${one.state})`;
   if (one.outcome === 'left_out') return `${title}  left out: ${WHY[one.why]}`;
-  return `${title}  refused: ${one.reason}: ${oneLine(one.why, 200)}`;
+  return `${title}  refused: ${one.reason}: ${inMarks(one.why, 200)}`;
 }
 
 function jsonOf(one: Imported): Record<string, unknown> {

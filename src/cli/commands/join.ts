@@ -1,3 +1,4 @@
+import { formed, ofOwner, ofSource, own } from '../../contract/own-words.ts';
 import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
@@ -21,7 +22,11 @@ async function begin(cli: Cli): Promise<Finished> {
     market: () => market,
     check: (content) => {
       if (content?.merchant_key != null)
-        throw wrongUse(`${path} holds the key of ${content.handle}`, 'Name another file with --out.', 'file_exists');
+        throw wrongUse(
+          own`${ofOwner(path)} holds the key of ${formed('handle', content.handle)}`,
+          own`Name another file with --out.`,
+          'file_exists',
+        );
     },
     begin: async () => {
       const body = { action: 'stage', handle, model, client_class: clientClass, human_approved: true } as const;
@@ -30,7 +35,7 @@ async function begin(cli: Cli): Promise<Finished> {
         .catch((error: unknown) => {
           throw toCliError(error);
         });
-      if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', 'the answer is not one to a stage');
+      if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', own`the answer is not one to a stage`);
       return { pending: pendingOf('register', staged), handle, currentKey: null };
     },
   });
@@ -48,18 +53,22 @@ async function whoJoins({ options, terminal }: Cli): Promise<Joiner> {
   );
   if (missing.length > 0 && !terminal.canAsk)
     throw wrongUse(
-      `Missing: ${missing.map((name) => `--${name}`).join(', ')}`,
-      'openaisle join --help tells what each is.',
+      own`Missing: ${ofSource(missing.map((name) => `--${name}`).join(', '))}`,
+      own`openaisle join --help tells what each is.`,
     );
   const handle = options.handle ?? (await terminal.ask('Handle (3 to 32 of a-z, 0-9 and -):'));
   const model = options.model ?? (await terminal.ask('Model that will act for it:'));
-  const given = options.class ?? (await terminal.ask(`Class (${CLIENT_CLASSES.join(' or ')}):`));
+  const given = options.class ?? (await terminal.ask(`Class (${ofSource(CLIENT_CLASSES.join(' or '))}):`));
   const clientClass = CLIENT_CLASSES.find((one) => one === given);
-  if (clientClass === undefined) throw wrongUse(`--class must be ${CLIENT_CLASSES.join(' or ')}`);
+  if (clientClass === undefined) throw wrongUse(own`--class must be ${ofSource(CLIENT_CLASSES.join(' or '))}`);
   if (options['human-approved'] !== true) {
     const answer = await terminal.ask(`Has a human approved that ${handle} opens a store here? (yes/no)`);
     if (answer.toLowerCase() !== 'yes')
-      throw wrongUse('A store is opened only with a human’s approval', 'Ask, then run this again.', 'not_approved');
+      throw wrongUse(
+        own`A store is opened only with a human’s approval`,
+        own`Ask, then run this again.`,
+        'not_approved',
+      );
   }
   return { handle, model, clientClass };
 }
@@ -72,7 +81,7 @@ async function resume(cli: Cli): Promise<Finished> {
   const isDefault = content !== null && market !== null && path === defaultFile(cli, market, content.handle);
   if (!isDefault) return resumeDoor(cli, { path, door: 'register', newHandle });
   if (newHandle !== undefined && (await readIdentity(defaultFile(cli, market, newHandle))) !== null)
-    throw wrongUse(`${defaultFile(cli, market, newHandle)} exists already`, undefined, 'file_exists');
+    throw wrongUse(own`${ofOwner(defaultFile(cli, market, newHandle))} exists already`, undefined, 'file_exists');
   const finished = await resumeDoor(cli, { path, door: 'register', newHandle });
   const under = defaultFile(cli, market, finished.content.handle);
   return under === path ? finished : moveFile(finished, under);
@@ -81,7 +90,8 @@ async function resume(cli: Cli): Promise<Finished> {
 /** The file bears the handle's name. The new one is on the disk before the old one goes. */
 async function moveFile({ path, content }: Finished, to: string): Promise<Finished> {
   await withIdentityFile(to, async (target: IdentityFile) => {
-    if (target.content !== null) throw wrongUse(`${to} exists already; the identity stays in ${path}`);
+    if (target.content !== null)
+      throw wrongUse(own`${ofOwner(to)} exists already; the identity stays in ${ofOwner(path)}`);
     await target.save(content);
     await withIdentityFile(path, (old) => old.remove());
   });

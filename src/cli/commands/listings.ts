@@ -1,9 +1,11 @@
+import { inMarks } from '../../contract/foreign-words.ts';
+import { own } from '../../contract/own-words.ts';
 import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { listingRows, oneLine } from '../printable.ts';
+import { foreign, listingRows } from '../printable.ts';
 import { readGoods, saidOf } from '../read-goods.ts';
 import { readCount, readId, readText } from '../read-values.ts';
 
@@ -50,12 +52,13 @@ async function editListing(cli: Cli): Promise<Done> {
     ...(goods === null ? {} : goods.fields),
   };
   const names = Object.keys(body);
-  if (names.length === 0) throw wrongUse('Nothing to change was named', 'openaisle edit --help tells what can be.');
+  if (names.length === 0)
+    throw wrongUse(own`Nothing to change was named`, own`openaisle edit --help tells what can be.`);
   for (const note of goods?.notes ?? []) cli.note(note);
   return asMerchant(cli, async (client, { market }) => {
     const { listing } = (await client.editListing({ params: { id }, body })).body;
     return {
-      lines: [`${id} is changed (${names.join(', ')}): ${oneLine(listing.title)}`],
+      lines: [foreign(`${id} is changed (${names.join(', ')}): ${inMarks(listing.title)}`)],
       json: { market, listing, changed: names },
       secrets: [],
     };
@@ -79,7 +82,10 @@ async function withdrawListing(cli: Cli): Promise<Done> {
       await client.withdrawWithReason({ params: { id }, ...(reason === undefined ? {} : { body: { reason } }) })
     ).body;
     return {
-      lines: [`${id} is withdrawn for good: ${oneLine(listing.title)}`, 'What was begun before is still delivered.'],
+      lines: [
+        foreign(`${id} is withdrawn for good: ${inMarks(listing.title)}`),
+        'What was begun before is still delivered.',
+      ],
       json: { market, listing },
       secrets: [],
     };

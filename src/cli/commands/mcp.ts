@@ -4,6 +4,7 @@ import { defaultWalletFile, openWallet } from '../../agent/open-wallet.ts';
 import { configFolder, dataFolder } from '../../agent/places.ts';
 import { readPolicy } from '../../agent/policy.ts';
 import { codeReader } from '../../agent/read-chain.ts';
+import { ofOwner, own } from '../../contract/own-words.ts';
 import type { ToolContext, Trouble } from '../../mcp-server/tool-context.ts';
 import type { Client } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
@@ -50,8 +51,8 @@ async function mustKeepSecretsApart({ options, env }: Cli): Promise<void> {
     const full = await realpath(path).catch(() => resolve(path));
     if (isWithin(full, sold) || isWithin(sold, full))
       throw wrongUse(
-        `--sell-from ${folder} and ${path} lie in one another: a model could sell what is secret there`,
-        'Name a folder of its own, for what may be sold.',
+        own`--sell-from ${ofOwner(folder)} and ${ofOwner(path)} lie in one another: a model could sell what is secret there`,
+        own`Name a folder of its own, for what may be sold.`,
         'file_not_allowed',
       );
   }
@@ -113,7 +114,7 @@ function once<T>(open: () => Promise<T>): () => Promise<T> {
 async function accountAt(cli: Cli, market: string) {
   const account = await openAccount(cli);
   if (account.market === market) return account;
-  throw wrongUse(`The merchant’s file is for ${account.market}, and this server for ${market}`);
+  throw wrongUse(own`The merchant’s file is for ${ofOwner(account.market)}, and this server for ${ofOwner(market)}`);
 }
 
 async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) => Promise<T>): Promise<T> {
@@ -128,24 +129,24 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
 }
 
 /** In place of the requests that a market names for it: a model has no tool for them. */
-const BY_TRANSFER =
-  'Nothing was paid. These tools pay by x402 alone; what the market sells by a transfer is bought by the owner, or left.';
+const BY_TRANSFER = own`Nothing was paid. These tools pay by x402 alone; what the market sells by a transfer is bought by the owner, or left.`;
 
 async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const address = await walletAddress(cli).catch(() => null);
   const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
   // A second payment for the same is the owner's to allow, not a model's.
-  const again = isPoor ? 'this tool' : 'openaisle wait';
+  const again = isPoor ? own`this tool` : own`openaisle wait`;
   const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
-  const { reason, title, detail, file, errors, retryAfterSeconds } = parts;
-  const nextStep = reason === 'x402_not_offered' ? BY_TRANSFER : parts.nextStep;
-  const isOfMarket = error instanceof MarketError && nextStep === error.problem.next_step;
-  const fields = (errors ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ');
-  const told = [detail, fields].filter((text) => text !== undefined && text !== '').join(' ');
+  const { reason, title, detail, file, retryAfterSeconds } = parts;
+  const isByTransfer = reason === 'x402_not_offered';
+  const nextStep = isByTransfer ? BY_TRANSFER : parts.nextStep;
+  const { next_step: advice, ...saidOfIt } = parts.market ?? {};
+  const market = isByTransfer || advice === undefined ? saidOfIt : { ...saidOfIt, next_step: advice };
   return {
     ...{ status: trouble, reason, title },
-    ...(told === '' ? {} : { detail: told }),
-    ...(nextStep === undefined ? {} : { next_step: nextStep, ...(isOfMarket ? {} : { advice: nextStep }) }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(nextStep === undefined ? {} : { next_step: nextStep }),
+    ...(Object.keys(market).length === 0 ? {} : { market_says: market }),
     ...(parts.doNotPayAgain === true ? { do_not_pay_again: true } : {}),
     ...(file === undefined ? {} : { file }),
     ...(retryAfterSeconds == null ? {} : { retry_after_seconds: retryAfterSeconds }),

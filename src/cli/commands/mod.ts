@@ -1,11 +1,13 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
+import { inMarks } from '../../contract/foreign-words.ts';
 import type { Review } from '../../contract/merchants.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
+import { ofSource, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { oneLine, tableOf } from '../printable.ts';
+import { foreign, quoted, tableOf } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
 export const modRemove: Command = {
@@ -22,9 +24,9 @@ export const modRemove: Command = {
     const id = readId(cli.positionals[0]);
     const { code, reason, comment: isComment, 'store-line': isLine, statement: isStatement } = cli.options;
     const reason_code = REMOVAL_REASON_CODES.find((one) => one === code);
-    if (reason_code === undefined || reason === undefined) throw wrongUse('mod remove needs --code and --reason');
+    if (reason_code === undefined || reason === undefined) throw wrongUse(own`mod remove needs --code and --reason`);
     if ([isComment, isLine, isStatement].filter(Boolean).length > 1) {
-      throw wrongUse('mod remove takes one of --comment, --store-line and --statement');
+      throw wrongUse(own`mod remove takes one of --comment, --store-line and --statement`);
     }
     return asMerchant(cli, async (client, { market }) => {
       if (isLine === true || isStatement === true) {
@@ -39,7 +41,11 @@ export const modRemove: Command = {
         return { lines: [`Comment ${id} is emptied.`], json: { market, comment }, secrets: [] };
       }
       const { listing } = (await client.removeListing({ body: { listing_id: id, reason_code, reason } })).body;
-      return { lines: [`Listing ${id} is removed: ${oneLine(listing.title)}`], json: { market, listing }, secrets: [] };
+      return {
+        lines: [foreign(`Listing ${id} is removed: ${inMarks(listing.title)}`)],
+        json: { market, listing },
+        secrets: [],
+      };
     });
   },
 };
@@ -72,8 +78,8 @@ export const modDecide: Command = {
     const appeal_id = readId(cli.positionals[0], 'APPEAL');
     const outcome = APPEAL_OUTCOMES.find((one) => one === cli.positionals[1]);
     const { reason } = cli.options;
-    if (outcome === undefined) throw wrongUse(`OUTCOME must be ${APPEAL_OUTCOMES.join(' or ')}`);
-    if (reason === undefined) throw wrongUse('mod decide needs --reason');
+    if (outcome === undefined) throw wrongUse(own`OUTCOME must be ${ofSource(APPEAL_OUTCOMES.join(' or '))}`);
+    if (reason === undefined) throw wrongUse(own`mod decide needs --reason`);
     return asMerchant(cli, async (client, { market }) => {
       const { appeal, listing } = (await client.decideAppeal({ body: { appeal_id, outcome, reason } })).body;
       const lines = [`Appeal ${appeal_id} is decided: ${outcome}. Listing ${listing.id} is ${listing.state}.`];
@@ -122,9 +128,8 @@ function listReviews(cli: Cli): Promise<Done> {
           further_transfers.map((further) => `payment ${payment_id}: ${describeFurther(further)}`),
         ),
         `${reviews.length} payments to decide on`,
-        ...flags.map(
-          ({ target_type, target_id, handle, reason }) =>
-            `flag on ${target_type} ${target_id} by ${handle}: ${oneLine(reason, 200)}`,
+        ...flags.map(({ target_type, target_id, handle, reason }) =>
+          foreign(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
         ),
       ],
       json: { market, reviews, flags },
@@ -144,12 +149,15 @@ function describeFurther({ amount_usdc: amount, tx_hash, claimed }: FurtherTrans
 function decideReview(cli: Cli): Promise<Done> {
   const payment_id = readId(cli.positionals[0], 'PAYMENT');
   const outcome = REVIEW_DECISIONS.find((one) => one === cli.positionals[1]);
-  if (outcome === undefined) throw wrongUse(`DECISION must be ${REVIEW_DECISIONS.join(', ')}`);
+  if (outcome === undefined) throw wrongUse(own`DECISION must be ${ofSource(REVIEW_DECISIONS.join(', '))}`);
   const { 'refund-tx': tx_hash, reason: note } = cli.options;
   const body = { outcome, ...(tx_hash === undefined ? {} : { tx_hash }), ...(note === undefined ? {} : { note }) };
   return asMerchant(cli, async (client, { market }) => {
     const { payment } = (await client.reviewPayment({ params: { payment_id }, body })).body;
-    const lines = [`Payment ${payment_id} is decided: ${outcome}. It is ${payment.payment_status}.`, payment.next_step];
+    const lines = [
+      `Payment ${payment_id} is decided: ${outcome}. It is ${payment.payment_status}.`,
+      ...quoted(payment.next_step),
+    ];
     return { lines, json: { market, payment }, secrets: [] };
   });
 }

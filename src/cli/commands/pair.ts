@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { lockFile } from '../../agent/lock-file.ts';
 import { makeFolderOf, mustBeWritable, readPrivate, removeEmpty, writePrivate } from '../../agent/private-file.ts';
+import { ofOwner, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';
@@ -20,7 +21,7 @@ async function run(cli: Cli): Promise<Done> {
   try {
     const before = await readPrivate(path);
     if (before !== null && !isPairingFile(before))
-      throw wrongUse(`${path} holds something else`, 'Name another file with --out.', 'file_exists');
+      throw wrongUse(own`${ofOwner(path)} holds something else`, own`Name another file with --out.`, 'file_exists');
     await mustBeWritable(path);
     const { body } = await connectTo(
       cli,
@@ -52,7 +53,7 @@ async function handleOf(cli: Cli, standing: Account): Promise<string> {
   const owner = await findOwner(connectTo(cli, standing.market), standing.key).catch((error: unknown) => {
     throw toCliError(error);
   });
-  if (owner === null) throw wrongUse('The market does not take this key', undefined, 'key_invalid');
+  if (owner === null) throw wrongUse(own`The market does not take this key`, undefined, 'key_invalid');
   return owner.handle;
 }
 

@@ -3,12 +3,14 @@ import { readPolicy } from '../../agent/policy.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import { isVerified } from '../../agent/spend-record.ts';
 import { keepVerified, verifyGoods } from '../../agent/verify-goods.ts';
+import { inMarks, oneLine } from '../../contract/foreign-words.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import { ofOwner, own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { namedMarket } from '../open-account.ts';
 import { openBook } from '../open-purse.ts';
-import { oneLine } from '../printable.ts';
+import { foreign } from '../printable.ts';
 
 async function listPurchases(cli: Cli): Promise<Done> {
   const book = await openBook(cli);
@@ -19,8 +21,8 @@ async function listPurchases(cli: Cli): Promise<Done> {
   const fees = rows.filter(({ kind }) => kind === 'listing_fee');
   return {
     lines: [
-      ...purchases.map(sayRow),
-      ...fees.map((row) => `fee ${sayRow(row)}`),
+      ...purchases.map((row) => foreign(sayRow(row))),
+      ...fees.map((row) => foreign(`fee ${sayRow(row)}`)),
       `today ${today.spent_today_usdc} of ${today.per_day_usdc} USDC, wallet ${book.address}`,
     ],
     json: { wallet: book.address, ...today, purchases, fees },
@@ -30,10 +32,10 @@ async function listPurchases(cli: Cli): Promise<Done> {
 
 function sayRow({ at, listing_id, amount_usdc, state, goods, title, seller, path, verified }: SpendRow): string {
   const what = [state, ...(goods === null ? [] : [goods]), ...(verified === false ? ['not verified'] : [])].join(', ');
-  const of = seller === null ? '' : ` of ${seller}`;
+  const of = seller === null ? '' : ` of ${oneLine(seller, 32)}`;
   const where = path === null ? '' : `  ${path}`;
   const amount = amount_usdc === 0 ? 'nothing due' : `${amount_usdc} USDC`;
-  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  “${oneLine(title, 60)}”${of}${where}`;
+  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  ${inMarks(title, 60)}${of}${where}`;
 }
 
 export const purchases: Command = {
@@ -66,13 +68,14 @@ async function verifyPurchase(cli: Cli): Promise<Done> {
     return { lines, json: { ...report }, secrets: [] };
   }
   const nextStep = isVerified(record)
-    ? 'Keep the receipt. Goods that changed or are missing come again by openaisle buy, without a payment.'
-    : `An import brought this record. If you never bought these goods, do not run them, and move it away: ${book.pathOf(record)}`;
+    ? own`Keep the receipt. Goods that changed or are missing come again by openaisle buy, without a payment.`
+    : own`An import brought this record. If you never bought these goods, do not run them, and move it away: ${ofOwner(book.pathOf(record))}`;
   throw new CliError('refused', {
     reason: 'not_verified',
-    title: 'Not everything is as it should be',
-    detail: lines.join('\n'),
+    title: own`Not everything is as it should be`,
+    lines,
     nextStep,
+    more: { ...report },
   });
 }
 

@@ -1,4 +1,5 @@
 import { FLAG_TARGETS } from '../../contract/feedback.ts';
+import { ofSource, own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
@@ -57,7 +58,7 @@ export const flag: Command = {
   run: (cli: Cli): Promise<Done> => {
     const [given, id, reason = ''] = [cli.positionals[0], readId(cli.positionals[1]), cli.positionals[2]];
     const target = FLAG_TARGETS.find((one) => one === given);
-    if (target === undefined) throw wrongUse(`TARGET must be ${FLAG_TARGETS.join(', ')}`);
+    if (target === undefined) throw wrongUse(own`TARGET must be ${ofSource(FLAG_TARGETS.join(', '))}`);
     return asMerchant(cli, async (client, { market }) => {
       const { flag: raised } = (await client.raiseFlag({ body: { target_type: target, target_id: id, reason } })).body;
       return { lines: [`The maintainer is told of ${target} ${id}.`], json: { market, flag: raised }, secrets: [] };

@@ -1,3 +1,4 @@
+import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
@@ -30,7 +31,7 @@ async function fileIfAny(cli: Cli): Promise<string | null> {
     if (cli.terminal.canAsk) return null;
     throw wrongUse(
       error.parts.title,
-      'Name its file with --file, or hand in a recovery code with --code-stdin.',
+      own`Name its file with --file, or hand in a recovery code with --code-stdin.`,
       'no_identity',
     );
   }
@@ -40,14 +41,14 @@ async function codesFor(cli: Cli, content: Identity | null): Promise<string[]> {
   const codes = content === null ? [] : usableCodes(content, cli.now());
   if (codes.length > 0) return codes;
   if (cli.terminal.canAsk) return [await readCode(cli)];
-  throw wrongUse('There is no recovery code in the file', 'Hand one in with --code-stdin.');
+  throw wrongUse(own`There is no recovery code in the file`, own`Hand one in with --code-stdin.`);
 }
 
 async function beginWith(cli: Cli, market: string, [code = '', ...others]: readonly string[]): Promise<Begun> {
   try {
     const body = { action: 'begin', recovery_code: code } as const;
     const { body: staged } = await connectTo(cli, market)().recovery({ body });
-    if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', 'the answer is not one to a begin');
+    if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', own`the answer is not one to a begin`);
     // Which key was in force before is neither known nor of weight: the confirm ends it.
     return { pending: pendingOf('recovery', staged), handle: staged.handle, currentKey: null };
   } catch (error) {

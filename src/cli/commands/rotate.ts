@@ -1,3 +1,4 @@
+import { ofOwner, own } from '../../contract/own-words.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError } from '../cli-error.ts';
@@ -21,13 +22,16 @@ async function run(cli: Cli): Promise<Done> {
       begin: async (content, market) => {
         const currentKey = given ?? content?.merchant_key ?? null;
         if (currentKey === null)
-          throw noIdentity(`There is no key in ${path}`, 'Name another file, or use --key-stdin.');
+          throw noIdentity(
+            own`There is no key in ${ofOwner(path ?? 'the file')}`,
+            own`Name another file, or use --key-stdin.`,
+          );
         const { body: staged } = await connectTo(cli, market)()
           .rotate({ key: currentKey, body: { action: 'begin' } })
           .catch((error: unknown) => {
             throw toCliError(error);
           });
-        if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', 'the answer is not one to a begin');
+        if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', own`the answer is not one to a begin`);
         return { pending: pendingOf('rotate', staged), handle: staged.handle, currentKey };
       },
     }),

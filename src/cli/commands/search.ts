@@ -1,9 +1,11 @@
+import { inMarks } from '../../contract/foreign-words.ts';
+import { own } from '../../contract/own-words.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { neededMarket } from '../open-account.ts';
-import { listingLines, listingRows, nameOf, oneLine, quoted } from '../printable.ts';
+import { foreign, listingLines, listingRows, nameOf, quoted } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
 /** What fits a screen. */
@@ -12,7 +14,7 @@ const USUAL_ROWS = 20;
 async function searchGoods(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const market = neededMarket(cli);
-  if ((options.tag?.length ?? 0) > 1) throw wrongUse('search takes one --tag');
+  if ((options.tag?.length ?? 0) > 1) throw wrongUse(own`search takes one --tag`);
   const [q, maxPrice] = [positionals.join(' '), readUsdc(options['max-price'], 'max-price')];
   const query = {
     limit: readCount(options.limit, 'limit') ?? USUAL_ROWS,
@@ -33,7 +35,7 @@ async function searchGoods(cli: Cli): Promise<Done> {
     lines: [
       ...listingRows(listings),
       `${returned} of ${total}`,
-      ...(did_you_mean === null ? [] : [`Did you mean: ${oneLine(did_you_mean)}`]),
+      ...(did_you_mean === null ? [] : [foreign(`Did you mean ${inMarks(did_you_mean)}?`)]),
       ...(next_cursor === null ? [] : [`next: the same with --cursor ${next_cursor}`]),
     ],
     json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },

@@ -1,5 +1,6 @@
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
 import { sayUsdc } from '../../contract/money.ts';
+import { ofSource, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
@@ -26,8 +27,8 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
   const missing = Object.entries({ title, price, description }).filter(([, value]) => value === undefined);
   if (missing.length > 0)
     throw wrongUse(
-      `Missing: ${missing.map(([name]) => `--${name}`).join(', ')}`,
-      'openaisle sell --help has examples.',
+      own`Missing: ${ofSource(missing.map(([name]) => `--${name}`).join(', '))}`,
+      own`openaisle sell --help has examples.`,
     );
   return {
     ...saidOf(cli.options),
@@ -44,7 +45,7 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
 
 async function dryRun(client: Client, market: string, body: Body, { bytes }: ReadGoods): Promise<Done> {
   const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' } });
-  if (!('dry_run' in answer)) throw wrongUse('This is listed already, by the same merchant with the same words');
+  if (!('dry_run' in answer)) throw wrongUse(own`This is listed already, by the same merchant with the same words`);
   const fee = answer.would_cost_usdc;
   return {
     lines: [

@@ -1,6 +1,7 @@
 import { createWallet, defaultWalletFile } from '../../agent/open-wallet.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { walletAddress as addressToPay } from '../open-purse.ts';
@@ -23,10 +24,10 @@ async function makeWallet(cli: Cli): Promise<Done> {
 async function newPassphrase({ env, terminal }: Cli): Promise<string> {
   const given = env['OPENAISLE_WALLET_PASSPHRASE'];
   if (given !== undefined && given !== '') return given;
-  if (!terminal.canAsk) throw wrongUse('--encrypt needs a terminal, or OPENAISLE_WALLET_PASSPHRASE');
+  if (!terminal.canAsk) throw wrongUse(own`--encrypt needs a terminal, or OPENAISLE_WALLET_PASSPHRASE`);
   const typed = await terminal.askUnseen('Passphrase for the new wallet:');
-  if (typed === '') throw wrongUse('The passphrase is empty');
-  if ((await terminal.askUnseen('Once more:')) !== typed) throw wrongUse('The two are not the same');
+  if (typed === '') throw wrongUse(own`The passphrase is empty`);
+  if ((await terminal.askUnseen('Once more:')) !== typed) throw wrongUse(own`The two are not the same`);
   return typed;
 }
 
@@ -37,7 +38,7 @@ async function showAddress(cli: Cli): Promise<Done> {
 
 async function showBalance(cli: Cli): Promise<Done> {
   const rpc = cli.options.rpc ?? cli.env['OPENAISLE_RPC'];
-  if (rpc === undefined || rpc === '') throw wrongUse('Which chain? Give --rpc URL, or set OPENAISLE_RPC');
+  if (rpc === undefined || rpc === '') throw wrongUse(own`Which chain? Give --rpc URL, or set OPENAISLE_RPC`);
   const address = await addressToPay(cli);
   const chain = await openChain(rpc);
   const units = await chain.readBalance(address);

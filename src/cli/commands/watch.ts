@@ -1,8 +1,9 @@
+import { oneLine } from '../../contract/foreign-words.ts';
 import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { neededMarket } from '../open-account.ts';
-import { jsonLine, nameOf, oneLine } from '../printable.ts';
+import { foreign, jsonLine, type Line, nameOf } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 
 async function run(cli: Cli): Promise<Done> {
@@ -32,9 +33,9 @@ async function run(cli: Cli): Promise<Done> {
   return { lines: [], json: null, secrets: [] };
 }
 
-function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: string | null): string {
+function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: string | null): Line {
   const facts = Object.entries(detail).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400);
+  return foreign(oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400));
 }
 
 export const watch: Command = {

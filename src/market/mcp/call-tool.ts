@@ -6,6 +6,7 @@ import type { Incoming } from '../../platform/http/message.ts';
 import type { InternalRequest, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
+import { givenArguments } from './given-arguments.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
 import type { Visit } from './mount-mcp.ts';
 import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-book.ts';
@@ -54,7 +55,7 @@ async function askRoute(by: Caller, visit: Visit, tool: KnownTool, call: ToolCal
   const ask = async (request: InternalRequest): Promise<ReadAnswer> =>
     await readAnswer(await by.inside.ask(request, incoming, visitor?.merchant));
   if (tool.asks === 'front_door') return await ask({ route: 'GET /', headers: { accept: 'application/json' } });
-  const { endpoint, request } = splitArguments(tool.asks, withDefaults(tool, call.arguments));
+  const { endpoint, request } = splitArguments(tool.asks, withDefaults(tool, givenArguments(tool, call.arguments)));
   const authorization = visitor === null ? authorizationOf(endpoint, incoming) : undefined;
   // A token of the hosted connector says nothing to a route; whom it stands for is handed over as such.
   const key = authorization === undefined ? {} : { authorization };

@@ -6,9 +6,9 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
+import { UNTRUSTED_DATA } from '../../contract/text.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { InternalRequests } from '../../platform/http/server-options.ts';
-import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Merchant } from '../context.ts';
 import { type Caller, callTool, listedFor } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
@@ -222,16 +222,11 @@ async function readResource(
     await inside.ask({ route, params, headers: { accept } }, visit.incoming, visit.visitor?.merchant),
   );
   if (status === 404) return null;
-  const mimeType = known?.mimeType ?? 'application/json';
-  return {
-    uri,
-    mimeType,
-    text: mimeType === 'application/json' ? maskedJson(inside.guard, text) : inside.guard.maskText(text),
-  };
-}
-
-/** JSON in which no text holds what looks like a key or a code. */
-function maskedJson(guard: SecretGuard, text: string): string {
-  const value: unknown = JSON.parse(text);
-  return guard.inValue(value) ? JSON.stringify(guard.maskValue(value)) : text;
+  if (known !== undefined && known.mimeType !== 'application/json') {
+    return { uri, mimeType: known.mimeType, text: inside.guard.maskText(text) };
+  }
+  const value = JSON.parse(text) as Record<string, unknown>;
+  const masked = inside.guard.inValue(value) ? (inside.guard.maskValue(value) as Record<string, unknown>) : value;
+  const marked = known === undefined ? { untrusted: UNTRUSTED_DATA, ...masked } : masked;
+  return { uri, mimeType: 'application/json', text: JSON.stringify(marked) };
 }

@@ -69,7 +69,18 @@ function partsOf(endpoint: EndpointShape, id: string | undefined): ObjectSchema[
 function sent(schema: z.ZodType): ObjectSchema {
   const form = { io: 'input', unrepresentable: 'any', override: showWireForm } as const;
   const { $schema: _, ...made } = z.toJSONSchema(schema, form) as ObjectSchema;
-  return made;
+  return withoutNull(made) as ObjectSchema;
+}
+
+/** Null is as if nothing was given, so no argument is said to take it. */
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNull);
+  if (typeof value !== 'object' || value === null) return value;
+  const { anyOf, ...rest } = value as JsonSchema;
+  const forms = Array.isArray(anyOf) ? (anyOf as JsonSchema[]).filter(({ type }) => type !== 'null') : undefined;
+  const [only, another] = forms ?? [];
+  const whole = only === undefined ? rest : another === undefined ? { ...only, ...rest } : { ...rest, anyOf: forms };
+  return Object.fromEntries(Object.entries(whole).map(([name, one]) => [name, withoutNull(one)]));
 }
 
 function renamed(schema: ObjectSchema, id: string | undefined): ObjectSchema {

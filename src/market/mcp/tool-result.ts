@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fenceText } from '../../contract/text.ts';
+import { fenceText, UNTRUSTED_DATA } from '../../contract/text.ts';
 import { META, type Tool } from '../../contract/tools.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { ReadAnswer } from './messages.ts';
@@ -52,13 +52,14 @@ export function toolResult(
   const said = shaped(tool?.name, answerInToolWords(body), { baseUrl, listed });
   const linked = isError ? { body: said, links: [] } : linkGoods({ baseUrl, guard }, said);
   const whole = asked === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...asked };
-  const structuredContent = masked(guard, whole);
-  const plain = JSON.stringify(structuredContent);
+  const data = masked(guard, whole);
+  const plain = JSON.stringify(data);
   // What asks for money stays as x402 clients read it, and has no text of merchants.
   const text = holdsText && !isError ? fenceText(plain, sha256) : plain;
   return {
     content: [{ type: 'text', text }, ...linked.links],
-    structuredContent,
+    // The text has its fence; data is all that some hosts show.
+    structuredContent: holdsText && !isError ? { untrusted: UNTRUSTED_DATA, ...data } : data,
     ...(isError ? { isError: true } : {}),
     ...(Object.keys(meta).length > 0 ? { _meta: masked(guard, meta) } : {}),
   };

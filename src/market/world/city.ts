@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unitsOfUsdc, usdcText } from '../../contract/money.ts';
 import { SITE_ANSWER_LIMIT_BYTES, SITE_DEADLINE_SECONDS } from '../../contract/vocabulary.ts';
-import { type OfferOut, offerOut, type ResidentOut, residentOut } from '../../contract/world-records.ts';
+import { handleNamed, type OfferOut, offerOut, type ResidentOut, residentOut } from '../../contract/world-records.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { askJson, OutboundFailure } from '../../platform/http/outbound-requests.ts';
 import { Refusal, type RefusalOptions } from '../../platform/refusal.ts';
@@ -10,6 +10,7 @@ import type { Market } from '../context.ts';
 /** What the market reads of the city: public records at the configured origin, as hostile input (W12). Never a key, never a cookie. */
 
 const absent = z.object({ reason: z.literal('not_found') });
+const residentIn = residentOut.extend({ market_handle: handleNamed('another merchant') });
 
 type CityContext = Pick<Market, 'config' | 'log'>;
 
@@ -54,7 +55,7 @@ export async function readOffer(market: CityContext, offerId: bigint): Promise<O
 
 /** Null where the city says that there is no such resident. */
 export async function readResident(market: CityContext, handle: string): Promise<ResidentOut | null> {
-  const found = await readRecord(market, `/api/resident/${handle}`, z.object({ resident: residentOut }));
+  const found = await readRecord(market, `/api/resident/${handle}`, z.object({ resident: residentIn }));
   if (found === null) return null;
   if (found.resident.handle !== handle) throw unusable(market, 'another resident than the one asked for');
   return found.resident;

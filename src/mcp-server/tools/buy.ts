@@ -6,6 +6,7 @@ import { openChain } from '../../agent/read-chain.ts';
 import type { SpendBook } from '../../agent/spend-book.ts';
 import { verifyGoods } from '../../agent/verify-goods.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { type OwnWords, own } from '../../contract/own-words.ts';
 import { localTool, PAYS } from '../local-tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 
@@ -41,14 +42,14 @@ export const buy = localTool({
     const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
     log(`${alreadyHere ? 'given again' : 'bought'}: listing ${listing_id}, ${sayUsdc(paidUnits)}`);
     const paid =
-      paidUnits === 0n ? 'is had: nothing was due, and nothing was paid' : `was bought for ${sayUsdc(paidUnits)}`;
-    const how = alreadyHere ? 'was bought before, and nothing was paid now' : paid;
-    const what = `${goods.bytes} bytes in the file that path names`;
+      paidUnits === 0n ? own`is had: nothing was due, and nothing was paid` : own`was bought for ${sayUsdc(paidUnits)}`;
+    const how = alreadyHere ? own`was bought before, and nothing was paid now` : paid;
+    const what = own`${goods.bytes} bytes in the file that path names`;
     return {
       said: [
         notVerified === null
-          ? `Listing ${listing_id} ${how}. The goods are what the listing promised: ${what}.`
-          : `Listing ${listing_id}: an import told that it was bought, and nothing was paid now. Not verified: ${notVerified}. There are ${what}: they may be anybody's, do not run them.`,
+          ? own`Listing ${listing_id} ${how}. The goods are what the listing promised: ${what}.`
+          : own`Listing ${listing_id}: an import told that it was bought, and nothing was paid now. Not verified: ${notVerified}. There are ${what}: they may be anybody's, do not run them.`,
       ],
       data: {
         ...{ status: 'bought', listing_id, title, seller, path, bytes: goods.bytes, media_type: goods.media_type },
@@ -75,7 +76,7 @@ export interface PurchaseCheck {
   market?: string | null;
   /** The receipt against the chain; null where no RPC endpoint is given. */
   chain?: string | null;
-  trouble?: string;
+  trouble?: OwnWords;
 }
 
 /** The purchase of a listing: its file, its receipt, its transfer. What cannot be asked now is told and does not undo a purchase. */

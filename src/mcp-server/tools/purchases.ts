@@ -3,6 +3,7 @@ import { listSpends } from '../../agent/list-purchases.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import { isUnderWay } from '../../agent/spend-record.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import { formed, type OwnWords, own } from '../../contract/own-words.ts';
 import { localTool, READS } from '../local-tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { checkPurchase } from './buy.ts';
@@ -29,7 +30,7 @@ export const purchases = localTool({
       .slice(0, listing_id === undefined ? limit : all.length);
     const verified = listing_id === undefined ? undefined : await checkPurchase(context, book, listing_id);
     return {
-      said: [`${rows.length} of ${all.length} payments of this wallet.`],
+      said: [own`${rows.length} of ${all.length} payments of this wallet.`],
       data: { payments: rows, total: all.length, ...(verified === undefined ? {} : { verified }) },
       untrusted: true,
     };
@@ -74,7 +75,7 @@ export const status = localTool({
   input: z.strictObject({}),
   hints: READS,
   run: async (context) => {
-    const orTrouble = async <T>(work: Promise<T>): Promise<T | { trouble: string; next_step: string | null }> => {
+    const orTrouble = async <T>(work: Promise<T>): Promise<T | { trouble: OwnWords; next_step: OwnWords | null }> => {
       try {
         return await work;
       } catch (error) {
@@ -90,10 +91,10 @@ export const status = localTool({
     const open = 'open_payments' in wallet ? wallet.open_payments.length : 0;
     return {
       said: [
-        'address' in wallet ? `Wallet ${wallet.address}.` : 'No wallet that can pay.',
+        'address' in wallet ? own`Wallet ${formed('address', wallet.address)}.` : own`No wallet that can pay.`,
         open === 0
-          ? 'No payment is under way.'
-          : `Payments under way: ${open}. The same buy or sell goes on with them.`,
+          ? own`No payment is under way.`
+          : own`Payments under way: ${open}. The same buy or sell goes on with them.`,
       ],
       data: {
         ...{ market: context.client.baseUrl, wallet, policy, merchant },

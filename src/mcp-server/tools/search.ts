@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ListingSummary } from '../../contract/listings.ts';
+import { named, own } from '../../contract/own-words.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
 import { localTool, READS } from '../local-tool.ts';
@@ -55,7 +56,7 @@ export const search = localTool({
     const listings = body.listings.filter(isSummary).map(rowOf);
     const { total, has_more, next_cursor, did_you_mean } = body;
     return {
-      said: [`${listings.length} of ${total} listings.`],
+      said: [own`${listings.length} of ${total} listings.`],
       data: { listings, total, has_more, next_cursor, did_you_mean },
       untrusted: true,
     };
@@ -87,7 +88,7 @@ export const show = localTool({
       listing;
     const { supersedes, superseded_by, removed_reason, withdrawn_reason, text_flags, created_at } = listing;
     return {
-      said: [`Listing ${id}: ${price_usdc} USDC, ${state}.`],
+      said: [own`Listing ${id}: ${price_usdc} USDC, ${named(state)}.`],
       data: {
         ...{ ...namesOf(listing), seller_wallet, state, aisle, tags, license },
         ...{ description, preview, artifact_bytes, artifact_media_type, artifact_commitment },

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { refusedFile } from '../../agent/agent-error.ts';
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
 import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { ofOwner, own } from '../../contract/own-words.ts';
 import { AISLES } from '../../contract/vocabulary.ts';
 import { localTool, PAYS } from '../local-tool.ts';
 import type { ToolAnswer, ToolContext } from '../tool-context.ts';
@@ -32,7 +33,7 @@ type Body = SellGoodsOptions['listing'];
 
 async function goodsOf(context: ToolContext, { text, path, media_type }: Given) {
   if ((text === undefined) === (path === undefined))
-    throw refusedFile('Give the goods as text or as path', undefined, 'wrong_use');
+    throw refusedFile(own`Give the goods as text or as path`, undefined, 'wrong_use');
   if (path !== undefined) return await context.readGoods(await insideOf(context, path), media_type);
   const type = media_type === undefined ? {} : { artifact_media_type: media_type };
   return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8' as const, ...type }, notes: [] };
@@ -45,8 +46,8 @@ async function goodsOf(context: ToolContext, { text, path, media_type }: Given) 
 async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
   if (sellFrom === null)
     throw refusedFile(
-      'No file of this machine may be sold: the owner named no folder for that',
-      'Give the goods as text, or let the owner start this server with --sell-from DIR.',
+      own`No file of this machine may be sold: the owner named no folder for that`,
+      own`Give the goods as text, or let the owner start this server with --sell-from DIR.`,
       'file_not_allowed',
     );
   const folder = await realpath(sellFrom);
@@ -54,8 +55,8 @@ async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: strin
   const inside = relative(folder, full);
   if (!isAbsolute(inside) && !inside.split(/[\\/]/).some((part) => part.startsWith('.'))) return full;
   throw refusedFile(
-    `What is sold has to be in ${sellFrom}, and not under a name that begins with a dot`,
-    'Put it there, or give the goods as text.',
+    own`What is sold has to be in ${ofOwner(sellFrom)}, and not under a name that begins with a dot`,
+    own`Put it there, or give the goods as text.`,
     'file_not_allowed',
   );
 }
@@ -80,7 +81,7 @@ async function tryOut(context: ToolContext, body: Body): Promise<ToolAnswer> {
   );
   const fee = 'dry_run' in answer ? answer.would_cost_usdc : 0;
   return {
-    said: [`The market would take it for a fee of ${fee} USDC. Nothing was listed or paid.`],
+    said: [own`The market would take it for a fee of ${fee} USDC. Nothing was listed or paid.`],
     data: { status: 'dry_run', would_cost_usdc: fee },
     untrusted: false,
   };
@@ -104,16 +105,18 @@ export const sell = localTool({
     );
     const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
     const isLive = verified
-      ? `Listing ${listing_id} is live${alreadyListed ? ', and was before' : ''}.`
-      : `An import told that this is listed as ${listing_id}; not verified: look with show whether it is there.`;
+      ? own`Listing ${listing_id} is live${alreadyListed ? own`, and was before` : own``}.`
+      : own`An import told that this is listed as ${listing_id}; not verified: look with show whether it is there.`;
     context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
     return {
-      said: [isLive, ...notes],
+      said: [isLive],
       data: {
         ...{ status: 'listed', listing_id, url, fee_usdc: usdcOfUnits(paidUnits), tx_hash },
         ...{ already_listed: alreadyListed, verified },
+        // Names of files stand in them.
+        ...(notes.length === 0 ? {} : { notes }),
       },
-      untrusted: false,
+      untrusted: notes.length > 0,
     };
   },
 });

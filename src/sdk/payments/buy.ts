@@ -1,5 +1,6 @@
 import type { Delivery } from '../../contract/listings.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
+import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
 import { goodsOf, mustNotBeOwn, TermsRefused } from './payment-errors.ts';
@@ -60,8 +61,8 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
   const { listing } = await readListing(options);
   const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
-  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price cannot be read`);
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, options.wallet.address);
   const expected = {
     payee: listing.seller_wallet as `0x${string}`,

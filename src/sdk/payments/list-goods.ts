@@ -2,6 +2,7 @@ import { sha256, stringToBytes } from 'viem';
 import type { BodyGiven, ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { unitsOfUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../contract/vocabulary.ts';
 import { TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
@@ -52,11 +53,13 @@ export interface FeeOptions extends PaymentOptions {
 export async function readFeeTerms(options: FeeOptions): Promise<Terms> {
   const network = options.network ?? DEFAULT_NETWORK.name;
   const { body: facts } = await options.client.getOfficialFacts({ signal: options.signal });
-  if (facts.network !== network) throw new TermsRefused('wrong_network', `the market is not on ${network}`);
+  if (facts.network !== network)
+    throw new TermsRefused('wrong_network', own`the market is not on the network that was named`);
   const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
   const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? usdcOfUnits(LISTING_FEE_UNITS));
-  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
-  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
+  if (amountUnits === null || maxUnits === null)
+    throw new TermsRefused('unreadable_terms', own`the fee cannot be read`);
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the fee is above maxFeeUsdc`);
   const payee = (options.treasury ?? facts.treasury) as `0x${string}`;
   return { expected: { payee, amountUnits, network }, artifactCommitment: null };
 }

@@ -1,3 +1,4 @@
+import { formed, type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import { type Client, readBaseUrl } from '../client.ts';
 import { TermsRefused } from './payment-errors.ts';
 
@@ -13,8 +14,14 @@ export function nameToSignFor({ baseUrl, callsItself }: NamedMarket, told: strin
   const theirs = canonical(told);
   if (theirs === baseUrl) return baseUrl;
   if (theirs !== null && theirs === callsItself) return callsItself;
-  const said = theirs === null ? 'gives no address of its own' : `calls itself ${theirs}`;
-  throw new TermsRefused('other_market', `The market that was named as ${baseUrl} ${said}`);
+  const said = theirs === null ? own`gives no address of its own` : own`calls itself ${sayAddress(theirs)}`;
+  throw new TermsRefused('other_market', own`The market that was named as ${ofOwner(baseUrl)} ${said}`);
+}
+
+/** A path could hold a sentence, so it is only told of. */
+function sayAddress(address: string): OwnWords {
+  const { origin } = new URL(address);
+  return origin === address ? formed('origin', origin) : own`${formed('origin', origin)} with a path of its own`;
 }
 
 /** Longer ones are no address of a market. */

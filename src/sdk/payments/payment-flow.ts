@@ -1,4 +1,5 @@
 import { base62 } from '../../contract/base62.ts';
+import { own } from '../../contract/own-words.ts';
 import type { Environment } from '../environment.ts';
 import { type AnyReason, isGatewayFault, MarketError, UnreadableAnswer } from '../errors.ts';
 import { saidOf, TermsRefused } from './payment-errors.ts';
@@ -219,9 +220,8 @@ async function signRequiredPayment(run: Run, asked: unknown): Promise<PaymentPro
   const { client, wallet, x402Version } = run.options;
   if (!(asked instanceof MarketError)) throw asked;
   if (run.terms.expected.amountUnits === 0n) {
-    const nextStep =
-      'Call again. If it is asked for money still, do not pay until the market’s operator has explained it.';
-    throw new TermsRefused('wrong_amount', 'this costs nothing, and a payment was asked for', { nextStep });
+    const nextStep = own`Call again. If it is asked for money still, do not pay until the market’s operator has explained it.`;
+    throw new TermsRefused('wrong_amount', own`this costs nothing, and a payment was asked for`, { nextStep });
   }
   const required = readPaymentRequired({ header: asked.header('payment-required'), body: asked.body() }, x402Version);
   const nowMs = signingTime(client);

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import { z } from 'zod';
+import { named, own } from '../../contract/own-words.ts';
 import { NETWORKS, type Network } from '../../contract/vocabulary.ts';
 import { fromBase64 } from '../base64.ts';
 import { parseJson } from '../parse-json.ts';
@@ -26,34 +27,34 @@ export function chooseOffer(required: PaymentRequired, expected: ExpectedPayment
     if (refused === null) return offer;
     refusals.push(refused);
   }
-  throw refusals[0] ?? new TermsRefused('unreadable_terms', 'the 402 offers no way to pay');
+  throw refusals[0] ?? new TermsRefused('unreadable_terms', own`the 402 offers no way to pay`);
 }
 
 function refusalOf(offer: Offer, required: PaymentRequired, expected: ExpectedPayment): TermsRefused | null {
   const network = NETWORKS[expected.network];
   const { extra } = offer;
   const asked = required.x402Version === 1 ? network.name : network.caip2;
-  if (offer.scheme !== 'exact') return new TermsRefused('wrong_scheme', 'the scheme is not exact');
-  if (offer.network !== asked) return new TermsRefused('wrong_network', `the network is not ${network.name}`);
+  if (offer.scheme !== 'exact') return new TermsRefused('wrong_scheme', own`the scheme is not exact`);
+  if (offer.network !== asked) return new TermsRefused('wrong_network', own`the network is not ${named(network.name)}`);
   if (offer.asset.toLowerCase() !== network.usdc) {
-    return new TermsRefused('wrong_asset', `the asset is not native USDC on ${network.name}`);
+    return new TermsRefused('wrong_asset', own`the asset is not native USDC on ${named(network.name)}`);
   }
   if (offer.payTo.toLowerCase() !== expected.payee.toLowerCase()) {
-    return new TermsRefused('wrong_payee', 'the payee is not the expected one');
+    return new TermsRefused('wrong_payee', own`the payee is not the expected one`);
   }
   if (offer.amountUnits !== expected.amountUnits) {
-    return new TermsRefused('wrong_amount', `the amount is not the expected ${expected.amountUnits} units`);
+    return new TermsRefused('wrong_amount', own`the amount is not the expected ${expected.amountUnits} units`);
   }
   if (offer.maxTimeoutSeconds < 1 || offer.maxTimeoutSeconds > LONGEST_WINDOW_SECONDS) {
-    return new TermsRefused('window_too_long', `the window is not 1 to ${LONGEST_WINDOW_SECONDS} seconds`);
+    return new TermsRefused('window_too_long', own`the window is not 1 to ${LONGEST_WINDOW_SECONDS} seconds`);
   }
   // Only a transfer with authorization of this very token can be signed here; the domain is ours, never the market's word.
   const method = extra['assetTransferMethod'] ?? 'eip3009';
-  if (method !== 'eip3009') return new TermsRefused('wrong_scheme', 'the transfer method is not eip3009');
+  if (method !== 'eip3009') return new TermsRefused('wrong_scheme', own`the transfer method is not eip3009`);
   const sameDomain =
     (extra['name'] ?? network.domainName) === network.domainName &&
     (extra['version'] ?? network.domainVersion) === network.domainVersion;
-  return sameDomain ? null : new TermsRefused('wrong_domain', 'the signing domain is not that of USDC');
+  return sameDomain ? null : new TermsRefused('wrong_domain', own`the signing domain is not that of USDC`);
 }
 
 export type X402Version = 1 | 2;
@@ -113,7 +114,7 @@ export function readPaymentRequired(answer: PaymentRequiredAnswer, wanted?: X402
 
 function readV1(body: unknown): PaymentRequired {
   if (typeof body !== 'object' || body === null || !('accepts' in body)) {
-    throw new TermsRefused('version_not_offered', 'the answer carries no terms of x402 v1');
+    throw new TermsRefused('version_not_offered', own`the answer carries no terms of x402 v1`);
   }
   const parsed = requiredV1.safeParse(body);
   if (!parsed.success) throw unreadable();
@@ -122,7 +123,7 @@ function readV1(body: unknown): PaymentRequired {
 }
 
 function readV2(header: string | null): PaymentRequired {
-  if (header === null) throw new TermsRefused('version_not_offered', 'the answer carries no terms of x402 v2');
+  if (header === null) throw new TermsRefused('version_not_offered', own`the answer carries no terms of x402 v2`);
   const parsed = requiredV2.safeParse(readHeader(header));
   if (!parsed.success) throw unreadable();
   const { accepts, resource, extensions } = parsed.data;
@@ -148,5 +149,5 @@ function readHeader(text: string): unknown {
 }
 
 function unreadable(): TermsRefused {
-  return new TermsRefused('unreadable_terms', 'the terms of the 402 cannot be read');
+  return new TermsRefused('unreadable_terms', own`the terms of the 402 cannot be read`);
 }

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import { unitsOfUsdc } from '../../contract/money.ts';
+import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, NETWORKS } from '../../contract/vocabulary.ts';
 import type { WorldReceipt } from '../../contract/world-records.ts';
 import type { Client } from '../client.ts';
@@ -59,7 +60,7 @@ async function goOn(options: BuyThingOptions, store: ThingStore, key: string): P
   return named;
 }
 
-const NOT_SENT = 'nothing was sent';
+const NOT_SENT = own`nothing was sent`;
 
 async function payFor(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing> {
   const { city, wallet, signal } = options;
@@ -90,16 +91,18 @@ async function readTerms(options: BuyThingOptions): Promise<ThingTerms> {
   const { listing } = (await market.getListing(asked)).body;
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (listing.delivery_kind !== 'city_ownership') {
-    throw new TermsRefused('unreadable_terms', 'the listing is no thing of a city', { nextStep: 'Buy it with buy.' });
+    throw new TermsRefused('unreadable_terms', own`the listing is no thing of a city`, {
+      nextStep: own`Buy it with buy.`,
+    });
   }
   if (listing.world_asset_id === null || amountUnits === null) {
-    throw new TermsRefused('unreadable_terms', 'the listing of the thing cannot be read');
+    throw new TermsRefused('unreadable_terms', own`the listing of the thing cannot be read`);
   }
   if (listing.city_url !== city.baseUrl) {
-    const nextStep = 'Hand in a client of its own city: the listing names it as city_url.';
-    throw new TermsRefused('unreadable_terms', 'the listing is of another city', { nextStep });
+    const nextStep = own`Hand in a client of its own city: the listing names it as city_url.`;
+    throw new TermsRefused('unreadable_terms', own`the listing is of another city`, { nextStep });
   }
-  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   mustNotBeOwn(listing.seller_wallet, wallet.address);
   const opened = await market.checkoutWorld({
     params: { listing_id: listingId },

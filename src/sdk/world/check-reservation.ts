@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import type { z } from 'zod';
 import { checksummed } from '../../contract/chain-values.ts';
 import type { reservationOut } from '../../contract/city.ts';
+import { formed, named, own } from '../../contract/own-words.ts';
 import { NETWORKS, type Network } from '../../contract/vocabulary.ts';
 import { TermsRefused } from '../payments/payment-errors.ts';
 
@@ -27,35 +28,35 @@ export interface ThingTerms {
 const LEAST_SECONDS = 60;
 
 /** There is no intent to open again, and the market has no part in what a city asks for. */
-const OF_THE_CITY = { nextStep: 'Do not pay until the operator of the city has explained what it asks for.' };
+const OF_THE_CITY = { nextStep: own`Do not pay until the operator of the city has explained what it asks for.` };
 
 /** Throws unless the reservation asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
 export function checkReservation(reservation: Reservation, terms: ThingTerms, nowMs: number): void {
   const { usdc, chainId } = NETWORKS[terms.network];
   if (reservation.chain_id !== Number(chainId)) {
-    throw new TermsRefused('wrong_network', `the reservation is not on ${terms.network}`, OF_THE_CITY);
+    throw new TermsRefused('wrong_network', own`the reservation is not on ${named(terms.network)}`, OF_THE_CITY);
   }
   if (!isSame(reservation.asset, usdc)) {
-    throw new TermsRefused('wrong_asset', 'the asset is not native USDC', OF_THE_CITY);
+    throw new TermsRefused('wrong_asset', own`the asset is not native USDC`, OF_THE_CITY);
   }
   if (!isSame(reservation.seller_wallet, terms.payee)) {
-    throw new TermsRefused('wrong_payee', 'the payee is not the wallet of the listing', OF_THE_CITY);
+    throw new TermsRefused('wrong_payee', own`the payee is not the wallet of the listing`, OF_THE_CITY);
   }
   if (reservation.amount_units !== terms.amountUnits.toString()) {
-    throw new TermsRefused('wrong_amount', `the amount is not the price of ${terms.amountUnits} units`, OF_THE_CITY);
+    throw new TermsRefused('wrong_amount', own`the amount is not the price of ${terms.amountUnits} units`, OF_THE_CITY);
   }
   const isOwn = isSame(reservation.payer_wallet, terms.payer) && reservation.city_handle === terms.cityHandle;
   if (!isOwn || reservation.offer_id !== terms.offerId || challengeOf(reservation, terms) !== reservation.challenge) {
-    throw new TermsRefused('wrong_intent', 'the reservation, or the text to sign, says something else', OF_THE_CITY);
+    throw new TermsRefused('wrong_intent', own`the reservation, or the text to sign, says something else`, OF_THE_CITY);
   }
   checkReservationTime(reservation, nowMs);
 }
 
 export function checkReservationTime({ reserved_until: until }: Reservation, nowMs: number): void {
   if (Date.parse(until) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused('too_little_time', `less than ${LEAST_SECONDS} seconds of the reservation are left`, {
-    outcome: 'nothing was sent; call again once it has lapsed',
-    nextStep: `Call again after ${until}, when it has lapsed, and sign at once.`,
+  throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the reservation are left`, {
+    outcome: own`nothing was sent; call again once it has lapsed`,
+    nextStep: own`Call again after ${formed('time', until)}, when it has lapsed, and sign at once.`,
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type Reason } from '../../contract/errors.ts';
+import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { PaymentMayBeLost, TermsRefused } from '../../sdk/payments/payment-errors.ts';
 import { WalletTrouble } from '../wallet-provider.ts';
@@ -57,7 +58,7 @@ describe('the end of an attempt', () => {
     expect(endsAttempt(refusal('settlement_pending', true))).toBe(false);
     expect(endsAttempt(refusal('needs_review', true))).toBe(false);
     expect(endsAttempt(refusal('internal_error', undefined))).toBe(false);
-    expect(endsAttempt(new UnreadableAnswer('no_answer', 'none'))).toBe(false);
+    expect(endsAttempt(new UnreadableAnswer('no_answer', own`none`))).toBe(false);
     expect(endsAttempt(new WalletTrouble('refused'))).toBe(false);
   });
 
@@ -74,18 +75,18 @@ it('a refusal is told in the market’s own words, with its reason', () => {
 });
 
 it('what was refused before a signature says why, and not that the market asked for something else', () => {
-  const own = explain(new TermsRefused('own_goods', 'd'), NOTHING);
-  expect(own).toMatchObject({ title: 'These are your own goods', reason: 'own_goods' });
-  const clock = explain(new TermsRefused('clock_wrong', 'The clock here says a, and that of b c'), NOTHING);
+  const refused = explain(new TermsRefused('own_goods', own`d`), NOTHING);
+  expect(refused).toMatchObject({ title: 'These are your own goods', reason: 'own_goods' });
+  const clock = explain(new TermsRefused('clock_wrong', own`The clock here says a, and that of b c`), NOTHING);
   expect(clock).toMatchObject({ what: 'The clock here says a, and that of b c; nothing was signed.' });
   expect(clock.todo).toContain('Set the clock');
-  const other = explain(new TermsRefused('other_market', 'The market that was named as a calls itself b'), NOTHING);
+  const other = explain(new TermsRefused('other_market', own`The market that was named as a calls itself b`), NOTHING);
   expect(other).toMatchObject({ what: 'The market that was named as a calls itself b; nothing was signed.' });
-  for (const { title } of [own, clock, other]) expect(title).not.toContain('Not what this page shows');
+  for (const { title } of [refused, clock, other]) expect(title).not.toContain('Not what this page shows');
 });
 
 it('a silent market is no reason to pay again', () => {
-  const trouble = explain(new UnreadableAnswer('no_answer', 'none'), { ...NOTHING, hasProof: true });
+  const trouble = explain(new UnreadableAnswer('no_answer', own`none`), { ...NOTHING, hasProof: true });
   expect(trouble).toMatchObject({ money: 'A payment may exist. Do not pay again.', reason: null });
   expect(trouble.todo).toContain('the same signature');
 });

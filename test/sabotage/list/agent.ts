@@ -12,7 +12,9 @@ const SELL = 'src/agent/sell-goods.ts';
 const ASK = 'src/mcp-server/ask-person.ts';
 const FLOW = 'src/sdk/payments/payment-flow.ts';
 const SDK_BUY = 'src/sdk/payments/buy.ts';
+const PRINTS = 'src/cli/printable.ts';
 
+const SHOWS = ['src/cli/printable.test.ts'];
 const SIGNS = ['src/agent/guard-wallet.test.ts'];
 const RESTORES = ['src/agent/export/purchases.test.ts'];
 const KEEPS = ['src/agent/spend-book.test.ts'];
@@ -310,7 +312,7 @@ const buying: readonly Sabotage[] = [
   bug(
     'any-clock-dates-what-is-signed',
     'src/sdk/payments/signing-clock.ts',
-    'if (Math.abs(site - own) <= MOST_APART_SECONDS * 1_000) return site;',
+    'if (Math.abs(site - here) <= MOST_APART_SECONDS * 1_000) return site;',
     'if (site > 0) return site;',
     CLOCKS,
   ),
@@ -346,5 +348,17 @@ const buying: readonly Sabotage[] = [
   ),
 ];
 
+const words: readonly Sabotage[] = [
+  bug(
+    'any-text-has-a-form',
+    'src/contract/own-words.ts',
+    'FORMS[form].test(text) ?',
+    "FORMS[form].test(text) || text !== '' ?",
+    ['src/contract/own-words.test.ts'],
+  ),
+  bug('controls-reach-the-terminal', PRINTS, 'return visible(masked(text));', 'return masked(text);', SHOWS),
+  bug('words-begin-a-row', PRINTS, '[row, width] = [margin, margin.length];', "[row, width] = ['', 0];", SHOWS),
+];
+
 /** Buyers and sellers on their own machines: what they sign, under which limits, and what they keep. */
-export const AGENT: readonly Sabotage[] = [...wallet, ...book, ...limits, ...buying];
+export const AGENT: readonly Sabotage[] = [...wallet, ...book, ...limits, ...buying, ...words];

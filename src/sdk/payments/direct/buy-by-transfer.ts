@@ -1,5 +1,6 @@
 import type { Delivery } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
+import { own } from '../../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
@@ -70,11 +71,11 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   const listing = await readListing(options);
   const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
-  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price cannot be read`);
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   if (amountUnits === 0n) {
-    const nextStep = 'Take them with buy, which signs nothing for them.';
-    throw new TermsRefused('wrong_amount', 'these goods cost nothing: take them with buy', { nextStep });
+    const nextStep = own`Take them with buy, which signs nothing for them.`;
+    throw new TermsRefused('wrong_amount', own`these goods cost nothing: take them with buy`, { nextStep });
   }
   mustNotBeOwn(listing.seller_wallet, wallet.address);
   return {

@@ -4,6 +4,7 @@ import { checksummed } from '../../../contract/chain-values.ts';
 import type { feeIntentOut, purchaseIntentOut } from '../../../contract/direct-payments.ts';
 import { usdcText } from '../../../contract/money.ts';
 import type { OfficialFacts } from '../../../contract/official.ts';
+import { named, own } from '../../../contract/own-words.ts';
 import { NETWORKS, type Network, type PaymentPurpose } from '../../../contract/vocabulary.ts';
 import { type NamedMarket, nameToSignFor } from '../market-name.ts';
 import { TermsRefused } from '../payment-errors.ts';
@@ -25,7 +26,7 @@ export interface TransferTerms {
 }
 
 /** A fee stands in no listing. */
-export const OTHER_FEE = 'Call again. If it stays so, do not pay until the market’s operator has explained the fee.';
+export const OTHER_FEE = own`Call again. If it stays so, do not pay until the market’s operator has explained the fee.`;
 
 const SERVICE = 'Openaisle';
 /** To be signed, sent and mined in. */
@@ -35,9 +36,10 @@ const NONCE = /^[0-9a-f]{32}$/;
 
 /** The network and the token of the market are the ones that the caller means. */
 export function checkFacts(facts: OfficialFacts, network: Network['name']): void {
-  if (facts.network !== network) throw new TermsRefused('wrong_network', `the market is not on ${network}`);
+  if (facts.network !== network)
+    throw new TermsRefused('wrong_network', own`the market is not on the network that was named`);
   if (facts.usdc_contract.toLowerCase() !== NETWORKS[network].usdc) {
-    throw new TermsRefused('wrong_asset', `the market's token is not native USDC on ${network}`);
+    throw new TermsRefused('wrong_asset', own`the market's token is not native USDC on that network`);
   }
 }
 
@@ -45,33 +47,33 @@ export function checkFacts(facts: OfficialFacts, network: Network['name']): void
 export function checkIntent(intent: Intent, terms: TransferTerms): void {
   const network = NETWORKS[terms.network];
   if (intent.network !== network.name || intent.chain_id !== Number(network.chainId)) {
-    throw new TermsRefused('wrong_network', `the network is not ${network.name}`);
+    throw new TermsRefused('wrong_network', own`the network is not ${named(network.name)}`);
   }
   if (intent.asset.toLowerCase() !== network.usdc) {
-    throw new TermsRefused('wrong_asset', `the asset is not native USDC on ${network.name}`);
+    throw new TermsRefused('wrong_asset', own`the asset is not native USDC on ${named(network.name)}`);
   }
   if (!sameAddress(intent.seller_wallet, terms.payee)) {
-    throw new TermsRefused('wrong_payee', 'the payee is not the expected one');
+    throw new TermsRefused('wrong_payee', own`the payee is not the expected one`);
   }
   const asked = [intent.minimum_amount_units, intent.minimum_amount_usdc];
   if (asked[0] !== terms.amountUnits.toString() || asked[1] !== usdcText(terms.amountUnits)) {
     const said = terms.purpose === 'listing_fee' ? { nextStep: OTHER_FEE } : {};
-    throw new TermsRefused('wrong_amount', `the amount is not the expected ${terms.amountUnits} units`, said);
+    throw new TermsRefused('wrong_amount', own`the amount is not the expected ${terms.amountUnits} units`, said);
   }
-  const own = intent.payer_wallet !== null && sameAddress(intent.payer_wallet, terms.payer);
-  if (!own || intent.listing_id !== terms.listingId) {
-    throw new TermsRefused('wrong_intent', 'the intent is for another wallet or another listing');
+  const isOurs = intent.payer_wallet !== null && sameAddress(intent.payer_wallet, terms.payer);
+  if (!isOurs || intent.listing_id !== terms.listingId) {
+    throw new TermsRefused('wrong_intent', own`the intent is for another wallet or another listing`);
   }
   if (!HANDLE.test(intent.buyer) || !NONCE.test(intent.challenge_nonce) || !challengeAgrees(intent, terms)) {
-    throw new TermsRefused('wrong_intent', 'the challenge does not say what the intent says');
+    throw new TermsRefused('wrong_intent', own`the challenge does not say what the intent says`);
   }
 }
 
 /** Throws when a transfer that is sent now may come too late for the intent. */
 export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
   if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused('too_little_time', `less than ${LEAST_SECONDS} seconds of the intent are left`, {
-    outcome: 'nothing was sent; call again for another intent',
+  throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the intent are left`, {
+    outcome: own`nothing was sent; call again for another intent`,
   });
 }
 

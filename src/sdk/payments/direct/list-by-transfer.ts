@@ -1,4 +1,5 @@
 import { unitsOfUsdc, usdcOfUnits } from '../../../contract/money.ts';
+import { own } from '../../../contract/own-words.ts';
 import type { ClaimBody } from '../../../contract/payments.ts';
 import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../errors.ts';
@@ -56,7 +57,7 @@ async function agree(options: ListByTransferOptions, run: TransferRun<ListedGood
     if (status !== 200 || !('dry_run' in body)) throw new TypeError('a dry run was asked for, and something else came');
     if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
     if (body.would_cost_usdc !== 0)
-      throw new TermsRefused('wrong_amount', 'the fee is not that of the official facts', { nextStep: OTHER_FEE });
+      throw new TermsRefused('wrong_amount', own`the fee is not that of the official facts`, { nextStep: OTHER_FEE });
   } catch (error) {
     // Perhaps a duplicate of itself, or its own successor: the same body, sent before, is answered with its listing.
     const perhapsOwn = ['duplicate_listing', 'already_superseded'];
@@ -93,8 +94,9 @@ async function readTerms(options: ListByTransferOptions): Promise<TransferTerms>
   checkFacts(facts, network);
   const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
   const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? usdcOfUnits(LISTING_FEE_UNITS));
-  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
-  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
+  if (amountUnits === null || maxUnits === null)
+    throw new TermsRefused('unreadable_terms', own`the fee cannot be read`);
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the fee is above maxFeeUsdc`);
   return {
     ...{ purpose: 'listing_fee', listingId: null, payer: wallet.address, amountUnits, network },
     payee: options.treasury ?? facts.treasury,

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem';
+import { own } from '../../../contract/own-words.ts';
 import { NETWORKS } from '../../../contract/vocabulary.ts';
 import { isGatewayFault, MarketError, UnreadableAnswer } from '../../errors.ts';
 import { saidOf, TermsRefused } from '../payment-errors.ts';
@@ -89,7 +90,7 @@ async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<H
 
 /** Refusals in a row to open an intent that may pass. */
 const PATIENCE_UNPAID = 4;
-const NOT_SENT = 'nothing was sent';
+const NOT_SENT = own`nothing was sent`;
 /** Between two looks at an intent that another call is paying for. */
 const BUSY_SECONDS = 2;
 
@@ -132,8 +133,8 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
 async function mustBeAccepted(run: TransferRun, intent: Intent, payer_signature: Hex): Promise<void> {
   if (intent.prove_first !== true) return;
   if ((await run.checkSignature({ intent_id: intent.id, payer_signature })) !== false) return;
-  throw new TermsRefused('wallet_cannot_sign', 'the code at this wallet does not accept its signature', {
-    outcome: 'nothing was sent',
+  throw new TermsRefused('wallet_cannot_sign', own`the code at this wallet does not accept its signature`, {
+    outcome: own`nothing was sent`,
   });
 }
 

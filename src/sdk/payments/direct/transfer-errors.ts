@@ -1,5 +1,6 @@
 import { usdcText } from '../../../contract/money.ts';
-import type { AnyReason, MarketError } from '../../errors.ts';
+import { type OwnWords, ofSource, own } from '../../../contract/own-words.ts';
+import { type AnyReason, type MarketError, rowOf } from '../../errors.ts';
 import type { SoughtTransfer } from './transfer-options.ts';
 import type { SavedTransfer } from './transfer-store.ts';
 
@@ -50,12 +51,11 @@ export class TransferUndecided extends Error {
 }
 
 /** What the caller of this client can do beyond what the market says. */
-const IN_CALLS: Readonly<Record<string, string>> = {
-  transfer_not_found:
-    "If another transaction paid (a wallet that speeds one up makes a new one), call again with resume: its hash. If the transfer failed or can never be mined, call again with resume: 'nothing_sent'.",
-  transaction_used: 'If another transaction paid for this, call again with resume: its hash.',
-  wrong_payer: 'If this wallet sent another transaction, call again with resume: its hash.',
-  signature_invalid: 'Call again, and the wallet is asked for another signature.',
+const IN_CALLS: Readonly<Record<string, OwnWords>> = {
+  transfer_not_found: own`If another transaction paid (a wallet that speeds one up makes a new one), call again with resume: its hash. If the transfer failed or can never be mined, call again with resume: 'nothing_sent'.`,
+  transaction_used: own`If another transaction paid for this, call again with resume: its hash.`,
+  wrong_payer: own`If this wallet sent another transaction, call again with resume: its hash.`,
+  signature_invalid: own`Call again, and the wallet is asked for another signature.`,
 };
 
 /** The market refused the claim of a transfer that was sent. Nothing more is sent, now or when called again, without `resume`. */
@@ -66,14 +66,14 @@ export class TransferRefused extends Error {
   /** The market's word; true where it says nothing. */
   readonly doNotPayAgain: boolean;
   /** What to do now. */
-  readonly nextStep: string;
+  readonly nextStep: OwnWords;
   readonly intentId: string;
   readonly txHash: string | null;
 
   constructor(transfer: SavedTransfer, cause: MarketError) {
-    const { next_step } = cause.problem;
+    const usual = ofSource(rowOf(cause.reason)?.next_step ?? 'Read what the market says in problem.');
     const more = IN_CALLS[cause.reason];
-    const nextStep = more === undefined ? next_step : `${next_step} ${more}`;
+    const nextStep = more === undefined ? usual : own`${usual} ${more}`;
     super(`${cause.message} (transaction ${transfer.tx_hash}, intent ${transfer.intent_id}). ${nextStep}`, { cause });
     this.reason = cause.reason;
     this.status = cause.status;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { codeOut } from '../../../../contract/answer-forms.ts';
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { sayUsdc, usdcOfUnits } from '../../../../contract/money.ts';
 import { FACILITATOR_ANSWER_LIMIT_BYTES, FACILITATOR_DEADLINE_SECONDS } from '../../../../contract/vocabulary.ts';
@@ -180,7 +181,12 @@ type VerifyAnswer =
 
 type SettleAnswer = { kind: 'submitted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; why: string };
 
-const reasonText = z.string().max(300).optional();
+/** A code, which the market names in its own refusals; any other text says no more than that there was one. */
+const reasonText = z
+  .string()
+  .max(300)
+  .default('no_reason')
+  .transform((given) => (codeOut.safeParse(given).success ? given : 'unreadable_reason'));
 const verifyShape = z.object({ isValid: z.boolean(), invalidReason: reasonText });
 const settleShape = z.object({ success: z.boolean(), errorReason: reasonText, transaction: z.string().max(200) });
 const supportedShape = z.object({
@@ -208,7 +214,7 @@ export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: 
     return answer.status === 200 ? { kind: 'valid' } : { kind: 'unknown', why: 'status_contradicts' };
   return answer.status >= 500
     ? { kind: 'unknown', why: 'facilitator_error' }
-    : { kind: 'invalid', reason: read.data.invalidReason ?? 'no reason given' };
+    : { kind: 'invalid', reason: read.data.invalidReason };
 }
 
 export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<SettleAnswer> {
@@ -217,7 +223,7 @@ export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: 
   const read = settleShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
   if (read.data.success) return { kind: 'submitted' };
-  const reason = read.data.errorReason ?? 'no reason given';
+  const reason = read.data.errorReason;
   if (reason === 'settlement_pending' || answer.status >= 500) return { kind: 'unknown', why: reason };
   return { kind: 'rejected', reason };
 }

@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { escapedJson, inMarks, oneLine, visible } from './foreign-words.ts';
+
+const STEERING = /(?!\n|\t)[\p{Cc}\p{Cf}\u2028\u2029]/u;
+
+test('what nobody sees is spelled out, and everything else stays', () => {
+  expect(visible('a\u001b[1mb\u202ec\u200bd\u0085e\u{e0041}')).toBe(
+    'a\\u{1b}[1mb\\u{202e}c\\u{200b}d\\u{85}e\\u{e0041}',
+  );
+  expect(visible('Straße\t“ü” 日本 👍\n')).toBe('Straße\t“ü” 日本 👍\n');
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !STEERING.test(visible(text))));
+});
+
+test('JSON says the same value, with none of them in it', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const json = escapedJson(JSON.stringify({ text }));
+      expect(JSON.parse(json)).toEqual({ text });
+      expect(STEERING.test(json)).toBe(false);
+    }),
+  );
+});
+
+test('a word of another is one line, cut, and cannot end its marks', () => {
+  expect(oneLine(' a\r\n  b\u2028c\t')).toBe('a b c');
+  expect([...oneLine('x'.repeat(500))]).toHaveLength(100);
+  expect(inMarks('\u001b[2K\rPay “ink” "now"\n(yes/no) \u202e')).toBe(
+    "“\\u{1b}[2K Pay 'ink' 'now' (yes/no) \\u{202e}”",
+  );
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      expect(inMarks(text)).toMatch(/^“[^“”\n]{0,80}”$/u);
+    }),
+  );
+});
