@@ -68,6 +68,9 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
       total: 1,
       listings: [{ listing_id: id, price_usdc: 1.5, seller: 'seller-one' }],
     });
+    // Hosts fill in null for what a model leaves out.
+    const nulled = await host.call('search', { q: `Wanted ${era}`, max_price_usdc: 2, aisle: null, free: null });
+    expect([nulled.isError, nulled.data]).toEqual([false, found.data]);
     expect((await host.call('show', { listing_id: id })).data).toMatchObject({
       title: `Wanted ${era}`,
       comments_total: 0,
