@@ -78,7 +78,8 @@ const LIES: readonly Case[] = [
     plant: () =>
       lie(market, {
         log: (rows) => rows.map((row) => (isPromise(row) ? without(row, 'seller_wallet', 'artifact_commitment') : row)),
-        shelf: (row) => ({ ...row, artifact_commitment: OTHER }),
+        // An edit has told of these goods.
+        shelf: (row) => (row.id === market.exchanged ? row : { ...row, artifact_commitment: OTHER }),
       }),
   },
   {
