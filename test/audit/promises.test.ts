@@ -24,11 +24,16 @@ const thing = (id: number): Told => lists(id, { aisle: 'world', artifact_commitm
 /** As events were before they told more. */
 const vague = (id: number): Told => ['listing', { listing_id: id, price_usdc: 2.5, aisle: 'data' }];
 
-function judge(events: readonly Told[], since: number | null = null) {
+const BEGUN = Date.parse('2026-01-05T12:00:00.000Z');
+const HOUR = 3_600_000;
+
+/** Events an hour apart, if not told otherwise. */
+function judge(events: readonly Told[], since: number | null = null, apartMs = HOUR) {
   const promises = createPromises({ since });
-  const faults = events.flatMap(([kind, detail], at) =>
-    promises.take(`event ${at + 1}`, { id: at + 1, kind, at: '2026-01-05T12:00:00.000Z', actor: 'somebody', detail }),
-  );
+  const faults = events.flatMap(([kind, detail], place) => {
+    const at = new Date(BEGUN + place * apartMs).toISOString();
+    return promises.take(`event ${place + 1}`, { id: place + 1, kind, at, actor: 'somebody', detail });
+  });
   return { promises, faults: [...faults, ...promises.left()] };
 }
 const faultsOf = (events: readonly Told[], since?: number): string[] => judge(events, since ?? null).faults;
@@ -44,9 +49,18 @@ const HONEST: readonly (readonly [name: string, events: readonly Told[]])[] = [
     [thing(1), act('world_sale')(1), thing(2), act('world_canceled')(2)],
   ],
   ['a removed thing that is sold in its city', [thing(1), removes(1), act('world_sale')(1)]],
-  ['kinds that are not known', [['new_kind', { listing_id: 'x' as never }], lists(1), ['store_line_emptied', {}]]],
+  [
+    'kinds that are not known',
+    [
+      ['constructor', { listing_id: 1 }],
+      ['new_kind', { listing_id: 'x' as never }],
+      lists(1),
+      ['store_line_emptied', {}],
+    ],
+  ],
   ['acts of the maintainer on what is no listing', [act('moderation', { action: 'fee_review' })(1), lists(2)]],
   ['listings from before events told more', [vague(1), vague(2), edits(1), lists(3)]],
+  ['a rolling upgrade', [vague(1), lists(2), vague(3), lists(4)]],
   ['one that supersedes another', [lists(1), sells(1), lists(2, { supersedes: 1 })]],
 ];
 
@@ -130,9 +144,27 @@ describe('a log against the rules of a market', () => {
 it('counts what promises only a price, and with --since has each as a fault from there', () => {
   const events = [vague(1), vague(2), lists(3)];
   expect(judge(events).promises.priceOnly()).toBe(2);
-  expect(judge(events).promises.since()).toBe(3);
   expect(faultsOf(events, 2)).toEqual([expect.stringMatching(/^event 2 lists listing 2 without/)]);
   expect(faultsOf([vague(1)], 2)).toEqual([]);
+});
+
+it('lets an upgrade take a day in which both programs list, and no longer', () => {
+  const upgrade = [vague(1), lists(2), vague(3), lists(4), vague(5)];
+  expect(judge(upgrade)).toMatchObject({ faults: [] });
+  expect(judge(upgrade).promises.since()).toBeNull();
+  const slow = judge(upgrade, null, 13 * HOUR);
+  expect(slow.faults).toEqual([expect.stringMatching(/^event 5 lists listing 5 without/)]);
+  expect(slow.promises.since()).toBe(4);
+  // Where no listing was vague before, there was no such upgrade.
+  expect(judge(upgrade.slice(1)).faults).toHaveLength(2);
+});
+
+it('does not let the log turn back in time', () => {
+  const promises = createPromises({ since: null });
+  const take = (id: number, day: number, [kind, detail]: Told): string[] =>
+    promises.take(`event ${id}`, { id, kind, at: new Date(BEGUN + day * 24 * HOUR).toISOString(), actor: 'x', detail });
+  expect([take(1, 0, vague(1)), take(2, 1, lists(2)), take(3, 3, ['flag', {}])]).toEqual([[], [], []]);
+  expect(take(4, 1, vague(3))).toEqual([expect.stringMatching(/^event 4 lists listing 3 without/)]);
 });
 
 it('goes on from what an audit before has read', () => {

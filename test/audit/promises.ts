@@ -35,7 +35,7 @@ export interface LoggedEvent extends ToldEvent {
 }
 
 export interface PromisesOrder {
-  /** From this event on each listing has to promise wallet and goods; null: from the first one that does. */
+  /** From this event on each listing has to promise wallet and goods; null: by the log itself. */
   since: number | null;
   /** Promises that an earlier audit has read. */
   earlier?: Iterable<readonly [number, Promised]>;
@@ -47,7 +47,7 @@ export interface Promises {
   take(name: string, event: LoggedEvent): string[];
   /** Listings of which the log promises the price alone. */
   priceOnly(): number;
-  /** From which event on listings promise more; null: none does. */
+  /** From which event on each has to promise more than a price; null: that is not settled. */
   since(): number | null;
   /** Faults that only the end shows. */
   left(): string[];
@@ -61,9 +61,8 @@ export function createPromises({ since, earlier = [] }: PromisesOrder): Promises
   const of = new Map<number, Promised>(earlier);
   /** Listings of which was told before they were listed. */
   const early = new Map<number, string>();
-  let from = since;
-  const vague = (): number => [...of.values()].filter((one) => missingIn(one).length > 0).length;
-  const mustPromise = ({ id }: LoggedEvent): boolean => from !== null && (id === null || id >= from);
+  const line = createLine(since, of.values());
+  const vague = (): number => [...of.values()].filter(isVague).length;
 
   const list = (name: string, event: LoggedEvent): string[] => {
     const { detail } = event;
@@ -73,14 +72,12 @@ export function createPromises({ since, earlier = [] }: PromisesOrder): Promises
     if (before !== undefined) return [`${name} lists listing ${id} again, which ${before.name} listed`];
     const promised = promisedBy(name, event);
     of.set(id, promised);
-    if (from === null && (promised.wallet !== null || promised.commitment !== null)) from = event.id;
+    const isDue = line.take(event, promised);
     const missing = missingIn(promised);
     const sooner = early.get(id);
     return [
       ...malformedIn(name, detail),
-      ...(missing.length > 0 && mustPromise(event)
-        ? [`${name} lists listing ${id} without ${missing.join(', ')}`]
-        : []),
+      ...(missing.length > 0 && isDue ? [`${name} lists listing ${id} without ${missing.join(', ')}`] : []),
       ...(sooner === undefined ? [] : [`${name} lists listing ${id}, of which ${sooner} told before`]),
     ];
   };
@@ -88,8 +85,9 @@ export function createPromises({ since, earlier = [] }: PromisesOrder): Promises
   return {
     of,
     take: (name, event) => {
+      line.pass(event);
       if (event.kind === 'listing' || event.kind === 'maintainer_seed') return list(name, event);
-      if (!(event.kind in ACTS)) return [];
+      if (!Object.hasOwn(ACTS, event.kind)) return [];
       const id = idIn(event.detail.listing_id);
       if (id === null)
         return actsOnListing(event)
@@ -97,18 +95,57 @@ export function createPromises({ since, earlier = [] }: PromisesOrder): Promises
           : [];
       const promised = of.get(id);
       if (promised !== undefined)
-        return ACTS[event.kind as ActKind]({ name, id, promised, event, isDue: mustPromise(event) });
+        return ACTS[event.kind as ActKind]({ name, id, promised, event, isDue: line.isBehind(event) });
       if (!early.has(id)) early.set(id, name);
       return [];
     },
     priceOnly: vague,
-    since: () => from,
+    since: line.from,
     left: () =>
-      from === null && vague() > 0
+      !line.isDrawn() && vague() > 0
         ? [
             `no event promises a wallet or goods: ${vague()} listings promise only a price, and could be paid to anybody. If all of them were listed before this market's program told more, name with --since the event from which on they must`,
           ]
         : [],
+  };
+}
+
+/** Time for an upgrade: as long may older processes of a market list side by side with newer ones. */
+const UPGRADE_MS = 24 * 3_600_000;
+
+const isFull = ({ wallet, commitment }: Promised): boolean => wallet !== null || commitment !== null;
+const isVague = (promised: Promised): boolean => missingIn(promised).length > 0;
+
+/**
+ * The event from which on promises have to be whole. In a log that began with whole ones that is the first of them. In one that began
+ * with prices alone it is a day behind the first whole one, by the latest time that any event has named: a log may not turn back.
+ */
+function createLine(since: number | null, earlier: Iterable<Promised>) {
+  const known = [...earlier];
+  let hasVague = known.some(isVague);
+  let hasFull = known.some(isFull);
+  let from = since;
+  let until = Infinity;
+  let latest = 0;
+  const isBehind = ({ id }: LoggedEvent): boolean =>
+    (since === null && latest > until) || (from !== null && (id === null || id >= from));
+  return {
+    pass: (event: LoggedEvent): void => {
+      latest = Math.max(latest, timeOf(event) || 0);
+    },
+    isBehind,
+    /** Whether this listing has to promise all. */
+    take: (event: LoggedEvent, promised: Promised): boolean => {
+      if (from === null && isFull(promised) && !hasVague) from = event.id;
+      if (isFull(promised)) until = Math.min(until, latest + UPGRADE_MS);
+      if (from === null && latest > until) from = event.id;
+      hasVague ||= isVague(promised);
+      hasFull ||= isFull(promised);
+      return isBehind(event);
+    },
+    from: () => from,
+    /** Whether anything says from where on they have to be whole. */
+    isDrawn: () => since !== null || hasFull,
   };
 }
 

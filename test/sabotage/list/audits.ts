@@ -12,14 +12,15 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
 /** Lies of a market that its auditor would let pass. */
 export const AUDITS: readonly Sabotage[] = [
   bug('sold-goods-are-edited', PROMISES, 'sold === null ? []', "sold !== '' ? []", JUDGED),
+  bug('a-vague-promise-counts', PROMISES, 'missing.length > 0 && isDue', 'missing.length > 9 && isDue', JUDGED),
   bug(
-    'a-vague-promise-counts',
+    'prices-alone-are-promises',
     PROMISES,
-    'missing.length > 0 && mustPromise(event)',
-    'missing.length > 9 && mustPromise(event)',
+    '!line.isDrawn() && vague() > 0',
+    '!line.isDrawn() && vague() > 99',
     JUDGED,
   ),
-  bug('prices-alone-are-promises', PROMISES, 'from === null && vague() > 0', 'from === null && vague() > 99', JUDGED),
+  bug('an-upgrade-never-ends', PROMISES, 'since === null && latest > until', 'since === 0 && latest > until', JUDGED),
   bug('an-id-is-listed-twice', PROMISES, 'if (before !== undefined) return [', 'if (before === null) return [', JUDGED),
   bug('controls-are-printed', PRINT, '[\\p{Cc}\\p{Cf}', '[\\p{Cf}', PRINTED),
   bug(
