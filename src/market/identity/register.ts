@@ -160,7 +160,7 @@ async function insertMaintainer(market: MaintainerMarket, handle: string, secret
     if (existing !== null) throw new Error(`merchant 1 exists already, with the handle ${existing}`);
     const { alike } = await findRivals(tx, handle);
     if (alike !== null)
-      throw new Error(`the handle ${handle} is taken, or looks like ${alike}, which another merchant has`);
+      throw new Error(`the handle ${handle}, or ${alike}, which it looks like, belongs to another merchant`);
     await addMerchant(tx, market, {
       id,
       handle,
