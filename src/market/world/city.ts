@@ -10,6 +10,9 @@ import type { Market } from '../context.ts';
 /** What the market reads of the city: public records at the configured origin, as hostile input (W12). Never a key, never a cookie. */
 
 const absent = z.object({ reason: z.literal('not_found') });
+/** An address that is none is a fault of the offer, which its seller can mend, and no city that cannot be read. */
+const anyAddress = z.string().max(2_000);
+const offerIn = offerOut.extend({ offer_url: anyAddress, thing_url: anyAddress });
 const residentIn = residentOut.extend({ market_handle: handleNamed('another merchant') });
 
 type CityContext = Pick<Market, 'config' | 'log'>;
@@ -47,7 +50,7 @@ export function cityOrigin({ config }: Pick<Market, 'config'>): string {
 
 /** Null where the city says that there is no such offer. Anything else that is no offer is a city that cannot be read. */
 export async function readOffer(market: CityContext, offerId: bigint): Promise<OfferOut | null> {
-  const found = await readRecord(market, `/api/world/offer/${offerId}`, z.object({ offer: offerOut }));
+  const found = await readRecord(market, `/api/world/offer/${offerId}`, z.object({ offer: offerIn }));
   if (found === null) return null;
   if (found.offer.id !== Number(offerId)) throw unusable(market, 'another offer than the one asked for');
   return found.offer;
