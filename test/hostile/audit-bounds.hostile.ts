@@ -167,14 +167,13 @@ describe('a log without an end', () => {
     expect(out).toMatch(/FAULT: the public log contradicts itself: it has more than the 5000 events that it says\n/);
   });
 
-  it('of 100 MB in honest pages is hashed to its end in no more memory than one of 20 MB', async () => {
-    lies = { '/api/events': endlessLog({ bytes: 5_000, total: 4_000 }) };
-    const short = await runProgram();
+  // The program's heap ends below that, so one that kept the events would end without a report.
+  it('of 100 MB in honest pages is hashed to its end in a heap of less than that', async () => {
     lies = { '/api/events': endlessLog({ bytes: 5_000, total: 20_000 }) };
     const { code, out, mostMb } = await runProgram();
     expect(out).toMatch(/log: 20000 events from the first on, the last 20000, running hash [0-9a-f]{64}\n/);
-    expect([short.code, code]).toEqual([0, 0]);
-    expect(mostMb).toBeLessThan(Math.min(MOST_MB, short.mostMb + 60));
+    expect(code).toBe(0);
+    expect(mostMb).toBeLessThan(MOST_MB);
     await expectBound(/the log has 20000 events, and at most 19999 are read/, '--max-events', '19999');
   });
 });
