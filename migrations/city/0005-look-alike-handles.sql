@@ -11,5 +11,5 @@ alter table residents add column handle_folded text;
 -- concurrently
 -- No two new handles look alike. Null, which the version before writes, is never in its way.
 create unique index concurrently residents_by_handle_folded on residents (handle_folded);
--- What a new handle is compared with: every handle there is, also one that the version before has just registered.
+-- Every handle there is, also one that the version before has just registered: a new handle is compared with these.
 create index concurrently residents_by_folded_handle on residents (fold_handle(handle));

@@ -3,7 +3,7 @@
 -- of an appeal. A line is overwritten, and its merchant may write another one; a statement stays in its row and is not shown.
 create table text_removals (
   id bigint generated always as identity primary key,
-  -- Whose text it was.
+  -- The merchant that wrote the text.
   merchant_id bigint not null references merchants,
   -- Null: the line of the store.
   appeal_id bigint unique references appeals,

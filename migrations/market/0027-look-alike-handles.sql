@@ -11,5 +11,5 @@ alter table merchants add column handle_folded text;
 -- concurrently
 -- No two new handles look alike. Null, which the version before writes, is never in its way.
 create unique index concurrently merchants_by_handle_folded on merchants (handle_folded);
--- What a new handle is compared with: every handle there is, also one that the version before has just registered.
+-- Every handle there is, also one that the version before has just registered: a new handle is compared with these.
 create index concurrently merchants_by_folded_handle on merchants (fold_handle(handle));

@@ -35,7 +35,7 @@ export function guardWallet(wallet: Wallet, held: HeldSpend, { policy, market, a
   });
 }
 
-/** Of the transfer of USDC that is to be signed. Throws where it is none. */
+/** Returns the network of the transfer of USDC that is to be signed. Throws where it is no such transfer. */
 function networkOf({ address }: Wallet, { primaryType, domain, message }: AuthorizationToSign): Network['name'] {
   const network = Object.values(NETWORKS).find(({ chainId }) => chainId === BigInt(domain.chainId));
   const isUsdc =

@@ -11,7 +11,7 @@ import { configFolder, type Env } from './places.ts';
 import { makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
 import { printWallet, readKeyText, readWalletText, type WalletFile } from './wallet-file.ts';
 
-/** What this wallet's key signs: payments, and exports of what was bought. */
+/** A wallet whose key signs payments, and exports of what was bought. */
 export type OwnWallet = Wallet & ExportSigner;
 
 export interface WalletSource {

@@ -114,7 +114,7 @@ function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
   return folders;
 }
 
-/** Where links lead; of a folder that is not there yet, where the nearest one above it is. */
+/** Follows links; of a folder that is not there yet, those of the nearest one above it. */
 async function realFolder(folder: string): Promise<string> {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const real = await realpath(at).catch((error: unknown) => notThere(error, at));
@@ -157,7 +157,7 @@ function codeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error ? String(error.code) : null;
 }
 
-/** As it can be pasted into a shell. */
+/** Quotes a path for a shell. */
 function shellWord(path: string): OwnWords {
   return ofOwner(/^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 }

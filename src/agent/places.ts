@@ -30,7 +30,7 @@ function xdg(env: Env, variable: string, ...usual: string[]): string {
   return join(homeFolder(env), ...usual);
 }
 
-/** Of this user: HOME, where it is a whole path, else what the system says. */
+/** Returns this user's home: HOME, where it is a whole path, else the one that the system names. */
 export function homeFolder(env: Env): string {
   const home = env['HOME'];
   return home !== undefined && isAbsolute(home) ? home : homedir();

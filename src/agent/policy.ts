@@ -136,7 +136,7 @@ function unreadable(path: string, why: string): PolicyRefused {
   );
 }
 
-/** What is about to be paid, or had for nothing. */
+/** A payment that is about to be made, or goods that are about to be had for nothing. */
 export interface Spend {
   /** Base address of the market. */
   market: string;

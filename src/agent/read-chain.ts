@@ -81,7 +81,7 @@ export async function openChain(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
-        // As text: a receipt may hold a number of any length.
+        // Compares texts: a receipt may hold a number of any length.
         args.value.toString() === receipt.amount_units,
     );
     if (found.status !== 'success' || !fits)

@@ -62,7 +62,7 @@ async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<Sol
   });
   const { record } = held;
   if (record === null) throw new TypeError('there is no record to settle');
-  // Where it is found is known here: an address out of an answer could say anything.
+  // Built here: an address out of an answer could say anything.
   const url = `${options.client.baseUrl}/api/listing/${done.listing_id}`;
   const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
   const isWithout = listed.tx_hash === null && record.state === 'signed';

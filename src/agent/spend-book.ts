@@ -85,7 +85,7 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
   const lockBook = (): Promise<FileLock> =>
     lockFile(join(files.folder, 'book'), { until: environment.deadline(LONGEST_WAIT_MS), needed: true });
   const context: Context = { files, lockBook, now: environment.now };
-  /** Who takes the records of a day away has it begin anew. */
+  /** Refuses a book that others can change: without the records of a day its limit would begin anew. */
   const mustBeOurs = async (): Promise<void> => {
     const fault = await findUnsafeFolder(join(files.folder, 'any'), homeFolder(env));
     if (fault !== null) throw refusedFile(own`The book of payments is not safe: ${fault.why}`, fault.nextStep);

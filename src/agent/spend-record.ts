@@ -57,13 +57,13 @@ export type Unpaid = z.output<typeof unpaid>;
 const AMOUNT = new RegExp(`^\\d{1,${MAX_PRICE_UNITS.toString().length}}$`);
 const amount = z.string().refine((digits) => AMOUNT.test(digits) && BigInt(digits) <= MAX_PRICE_UNITS);
 
-/** As `Date` writes it, of a year in four digits: names of files hold the day. */
+/** A time in the form of `Date`, of a year in four digits: names of files hold the day. */
 const time = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   .refine((text) => !Number.isNaN(Date.parse(text)));
 
-/** How a record came here that this book did not write. */
+/** Marks a record that this book did not write. */
 const imported = z.strictObject({
   at: time,
   /** Its wallet signed the export, or the market has confirmed it since. False: it is no more than somebody's word. */
@@ -141,7 +141,7 @@ export function isVerified({ imported }: Pick<SpendRecord, 'imported'>): boolean
   return imported?.verified !== false;
 }
 
-/** What came of a payment; `unpaid` where it came without one. */
+/** The outcome of a payment; `unpaid` where the goods came without one. */
 export type SpendOutcome = ({ delivery: KeptGoods } | { listed: KeptListing }) & { unpaid?: Unpaid };
 
 /** The record once its goods are on the disk, or its listing is live. */
@@ -149,7 +149,7 @@ export function settledBy(record: SpendRecord, outcome: SpendOutcome): SpendReco
   const { unpaid: _, imported: origin, ...rest } = record;
   const amount_units = record.state === 'reserved' ? '0' : record.amount_units;
   const settled = { ...rest, ...outcome, state: 'settled', amount_units, saved: null, listing: null } as const;
-  // What was paid from here is this book's own; what was only collected again was paid elsewhere, and is known now.
+  // A payment from here is this book's own; goods that were only collected again were paid elsewhere, and are known now.
   return origin === undefined || record.state !== 'settled' ? settled : verified({ ...settled, imported: origin });
 }
 
@@ -159,7 +159,7 @@ export function verified(record: SpendRecord): SpendRecord {
   return origin === undefined ? record : { ...record, imported: { ...origin, verified: true } };
 }
 
-/** What an import brings was spent under the limits of another machine. It counts here while it may still be paid. */
+/** An imported payment was made under the limits of another machine. It counts here while it may still be paid. */
 function isOnlyTold({ imported, state, saved }: SpendRecord, nowMs: number): boolean {
   if (imported === undefined || state === 'signed') return false;
   return saved === null || hasRunOut(saved.proof.valid_before, nowMs);
@@ -257,7 +257,7 @@ export function recordFiles(folder: string) {
     /** Throws `record_too_large` before anything is written: what could not be read back would stop all spending. */
     create: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'new'),
     replace: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'replace'),
-    /** Where it stands. */
+    /** Its place. */
     pathOf,
     /** Whether its file is still this very record. */
     isThere: async (record: SpendRecord): Promise<boolean> =>

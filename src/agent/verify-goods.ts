@@ -7,7 +7,7 @@ import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isFree, isVerified, type SpendRecord } from './spend-record.ts';
 
-/** What the market says of a receipt's transaction, or of what a listing promises. */
+/** The market's word on a receipt's transaction, or on the goods that a listing promises. */
 export interface MarketWord {
   status: 'agrees' | 'differs' | 'unknown';
   detail: OwnWords;

@@ -18,7 +18,7 @@ export interface ErrorDetails {
   nextStep?: OwnWords | undefined;
   /** The market's words on it, apart from our own. */
   market?: MarketWords | undefined;
-  /** How far it came, a line each. */
+  /** The steps that were done, a line each. */
   lines?: readonly Line[] | undefined;
   /** A seller's text may be in its name. */
   file?: string | undefined;

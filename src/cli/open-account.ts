@@ -71,7 +71,7 @@ const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 type Said = Pick<Cli, 'options' | 'env'>;
 
 /**
- * What the owner says that the market at this address calls itself; undefined: the owner did not say. It holds for the one market that is
+ * Returns the address that the market calls itself, as the owner says; undefined: the owner did not say. It holds for the one market that is
  * named, and for no other that a command speaks with.
  */
 export function ownNameOf(said: Said, market: string): string | undefined {

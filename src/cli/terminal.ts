@@ -12,7 +12,7 @@ export interface Terminal {
   readonly canReveal: boolean;
   /** So is the standard error. */
   readonly errorsOnScreen: boolean;
-  /** How wide the two are now; absent or undefined where they are no screen. */
+  /** The width of the two now; absent or undefined where they are no screen. */
   columns?(): { out: number | undefined; errors: number | undefined };
   ask(question: string): Promise<string>;
   /** What is typed is not shown. */

@@ -105,7 +105,7 @@ const FOLDED: Readonly<Record<string, string>> = {
 export const FOLDED_TEXT = 'i l 1 j, o 0, s 5, e 3, a 4, b 8, z 2, rn m and vv w count as one, hyphens as nothing';
 
 /**
- * What a handle looks like: of those that look alike only one can be registered. Wide letters are spelled out, which makes vvv, vw and wv
+ * Folds a handle by its looks: of those that look alike only one can be registered. Wide letters are spelled out, which makes vvv, vw and wv
  * one. `fold_handle` does the same in the database.
  */
 export function foldHandle(handle: string): string {
@@ -145,7 +145,7 @@ function foldedForms(words: readonly string[], plurals: boolean): Map<string, st
   return new Map(forms);
 }
 
-/** What stands between hyphens, and all that neighbours say together: `sup-port-desk` holds `support`. Folded. */
+/** The parts between hyphens, and neighbours taken together: `sup-port-desk` holds `support`. Folded. */
 function runsOf(handle: string): string[] {
   const pieces = handle.split('-').filter((piece) => piece !== '');
   return pieces.flatMap((_, from) =>

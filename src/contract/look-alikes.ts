@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * How a text looks, for names that a stranger chose: titles, store lines, what a program calls itself. By properties of Unicode, and short
+ * The looks of a text, for names that a stranger chose: titles, store lines, what a program calls itself. By properties of Unicode, and short
  * tables of our own for what these do not say.
  */
 
@@ -48,7 +48,7 @@ export function hasForeignLetters(text: string): boolean {
 interface Word {
   letters: readonly string[];
   latin: readonly string[];
-  /** Of the alphabets above. */
+  /** Letters of the alphabets above. */
   foreign: readonly string[];
 }
 

@@ -112,7 +112,7 @@ async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Ta
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const uid = await userOf(pid);
     const isOurs = uid !== null && owners.has(uid);
-    // Where all of ours are seen, it is a stranger's when none of them has it.
+    // If all of our processes are seen and none of them has it, it is a stranger's.
     if (!isOurs && !isHidden) continue;
     const has = await hasSocket(pid, inode);
     if (has === true) return isOurs ? { by: 'us', pid: Number(pid) } : { by: 'stranger' };

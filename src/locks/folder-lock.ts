@@ -27,7 +27,7 @@ interface Busy {
   pid: number;
 }
 
-/** How often in a row the folder may vanish in between, since the holder before takes it along. */
+/** The folder may vanish so often in a row, since the holder before takes it along. */
 const MOST_MISSES = 50;
 
 /** Waits for the lock until the signal; without one a lock that is held is refused at once. Throws `LockFailure`, and as the file system does. */

@@ -1,10 +1,10 @@
 import { FOLDED_TEXT, findReserved, type Reserved } from '../contract/handles.ts';
 import { Refusal } from './refusal.ts';
 
-/** Where a handle is judged. */
+/** The site that judges a handle. */
 export type HandleStep = 'stage' | 'confirm';
 
-/** What stands beside a new handle. */
+/** Handles that a new one is compared with. */
 interface Rivals {
   /** A handle that looks like it, or is the same; null: none. */
   alike: string | null;

@@ -140,7 +140,7 @@ const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+(?:={1,2}[\r\n]*)?$/;
 /** The sign for kelvin: the one character outside ASCII whose canonical form (NFC) is a character of secrets. */
 const KELVIN = '\u212a';
 
-/** As the text would be stored: a secret that is one only after NFC is one here. Each character keeps its place. */
+/** Spells a text as it would be stored: a secret that is one only after NFC is one here. Each character keeps its place. */
 function asStored(text: string): string {
   return text.includes(KELVIN) ? text.replaceAll(KELVIN, 'K') : text;
 }
@@ -217,7 +217,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
 /** From the first character to the one behind the last. */
 type Span = readonly [from: number, end: number];
 
-/** Where secrets that are no one's own place stand in a text as it is. */
+/** Searches a text for secrets, but for the kind whose own place it is. */
 function createSearch(prefixes: readonly string[]) {
   const markers = prefixes.map((prefix) => {
     if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { type OwnWords, ofSource, own } from '../contract/own-words.ts';
 
 /**
- * Where an answer is not what its schema says, by the names that the schema gives. It ends before a member that the site may name as it
+ * Names the place where an answer is not what its schema says, by the names that the schema gives. It ends before a member that the site may name as it
  * likes: a name is a text, too.
  */
 export function placeOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): OwnWords {

@@ -21,7 +21,7 @@ const removes = act('moderation', { action: 'remove' });
 const restores = act('moderation', { action: 'decide_appeal', outcome: 'restored' });
 const free = (id: number): Told => lists(id, { price_usdc: 0 });
 const thing = (id: number): Told => lists(id, { aisle: 'world', artifact_commitment: undefined });
-/** As events were before they told more. */
+/** Events of the form before, which say less. */
 const vague = (id: number): Told => ['listing', { listing_id: id, price_usdc: 2.5, aisle: 'data' }];
 
 const BEGUN = Date.parse('2026-01-05T12:00:00.000Z');
@@ -155,7 +155,7 @@ it('lets an upgrade take a day in which both programs list, and no longer', () =
   const slow = judge(upgrade, null, 13 * HOUR);
   expect(slow.faults).toEqual([expect.stringMatching(/^event 5 lists listing 5 without/)]);
   expect(slow.promises.since()).toBe(4);
-  // Where no listing was vague before, there was no such upgrade.
+  // If no listing was vague before, there was no such upgrade.
   expect(judge(upgrade.slice(1)).faults).toHaveLength(2);
 });
 

@@ -25,7 +25,7 @@ docs/audit.md says what is looked at.
 `;
 const PROGRESS_MS = 2_000;
 
-/** Where the program prints: standard output and standard error. */
+/** Standard output and standard error of the program. */
 export interface Output {
   say(text: string): void;
   note(text: string): void;

@@ -140,7 +140,7 @@ async function expectCopied(): Promise<void> {
 
 const LINE = 'A line to be taken off';
 
-/** Of a comment, and the line of the seller. */
+/** Empties a comment, and the line of the seller. */
 async function emptyTexts(comment_id: number, because: { reason_code: string; reason: string }): Promise<void> {
   must(await world.ask('POST', '/api/mod/comment', { key: keeper.key, body: { comment_id, ...because } }));
   const line = { target_type: 'store_line', target_id: Number(seller.id), ...because };

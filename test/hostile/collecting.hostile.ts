@@ -70,7 +70,7 @@ function lie(price: 'priced' | 'free'): void {
   });
 }
 
-/** What the liar gets at the first market for the proofs that its visitor sent: of each the status. */
+/** Returns the statuses that the liar gets at the first market for the proofs that its visitor sent. */
 async function collectThere(): Promise<number[]> {
   const statuses: number[] = [];
   for (const { path, headers, body } of liar.seen) {

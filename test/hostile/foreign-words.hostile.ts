@@ -163,7 +163,7 @@ async function lied(recording: Recording, place: Place, words: string): Promise<
   await rm(own, { recursive: true, force: true });
 }
 
-/** As a person sees it, and as a program reads it. */
+/** The output for a person, and for a program. */
 async function expectHonest(
   args: readonly string[],
   env: Record<string, string>,

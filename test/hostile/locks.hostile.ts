@@ -139,7 +139,7 @@ async function nameOf(path: string): Promise<string> {
   return `openaisle-data-${dev}-${ino}`;
 }
 
-/** As the version before named the lock of a file. */
+/** The version before named the lock of a file so. */
 async function earlierNameOf(path: string): Promise<string> {
   const { dev, ino } = await stat(dirname(path), { bigint: true });
   const digest = createHash('sha256')

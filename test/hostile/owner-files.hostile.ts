@@ -139,7 +139,7 @@ describe.runIf(isRoot)('a second user who can write near the policy', () => {
     const owner = { home: '', env: keyed, writePolicy: async () => {} };
     const host = await startHostHere({ owner, era: 'modern', options: { policy: at.path } });
     const answer = await host.call('buy', { listing_id: id, max_price_usdc: 5 });
-    // What is named and is gone may be spelled wrong.
+    // A name that is gone may be spelled wrong.
     expect(String(answer.data['reason'])).toMatch(/^policy_un(?:safe|readable)$/);
     await host.close();
     expect(await paid()).toEqual([]);

@@ -34,7 +34,7 @@ function flood(socket: Socket): void {
 }
 
 let asked = 0;
-/** As soon as it can be had. */
+/** Takes the lock as soon as it can be had. */
 function hold(name: string): Promise<string> {
   return new Promise((resolve) => {
     const server = createServer((socket) => {

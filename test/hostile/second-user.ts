@@ -10,12 +10,12 @@ export interface SecondUser {
   hold(name: string): Promise<void>;
   /** Names of ours that it has seen in the kernel's list since it started. */
   names(): Promise<string[]>;
-  /** How the version before named the lock of a folder. */
+  /** The version before's name of the lock of a folder. */
   nameOf(folder: string): Promise<string>;
-  /** How often somebody asked it. */
+  /** Counts the questions. */
   asked(): Promise<number>;
   makeFolder(path: string): Promise<void>;
-  /** How the kernel answers when it connects to a socket. */
+  /** The kernel's answer to a connection. */
   reach(path: string): Promise<string>;
   /** Opens a thousand connections to a name, and keeps them. */
   crowd(name: string): Promise<void>;

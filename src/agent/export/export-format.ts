@@ -38,7 +38,7 @@ export const purchasesManifest = z.object({
   kind: z.literal('purchases'),
   ...common,
   wallet: z.string().regex(/^0x[0-9a-f]{40}$/),
-  /** Of that wallet, over all the rest: see `exportToSign`. Null: it is not whole, or an earlier version wrote it. */
+  /** The wallet's own, over all the rest: see `exportToSign`. Null: the export is not whole, or an earlier version wrote it. */
   signature: z
     .string()
     .regex(/^0x[0-9a-f]{130}$/)

@@ -128,7 +128,7 @@ test.each(['the sale', 'the listing'])(
     const holder = await openDatabase({ url: db.url, poolSize: 1 });
     onTestFinished(() => holder.close());
     await holder.transaction(async (tx) => {
-      // As the trigger of the first one holds it until the commit.
+      // The trigger of the first one holds it until the commit as well.
       await holdWallet(tx, seller, wallet);
       waits = acts[second]();
       expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
@@ -154,7 +154,7 @@ test.each(['the vote', 'the purchase'])('where %s is first, the vote is of a buy
   const holder = await openDatabase({ url: db.url, poolSize: 1 });
   onTestFinished(() => holder.close());
   await holder.transaction(async (tx) => {
-    // As the trigger of the first one holds it until the commit.
+    // The trigger of the first one holds it until the commit as well.
     await tx.run(sql`select pg_advisory_xact_lock(vote_lock(${listing}, ${buyer}))`);
     waits = acts[second]();
     expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);

@@ -166,7 +166,7 @@ export interface ListingRow extends Attributes {
   appeal: AppealFacts | null;
   comments: bigint;
   votes: bigint;
-  /** Of these, those of merchants who have paid for it. */
+  /** Votes of merchants who have paid for it, among those. */
   buyer_votes: bigint;
   sales: bigint;
   verified_sales: bigint;

@@ -10,7 +10,7 @@ export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-/** What a new handle is judged by. */
+/** The rules for a new handle. */
 export interface Rivals {
   /** A handle that looks like the new one; null: none. */
   alike: string | null;

@@ -14,7 +14,7 @@ import {
   type TextToRemove,
 } from './store.ts';
 
-/** As the log calls the act. */
+/** The log's name of the act. */
 export const TEXT_REMOVAL_ACTIONS: Readonly<Record<RemovableText, string>> = {
   store_line: 'remove_store_line',
   appeal: 'remove_statement',

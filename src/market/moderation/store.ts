@@ -108,7 +108,7 @@ export interface TextRemovalRow {
   removed_at: Date;
 }
 
-/** Whose text it is, and of which appeal; null: the store line. */
+/** The merchant that wrote the text, and the appeal; null: the store line. */
 export interface TextToRemove {
   merchantId: bigint;
   appealId: bigint | null;
@@ -126,7 +126,7 @@ export async function findTextRemoval(
   );
 }
 
-/** Whose statement that is, and on which listing; null: there is no such appeal. */
+/** Finds the merchant that made the statement, and its listing; null: there is no such appeal. */
 export async function findAppellant(
   queryable: Queryable,
   appealId: bigint,

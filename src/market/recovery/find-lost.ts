@@ -185,7 +185,7 @@ function noteGoods(lost: Lost, told: LoggedEvent): void {
   if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
 }
 
-/** What the maintainer took off of what was said. */
+/** Texts that the maintainer took off. */
 function noteTexts(lost: Lost, told: LoggedEvent): void {
   if (told.kind !== 'moderation') return;
   const action = textOf(told, 'action');

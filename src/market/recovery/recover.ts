@@ -235,7 +235,7 @@ async function carryOut(
 interface EmptyTexts {
   tell(event: Parameters<typeof recordEvent>[2]): Promise<void>;
   now: Date;
-  /** What the event says of the recovery. */
+  /** The event's facts about the recovery. */
   again: { recovery_id: number };
 }
 

@@ -70,7 +70,7 @@ export interface PurchaseCheck {
   ok: boolean | null;
   /** The file against the commitment of the record. */
   goods?: 'intact' | 'changed' | 'missing';
-  /** That commitment against the one that the listing publishes now. */
+  /** Compares that commitment with the one that the listing publishes now. */
   listing?: string | null;
   /** The receipt against the market's books; null where there is no receipt. */
   market?: string | null;

@@ -25,7 +25,7 @@ const input = z.strictObject({
   cursor: z.string().max(512).optional().describe('next_cursor of the answer before, with the same filters'),
 });
 
-/** What it is called, and by whom, with what the market notes on both. */
+/** Title and seller, with the market's notes on both. */
 function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: ListingSummary) {
   return {
     ...{ listing_id: id, title, ...(title_note === undefined ? {} : { title_note }), price_usdc, seller: merchant },

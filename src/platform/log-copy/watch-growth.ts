@@ -6,7 +6,7 @@ import { lacksEvents } from './store.ts';
 
 /** Many times what a writer needs, and what the next one needs to take over from it. */
 const BEHIND_AFTER_MS = 15_000;
-/** How far back an empty copy begins. */
+/** An empty copy begins so far back. */
 export const MEMORY_MS = 30 * 86_400_000;
 
 interface GrowthContext {

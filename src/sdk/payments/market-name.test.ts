@@ -45,5 +45,7 @@ test('what the owner says that the market calls itself is signed for, and still 
   const client = createClient({ baseUrl: 'http://127.0.0.1:8443', callsItself: `${NAMED}/` });
   expect(nameToSignFor(client, NAMED)).toBe(NAMED);
   expect(nameToSignFor(client, 'http://127.0.0.1:8443')).toBe('http://127.0.0.1:8443');
-  expect(() => nameToSignFor(client, 'https://market.example/bob')).toThrow('calls itself https://market.example with a path of its own');
+  expect(() => nameToSignFor(client, 'https://market.example/bob')).toThrow(
+    'calls itself https://market.example with a path of its own',
+  );
 });

@@ -27,7 +27,7 @@ function sayAddress(address: string): OwnWords {
 /** Longer ones are no address of a market. */
 const LONGEST = 200;
 
-/** As our own addresses are written, so that two spellings of one are the same; null for what is none. */
+/** Spells an address as ours are spelled, so that two spellings of one are the same; null for a text that is no address. */
 function canonical(told: string): string | null {
   if (told.length > LONGEST) return null;
   try {

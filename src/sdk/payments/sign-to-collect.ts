@@ -64,7 +64,7 @@ export async function signCollecting(collecting: Collecting): Promise<CollectPro
 
 const told = z.object({ collect: z.object({ base_url: z.string() }) });
 
-/** What the market calls itself, where that is what it was named; of one that says nothing, what the owner says or what it was named. */
+/** Returns the address to sign for: the market's own name for itself, if the caller or the owner named it so; else the owner's or the caller's. */
 function marketAddress(client: NamedMarket, body: unknown): string {
   const read = told.safeParse(body);
   if (!read.success) return client.callsItself ?? client.baseUrl;

@@ -67,7 +67,7 @@ interface Scene {
   chain: Chain;
   log: PublicLog;
   books: PublicFees;
-  /** Where the log does not say to whom a listing is paid, as the market does. */
+  /** Listings whose log names no wallet, while the market does. */
   wallets: Map<number, string>;
   treasury: string;
   /** In units. */

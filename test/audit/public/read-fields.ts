@@ -25,7 +25,7 @@ export interface Fields {
   object(name: string): Fields;
   /** At most so many rows. */
   rows(name: string, most: number): Fields[];
-  /** As it came. */
+  /** The text that came. */
   raw(name: string): unknown;
   names(): string[];
 }

@@ -7,7 +7,7 @@ import { type PublicSale, saleIn } from './prove.ts';
 import { LOG_PAGE, type PublicEvent, walkLog } from './walk-log.ts';
 
 export interface PublicLog {
-  /** How many events were read: all, or those since the state. */
+  /** Events that were read: all, or those since the state. */
   read: number;
   /** From the first event on. */
   isWhole: boolean;
@@ -20,7 +20,7 @@ export interface PublicLog {
   sales: PublicSale[];
   /** Payments of less than the price that a person let count. */
   reviewed: ReadonlySet<number>;
-  /** How many of them were fees. */
+  /** Fees among them. */
   reviewedFees: number;
   faults: string[];
 }

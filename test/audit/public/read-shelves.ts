@@ -25,7 +25,7 @@ export interface ReadShelves {
   seen: Set<number>;
   /** Faults of each listing, by its id. */
   wrong: Map<number, string[]>;
-  /** Where a listing is sold to whom the log does not say. */
+  /** Wallets on the shelves that the log does not name, by listing. */
   wallets: Map<number, string>;
   /** The shelves contradict themselves. */
   fault: string | null;

@@ -80,7 +80,7 @@ function renderNewer({ superseded_by: newer }: ListingDetail): string {
 function renderTexts({ description, preview, text_flags }: ListingDetail): string {
   return html`!${renderFlags(text_flags)}
 !${
-    // What was removed has no texts.
+    // A removed listing has no texts.
     description === ''
       ? ''
       : html`<section aria-labelledby="about">

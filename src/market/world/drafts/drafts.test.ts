@@ -108,7 +108,7 @@ describe('a draft', () => {
     clock.set(START + HOUR - 1);
     expect((await read(made.id)).state).toBe('pending');
     clock.set(START + HOUR);
-    // Nothing is to be sold by its words any more, and nobody could take them off.
+    // Its words must sell nothing any more, and nobody could take them off.
     expect(await read(made.id)).toMatchObject({ state: 'expired', title: '', description: '', preview: '', tags: [] });
   });
 
