@@ -67,7 +67,7 @@ interface Scene {
   chain: Chain;
   log: PublicLog;
   books: PublicFees;
-  /** Listings whose log names no wallet, while the market does. */
+  /** Wallets on the shelves that the log does not name, by listing. */
   wallets: Map<number, string>;
   treasury: string;
   /** In units. */
