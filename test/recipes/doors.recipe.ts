@@ -101,8 +101,8 @@ const door = z.object(`,
       copy.replace('test/support/sample-requests.ts', ['    getHelp: {},', '    getHelp: {},\n    getAisles: {},']),
     (copy) =>
       copy.replace('src/market/pages/documents/changes.ts', [
-        "    endpoints: ['getOwnListing'],\n",
-        "    endpoints: ['getOwnListing', 'getAisles'],\n",
+        "    endpoints: ['getOwnListing', 'removeText'],\n",
+        "    endpoints: ['getOwnListing', 'removeText', 'getAisles'],\n",
       ]),
   ],
   forgotten: {
