@@ -43,6 +43,8 @@ export interface PublicBooks {
   promises_from?: number | null;
   /** Promises of the log for each listing, with what it told since, by the id. A state of an earlier program has none. */
   listings?: [number, Promised][];
+  /** The handle that the market named as its maintainer's; null: it named none. A state of an earlier program does not say. */
+  maintainer?: string | null;
 }
 
 /** The state cannot be gone on from. */

@@ -123,6 +123,21 @@ const LYING: readonly (readonly [name: string, events: readonly Told[], fault: R
     /event 2 tells of "1\\u001b\[2J", which is no number/,
   ],
   [
+    'goods that end like a thing of a city',
+    [lists(1), act('world_canceled')(1)],
+    /^event 2 is a world_canceled of listing 1, which is no thing of a city$/,
+  ],
+  [
+    'goods that are sold like a thing of a city',
+    [lists(1), act('world_sale')(1)],
+    /^event 2 is a world_sale of listing 1, which is no thing/,
+  ],
+  [
+    'a thing that is sold as goods',
+    [thing(1), sells(1), sells(1)],
+    /event 2 sells listing 1, a thing of the city, as if/,
+  ],
+  [
     'a log that promises nothing but prices',
     [vague(1), vague(2)],
     /^no event promises a wallet or goods: 2 listings .*--since/,
@@ -157,6 +172,61 @@ it('lets an upgrade take a day in which both programs list, and no longer', () =
   expect(slow.promises.since()).toBe(4);
   // If no listing was vague before, there was no such upgrade.
   expect(judge(upgrade.slice(1)).faults).toHaveLength(2);
+});
+
+it.each([
+  ['years back', '2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z', '2026-02-05T12:00:00.000Z'],
+  ['years ahead', '2100-01-01T00:00:00.000Z', '2100-01-01T00:00:00.000Z', null],
+  ['ahead and then back', '2100-01-01T00:00:00.000Z', '2026-01-05T12:00:00.000Z', null],
+])('has no day for an upgrade in a log whose clock stands %s', (_name, then, after, between) => {
+  const promises = createPromises({ since: null });
+  const take = (id: number, at: string, [kind, detail]: Told): string[] =>
+    promises.take(`event ${id}`, { id, kind, at, actor: 'x', detail });
+  expect([take(1, then, vague(1)), take(2, then, lists(2))]).toEqual([[], []]);
+  if (between !== null) expect(take(3, between, sells(1))).toEqual([]);
+  expect(take(4, after, vague(3))).toEqual([expect.stringMatching(/^event 4 lists listing 3 without/)]);
+});
+
+it('has nobody but the maintainer list without a fee and moderate, and nobody but its merchant edit and withdraw', () => {
+  const promises = createPromises({ since: null, maintainer: 'keeper' });
+  const take = (actor: string, kind: string, detail: EventDetail): string[] =>
+    promises.take('event 1', { id: 1, kind, at: '2026-01-05T12:00:00.000Z', actor, detail });
+  const seed = { listing_id: 2, ...WHOLE };
+  expect(take('somebody', ...lists(1))).toEqual([]);
+  expect(take('keeper', 'maintainer_seed', seed)).toEqual([]);
+  expect(take('keeper', ...removes(1))).toEqual([]);
+  expect(take('keeper', ...restores(1))).toEqual([]);
+  expect(take('somebody', ...edits(1))).toEqual([]);
+  expect(take('keeper', ...edits(1))).toEqual([
+    expect.stringMatching(/listing_edit of listing 1 by "keeper", and its/),
+  ]);
+  expect(take('keeper', ...withdraws(1))).toEqual([expect.stringMatching(/withdrawal of listing 1 by "keeper"/)]);
+  expect(take('somebody', ...withdraws(1))).toEqual([]);
+  expect(take('somebody', ...removes(2))).toEqual([expect.stringMatching(/moderates as "somebody", and the market/)]);
+  expect(take('somebody', 'maintainer_seed', { ...seed, listing_id: 3 })).toEqual([
+    expect.stringMatching(/lists without a fee as "somebody", and the market names "keeper"/),
+  ]);
+});
+
+it('keeps a removal whatever else ends the listing, until it is taken back', () => {
+  const removed = (events: readonly Told[]) => judge(events).promises.of.get(1)?.removed;
+  expect(removed([lists(1), removes(1), act('world_canceled')(1), withdraws(1)])).toMatchObject({ name: 'event 2' });
+  expect(removed([lists(1), removes(1), restores(1)])).toBeNull();
+  // A thing that is gone does not come back by an appeal.
+  const gone = [thing(1), removes(1), act('world_canceled')(1), restores(1)];
+  expect(judge(gone).promises.of.get(1)?.ending?.act).toBe('canceled');
+});
+
+it('leaves earlier promises as they are where it goes on from them for a while', () => {
+  const { promises } = judge([free(1), free(2)]);
+  const later = createPromises({ since: Infinity, before: promises.of });
+  const take = (kind: string, detail: EventDetail): string[] =>
+    later.take('event 3', { id: 3, kind, at: '2026-01-05T12:00:00.000Z', actor: 'somebody', detail });
+  expect([take(...exchanges(1)), take(...removes(1)), take('comment', { listing_id: 2 })]).toEqual([[], [], []]);
+  expect(take(...edits(1))).toEqual([expect.stringMatching(/which event 3 removed/)]);
+  expect([...later.of.keys()]).toEqual([1]);
+  expect(later.of.get(1)).toMatchObject({ commitment: OTHER, ending: { act: 'removed' } });
+  expect(promises.of.get(1)).toMatchObject({ commitment: HASH, ending: null });
 });
 
 it('does not let the log turn back in time', () => {

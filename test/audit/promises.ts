@@ -14,6 +14,8 @@ export interface Ending {
 export interface Promised {
   /** The event that listed it, for people. */
   name: string;
+  /** Milliseconds: the time that the event names. */
+  at: number;
   merchant: string;
   isPaid: boolean;
   /** True for a thing of a city: there are no goods to commit to. */
@@ -25,6 +27,8 @@ export interface Promised {
   /** The first event that told of a sale. */
   sold: string | null;
   ending: Ending | null;
+  /** A removal that was not taken back, whatever else ended the listing since. */
+  removed: Ending | null;
   /** Stays where a removal is taken back. */
   withdrawn: Ending | null;
 }
@@ -37,8 +41,12 @@ export interface LoggedEvent extends ToldEvent {
 export interface PromisesOrder {
   /** From this event on each listing has to promise wallet and goods; null: by the log itself. */
   since: number | null;
+  /** The handle that alone lists without a fee and moderates; null: the market names none. Left out: the books know it. */
+  maintainer?: string | null;
   /** Promises that an earlier audit has read. */
   earlier?: Iterable<readonly [number, Promised]>;
+  /** Promises that stay as they are: events change copies of them, in `of`. */
+  before?: ReadonlyMap<number, Promised>;
 }
 
 export interface Promises {
@@ -57,18 +65,25 @@ const WALLET = /^0x[0-9a-f]{40}$/i;
 const HASH = /^0x[0-9a-f]{64}$/i;
 
 /** Collects the promises of each listing, and judges each event by the rules of a market. */
-export function createPromises({ since, earlier = [] }: PromisesOrder): Promises {
+export function createPromises({ since, maintainer, earlier = [], before: base }: PromisesOrder): Promises {
   const of = new Map<number, Promised>(earlier);
   /** Listings of which was told before they were listed. */
   const early = new Map<number, string>();
   const line = createLine(since, of.values());
   const vague = (): number => [...of.values()].filter(isVague).length;
+  const find = (id: number): Promised | undefined => {
+    const kept = of.get(id) ?? base?.get(id);
+    if (kept === undefined || of.has(id)) return kept;
+    const copy = { ...kept };
+    of.set(id, copy);
+    return copy;
+  };
 
   const list = (name: string, event: LoggedEvent): string[] => {
     const { detail } = event;
     const id = idIn(detail.listing_id);
     if (id === null) return [`${name} lists ${shown(detail.listing_id)}, which is no number of a listing`];
-    const before = of.get(id);
+    const before = find(id);
     if (before !== undefined) return [`${name} lists listing ${id} again, which ${before.name} listed`];
     const promised = promisedBy(name, event);
     of.set(id, promised);
@@ -86,18 +101,21 @@ export function createPromises({ since, earlier = [] }: PromisesOrder): Promises
     of,
     take: (name, event) => {
       line.pass(event);
-      if (event.kind === 'listing' || event.kind === 'maintainer_seed') return list(name, event);
-      if (!Object.hasOwn(ACTS, event.kind)) return [];
+      const foreign = foreignIn(name, event, maintainer);
+      if (event.kind === 'listing' || event.kind === 'maintainer_seed') return [...foreign, ...list(name, event)];
+      if (!Object.hasOwn(ACTS, event.kind)) return foreign;
       const id = idIn(event.detail.listing_id);
       if (id === null)
         return actsOnListing(event)
-          ? [`${name} tells of ${shown(event.detail.listing_id)}, which is no number of a listing`]
-          : [];
-      const promised = of.get(id);
-      if (promised !== undefined)
-        return ACTS[event.kind as ActKind]({ name, id, promised, event, isDue: line.isBehind(event) });
-      if (!early.has(id)) early.set(id, name);
-      return [];
+          ? [...foreign, `${name} tells of ${shown(event.detail.listing_id)}, which is no number of a listing`]
+          : foreign;
+      const promised = find(id);
+      if (promised === undefined) {
+        if (!early.has(id)) early.set(id, name);
+        return foreign;
+      }
+      const act = { name, id, promised, event, isDue: line.isBehind(event) };
+      return [...foreign, ...unfitIn(act), ...ACTS[event.kind as ActKind](act)];
     },
     priceOnly: vague,
     since: line.from,
@@ -118,7 +136,8 @@ const isVague = (promised: Promised): boolean => missingIn(promised).length > 0;
 
 /**
  * The event from which on promises have to be whole. In a log that began with whole ones that is the first of them. In one that began
- * with prices alone it is a day behind the first whole one, by the latest time that any event has named: a log may not turn back.
+ * with prices alone it is a day behind the first whole one, by the latest time that any event has named: a log may not turn back. The day
+ * is over for an event that turns back by more than a day, and in a log that is ahead of the auditor's clock by more.
  */
 function createLine(since: number | null, earlier: Iterable<Promised>) {
   const known = [...earlier];
@@ -127,8 +146,11 @@ function createLine(since: number | null, earlier: Iterable<Promised>) {
   let from = since;
   let until = Infinity;
   let latest = 0;
-  const isBehind = ({ id }: LoggedEvent): boolean =>
-    (since === null && latest > until) || (from !== null && (id === null || id >= from));
+  const aheadMs = Date.now() + UPGRADE_MS;
+  const isOver = (event: LoggedEvent): boolean =>
+    latest > until || (until !== Infinity && (latest > aheadMs || timeOf(event) < latest - UPGRADE_MS));
+  const isBehind = (event: LoggedEvent): boolean =>
+    (since === null && isOver(event)) || (from !== null && (event.id === null || event.id >= from));
   return {
     pass: (event: LoggedEvent): void => {
       latest = Math.max(latest, timeOf(event) || 0);
@@ -138,7 +160,7 @@ function createLine(since: number | null, earlier: Iterable<Promised>) {
     take: (event: LoggedEvent, promised: Promised): boolean => {
       if (from === null && isFull(promised) && !hasVague) from = event.id;
       if (isFull(promised)) until = Math.min(until, latest + UPGRADE_MS);
-      if (from === null && latest > until) from = event.id;
+      if (from === null && isOver(event)) from = event.id;
       hasVague ||= isVague(promised);
       hasFull ||= isFull(promised);
       return isBehind(event);
@@ -154,9 +176,11 @@ const idIn = (value: unknown): number | null =>
 const formIn = (value: unknown, form: RegExp): string | null =>
   typeof value === 'string' && form.test(value) ? value.toLowerCase() : null;
 
-function promisedBy(name: string, { kind, actor, detail }: LoggedEvent): Promised {
+function promisedBy(name: string, event: LoggedEvent): Promised {
+  const { kind, actor, detail } = event;
   return {
     name,
+    at: timeOf(event) || 0,
     merchant: actor,
     isPaid: kind === 'listing',
     isThing: detail.aisle === 'world',
@@ -166,6 +190,7 @@ function promisedBy(name: string, { kind, actor, detail }: LoggedEvent): Promise
     supersedes: idIn(detail.supersedes),
     sold: null,
     ending: null,
+    removed: null,
     withdrawn: null,
   };
 }
@@ -213,6 +238,32 @@ type ActKind = keyof typeof ACTS;
 /** The maintainer also acts on comments, fees and merchants. */
 function actsOnListing({ kind, detail }: LoggedEvent): boolean {
   return kind !== 'moderation' || detail.action === 'remove' || detail.action === 'decide_appeal';
+}
+
+/** The maintainer alone lists without a fee, and moderates. */
+function foreignIn(name: string, { kind, actor }: LoggedEvent, maintainer: string | null | undefined): string[] {
+  if (maintainer === undefined || actor === maintainer) return [];
+  if (kind !== 'maintainer_seed' && kind !== 'moderation') return [];
+  const does = kind === 'moderation' ? 'moderates' : 'lists without a fee';
+  return [
+    `${name} ${does} as ${shown(actor)}, and the market names ${maintainer === null ? 'no maintainer' : `${shown(maintainer)} as its maintainer`}`,
+  ];
+}
+
+/** Acts that such a listing does not have, or that are not this merchant's. */
+function unfitIn({ name, id, promised, event }: Act): string[] {
+  const { kind, actor } = event;
+  const isOfThings = kind === 'world_sale' || kind === 'world_canceled';
+  const isOwn = kind !== 'withdrawal' && kind !== 'listing_edit';
+  return [
+    ...(isOfThings && !promised.isThing ? [`${name} is a ${kind} of listing ${id}, which is no thing of a city`] : []),
+    ...(kind === 'sale' && promised.isThing
+      ? [`${name} sells listing ${id}, a thing of the city, as if it were goods`]
+      : []),
+    ...(isOwn || actor === promised.merchant
+      ? []
+      : [`${name} is a ${kind} of listing ${id} by ${shown(actor)}, and its merchant is ${shown(promised.merchant)}`]),
+  ];
 }
 
 function sell({ name, id, promised, event }: Act): string[] {
@@ -263,6 +314,7 @@ function edit({ name, id, promised, event, isDue }: Act): string[] {
 function end({ name, promised, event }: Act, act: Ending['act']): string[] {
   const ending = { act, name, at: timeOf(event) };
   if (act === 'withdrew') promised.withdrawn ??= ending;
+  if (act === 'removed') promised.removed = ending;
   promised.ending = act === 'withdrew' && promised.ending !== null ? promised.ending : ending;
   return [];
 }
@@ -271,7 +323,10 @@ function moderate(act: Act): string[] {
   const { promised, event } = act;
   const { action, outcome } = event.detail;
   if (action === 'remove') return end(act, 'removed');
-  if (action === 'decide_appeal' && outcome === 'restored') promised.ending = promised.withdrawn;
+  if (action !== 'decide_appeal' || outcome !== 'restored') return [];
+  // A thing that was sold or canceled stays so.
+  if (promised.ending?.act === 'removed') promised.ending = promised.withdrawn;
+  promised.removed = null;
   return [];
 }
 

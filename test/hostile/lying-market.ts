@@ -92,7 +92,7 @@ async function must<Answer extends { status: number; body: unknown }>(
   return answer;
 }
 
-async function readLog(url: string): Promise<LogRow[]> {
+export async function readLog(url: string): Promise<LogRow[]> {
   const rows: LogRow[] = [];
   for (let before = ''; ; ) {
     const answer = await fetch(`${url}/api/events${before}`);

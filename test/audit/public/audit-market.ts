@@ -2,8 +2,10 @@ import { createFaults, type Faults, MOST_ROWS } from '../bounds.ts';
 import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from '../incoming.ts';
 import { faultsOfState, readState, type State, StateRefused, writeState } from '../keep-state.ts';
 import { shown } from '../print.ts';
+import type { Promised } from '../promises.ts';
 import { type Chain, openChain } from '../read-chain.ts';
 import { type Market, openMarket } from './ask-market.ts';
+import { faultsOffShelf, faultsOnShelf } from './faults-of-rows.ts';
 import {
   createProver,
   faultsOfTerms,
@@ -16,8 +18,8 @@ import {
 } from './prove.ts';
 import { type PublicFees, readFees } from './read-fees.ts';
 import { readFields } from './read-fields.ts';
-import { type PublicLog, readLog, readSince } from './read-log.ts';
-import { type ReadShelves, readShelves, readSingle, SHELF_PAGE } from './read-shelves.ts';
+import { type Later, type PublicLog, readLog, readSince } from './read-log.ts';
+import { type ReadShelves, readShelves, readSingle, SHELF_PAGE, type WrongRows } from './read-shelves.ts';
 
 export interface MarketAuditOrder {
   marketUrl: string;
@@ -72,6 +74,8 @@ interface Scene {
   treasury: string;
   /** In units. */
   fee: string;
+  /** Its handle; null: the market names none. */
+  maintainer: string | null;
   prover: Prover;
   say(progress: string): void;
 }
@@ -91,7 +95,9 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   const facts = await readFacts(market, chain);
   // Transfers are looked at up to the head that was final before log and fees were read: what is younger may not be in them yet.
   const seen = chain.final;
-  const log = await readLog({ market, before, since: order.since ?? null, mostEvents, say });
+  const { maintainer } = facts;
+  refused.push(...faultsOfMaintainer(before, maintainer));
+  const log = await readLog({ market, before, since: order.since ?? null, maintainer, mostEvents, say });
   // A log that is read whole is held against all fees.
   const books = await readFees({
     market,
@@ -99,7 +105,7 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
     most: mostEvents,
     say,
   });
-  const shelves = await holdShelves({ market, log, mostEvents, say });
+  const shelves = await holdShelves({ market, log, maintainer, mostEvents, say });
   await chain.refresh();
   const scene: Scene = {
     market,
@@ -128,8 +134,19 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   };
 }
 
+/** The maintainer is merchant 1, for good. */
+function faultsOfMaintainer(before: State | null, maintainer: string | null): string[] {
+  const named = before?.public?.maintainer ?? null;
+  if (named === null || named === maintainer) return [];
+  return [`the market names ${shown(maintainer)} as its maintainer, and the state remembers ${shown(named)}`];
+}
+
+interface Facts extends Pick<Scene, 'treasury' | 'fee' | 'maintainer'> {
+  faults: string[];
+}
+
 /** What the market says of itself has to fit the chain that the endpoint shows. */
-async function readFacts(market: Market, chain: Chain): Promise<{ treasury: string; fee: string; faults: string[] }> {
+async function readFacts(market: Market, chain: Chain): Promise<Facts> {
   const official = readFields(await market.must('/api/official'), 'the official facts');
   const network = official.text('network', 40);
   const chainId = Object.hasOwn(CHAINS, network) ? CHAINS[network] : undefined;
@@ -142,12 +159,15 @@ async function readFacts(market: Market, chain: Chain): Promise<{ treasury: stri
   const treasury = official.wallet('treasury');
   if (page.wallet('address') !== treasury)
     faults.push(`the market names two treasuries: ${treasury} and ${page.wallet('address')}`);
-  return { treasury, fee: official.units('listing_fee_usdc'), faults };
+  const isNamed = official.raw('maintainer') !== undefined;
+  const maintainer = isNamed ? official.object('maintainer').textOrNull('handle', 64) : null;
+  return { treasury, fee: official.units('listing_fee_usdc'), maintainer, faults };
 }
 
 interface ShelvesScene {
   market: Market;
   log: PublicLog;
+  maintainer: string | null;
   mostEvents: number;
   say(progress: string): void;
 }
@@ -161,9 +181,9 @@ interface HeldShelves {
 
 /**
  * Holds what is on the shelves against the log, and the log against the shelves. Where they differ, both are looked at once more: what
- * somebody did meanwhile belongs to the next audit.
+ * somebody did meanwhile, by an event that says so, belongs to the next audit.
  */
-async function holdShelves({ market, log, mostEvents, say }: ShelvesScene): Promise<HeldShelves> {
+async function holdShelves({ market, log, maintainer, mostEvents, say }: ShelvesScene): Promise<HeldShelves> {
   const promises = log.promises.of;
   const order = { market, promises, most: mostEvents, say };
   const missingIn = ({ seen }: ReadShelves): number[] =>
@@ -173,21 +193,36 @@ async function holdShelves({ market, log, mostEvents, say }: ShelvesScene): Prom
     await market.pause(CATCH_UP_MS);
     shelves = await readShelves({ ...order, pageSize: SHELF_PAGE - 1 });
   }
-  const since = await readSince(log, { market, mostEvents, say });
-  const isOurs = (id: number): boolean => !since.touched.has(id);
-  const missing = missingIn(shelves).filter(isOurs);
   // Listings that were sold and have ended since are looked at once, by the audit that reads of a sale.
   const sold = [...new Set(log.sales.map(({ listingId }) => listingId))];
-  const off = sold.filter((id) => isOurs(id) && (promises.get(id)?.ending ?? null) !== null);
+  const off = sold.filter((id) => (promises.get(id)?.ending ?? null) !== null);
   const { wallets } = shelves;
-  const single = await readSingle({ ...order, wallets, ids: [...missing, ...off] });
-  const wrong = [...shelves.wrong].flatMap(([id, faults]) => (isOurs(id) ? faults : []));
+  const single = await readSingle({ ...order, wallets, ids: [...missingIn(shelves), ...off] });
+  const later = await readSince(log, { market, maintainer, mostEvents, say });
   const broken = shelves.fault === null ? [] : [`the shelves contradict themselves: ${shelves.fault}`];
   return {
     held: shelves.seen.size + single.read,
     wallets,
-    faults: [...broken, ...wrong, ...single.faults, ...since.faults],
+    faults: [...broken, ...faultsOfDifferences({ promises, shelves, single, later }), ...later.faults],
   };
+}
+
+interface Differences {
+  promises: ReadonlyMap<number, Promised>;
+  shelves: ReadShelves;
+  single: { wrong: WrongRows };
+  later: Later;
+}
+
+/** What is left of them, once it is known what was told meanwhile. */
+function faultsOfDifferences({ promises, shelves, single, later }: Differences): string[] {
+  const faults = createFaults();
+  for (const [id, row] of shelves.wrong) faults.add(faultsOnShelf(row, promises.get(id), later.of.get(id)));
+  for (const [id, row] of single.wrong) {
+    const promised = promises.get(id);
+    if (promised !== undefined) faults.add(faultsOffShelf(id, row, promised, later.of.get(id)));
+  }
+  return faults.list();
 }
 
 /** Each paid listing of the log has its fee, and the other way round. */
@@ -245,8 +280,9 @@ async function holdFees(scene: Scene, faults: Faults): Promise<void> {
       `${low.length} fees are below ${fee} units, and ${log.reviewedFees} were decided to count: ${ids.join(', ')}`,
     ]);
   }
-  const payments = books.fees.map(({ id, txHash, units, isAuthorized, blockTime }) => ({
+  const payments = books.fees.map(({ id, listingId, txHash, units, isAuthorized, blockTime }) => ({
     ...{ name: `fee ${id}`, txHash, to: treasury, units, isAuthorized, blockTime, removed: null },
+    toldAt: (listingId === null ? undefined : log.promises.of.get(listingId))?.at ?? null,
   }));
   await proveAll(scene, { what: 'fees', payments }, faults);
 }
@@ -288,7 +324,7 @@ async function readIncoming(
 }
 
 function stateOf(
-  { market, chain, log, books, prover }: Scene,
+  { market, chain, log, books, maintainer, prover }: Scene,
   seen: State['block'],
   unbooked: State['unbooked'],
 ): State {
@@ -305,7 +341,7 @@ function stateOf(
     books: null,
     public: {
       ...{ fee_id: books.lastId, fees_units: books.units.toString(), ahead },
-      ...{ promises_from: log.promises.since(), listings: [...log.promises.of] },
+      ...{ promises_from: log.promises.since(), listings: [...log.promises.of], maintainer },
     },
   };
 }

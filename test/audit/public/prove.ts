@@ -15,6 +15,8 @@ export interface Payment {
   isAuthorized: boolean;
   /** Milliseconds, where the market says of which second the block is. */
   blockTime: number | null;
+  /** Milliseconds: the time that the log names for what was paid; null: it tells of none. */
+  toldAt: number | null;
   /** A removal that was in force: later transfers do not pay, unless a person decided so. */
   removed: Ending | null;
 }
@@ -62,15 +64,25 @@ export function createProver(chain: Chain): Prover {
 
 /** The event of a removal is written a moment after the removal itself. */
 const SLACK_MS = 1_000;
+/** Clocks of markets and of chains differ by less. */
+const CLOCKS_MS = 300_000;
 
-function faultsOfTime({ name, blockTime, removed }: Payment, paidAt: number): string[] {
+function faultsOfTime({ name, blockTime, toldAt, removed }: Payment, paidAt: number): string[] {
   return [
+    ...(toldAt === null || paidAt <= toldAt + CLOCKS_MS
+      ? []
+      : [
+          `${name} was paid at ${timeIn(paidAt)}, and the log dates what was paid for at ${timeIn(toldAt)}, before that`,
+        ]),
     ...(blockTime === null || paidAt === blockTime ? [] : [`${name} names another time than that of its block`]),
     ...(removed === null || paidAt < removed.at + SLACK_MS
       ? []
       : [`${name} was paid after ${removed.name} ${removed.act} the listing`]),
   ];
 }
+
+/** A chain may name a second that no date has. */
+const timeIn = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`);
 
 /** The places of the transfers that can have paid for it. */
 function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, token: string): number[] {
@@ -90,6 +102,8 @@ function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, 
 /** A sale as the log tells it. */
 export interface PublicSale {
   eventId: number;
+  /** Milliseconds, as the event says. */
+  at: number;
   listingId: number;
   via: string;
   units: bigint;
@@ -107,21 +121,25 @@ const HASH = /^0x[0-9a-f]{64}$/i;
 
 /** The sale of an event, and what is wrong with how it is told; null: it tells of none, or not of which listing. */
 export function saleIn(
-  { id, kind, detail }: PublicEvent,
+  { id, at, kind, detail }: PublicEvent,
   promises: ReadonlyMap<number, Promised>,
 ): { sale: PublicSale; faults: string[] } | null {
   const { listing_id: listing, paid_usdc: paid, tx_hash: hash, payment_id: payment, verified_via: via } = detail;
   if (!SALES.includes(kind) || typeof listing !== 'number' || !Number.isSafeInteger(listing)) return null;
   const units = unitsOf(paid);
-  const ending = promises.get(listing)?.ending ?? null;
   const isHash = typeof hash === 'string' && HASH.test(hash);
   const sale = {
-    ...{ eventId: id, listingId: listing, via: typeof via === 'string' ? via.slice(0, 20) : '' },
+    ...{
+      eventId: id,
+      at: Date.parse(String(at)),
+      listingId: listing,
+      via: typeof via === 'string' ? via.slice(0, 20) : '',
+    },
     units: BigInt(units === '?' ? -1 : units),
     txHash: isHash ? hash.toLowerCase() : null,
     paymentId: typeof payment === 'number' ? payment : null,
     // A thing that was paid for in its city is sold whatever the market did.
-    removed: kind === 'sale' && ending?.act === 'removed' ? ending : null,
+    removed: kind === 'sale' ? (promises.get(listing)?.removed ?? null) : null,
   };
   const name = nameOf(sale);
   return {
@@ -157,6 +175,7 @@ export function paymentOf(sale: PublicSale, terms: Terms | null, isReviewed: boo
   if (terms === null || txHash === null || via === 'free') return null;
   return {
     ...{ name: nameOf(sale), txHash, to: terms.wallet, units, isAuthorized: via === 'x402', blockTime: null },
+    toldAt: sale.at,
     removed: isReviewed ? null : sale.removed,
   };
 }

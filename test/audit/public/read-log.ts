@@ -1,8 +1,9 @@
 import { createFaults } from '../bounds.ts';
 import type { State } from '../keep-state.ts';
-import { createPromises, type Promises } from '../promises.ts';
+import { createPromises, type Promised, type Promises } from '../promises.ts';
 import { NO_HASH, nextHash } from '../running-hash.ts';
 import type { Market } from './ask-market.ts';
+import { type ListedState, stateOf } from './faults-of-rows.ts';
 import { type PublicSale, saleIn } from './prove.ts';
 import { LOG_PAGE, type PublicEvent, walkLog } from './walk-log.ts';
 
@@ -29,19 +30,22 @@ export interface LogOrder {
   market: Market;
   before: State | null;
   since: number | null;
+  /** The handle that the market names; null: it names none. */
+  maintainer: string | null;
   mostEvents: number;
   say(progress: string): void;
 }
 
 /**
  * The public log, hashed page by page: of an event is kept what it promises, sells or decides. A state of an earlier program knows nothing
- * of listings; then all is read again, and the hash that it remembers has to come out.
+ * of listings, or of a maintainer; then all is read again, and the hash that it remembers has to come out.
  */
-export async function readLog({ market, before, since, mostEvents, say }: LogOrder): Promise<PublicLog> {
-  const listings = before?.public?.listings;
+export async function readLog({ market, before, since, maintainer, mostEvents, say }: LogOrder): Promise<PublicLog> {
+  const listings = before?.public?.maintainer === undefined ? undefined : before.public.listings;
   const event = before?.event ?? null;
   const from = listings === undefined || event === null ? null : { id: Number(event.id), hash: event.hash };
-  const promises = createPromises({ since: since ?? before?.public?.promises_from ?? null, earlier: listings ?? [] });
+  const promisedFrom = since ?? before?.public?.promises_from ?? null;
+  const promises = createPromises({ since: promisedFrom, maintainer, earlier: listings ?? [] });
   const taker = createTaker(promises, from === null ? event : null);
   let hash: Buffer = from === null || event === null ? NO_HASH : Buffer.from(event.running_hash, 'hex');
   const walked = await walkLog({
@@ -84,8 +88,9 @@ function createTaker(promises: Promises, remembered: State['event']) {
       const sold = saleIn(event, promises.of);
       if (sold !== null) sales.push(sold.sale);
       faults.add(sold?.faults ?? []);
-      if (detail.outcome !== 'deliver') return;
-      if (detail.action === 'fee_review') reviewedFees += 1;
+      const isOfFee = event.kind === 'moderation' && detail.action === 'fee_review';
+      if (detail.outcome !== 'deliver' || !(isOfFee || event.kind === 'review')) return;
+      if (isOfFee) reviewedFees += 1;
       if (typeof detail.payment_id === 'number') reviewed.add(detail.payment_id);
     },
     end: () => ({ sales, reviewed, reviewedFees, firstAt }),
@@ -97,22 +102,43 @@ function createTaker(promises: Promises, remembered: State['event']) {
   };
 }
 
-/** Listings of which something was told since that event: what the market says of them now is for the next audit. */
-export async function readSince(
-  log: PublicLog,
-  order: Omit<LogOrder, 'before' | 'since'>,
-): Promise<{
-  touched: ReadonlySet<number>;
+/** What was told of a listing since the log was read. */
+export interface LaterTold {
+  /** As the newest event leaves it. */
+  promised: Promised;
+  /** Goods that it had after one of these events. */
+  commitments: Set<string>;
+  /** States that it was in after one of them. */
+  states: Set<ListedState>;
+}
+
+export interface Later {
+  of: ReadonlyMap<number, LaterTold>;
   faults: string[];
-}> {
-  const touched = new Set<number>();
-  if (!log.isWalked) return { touched, faults: [] };
+}
+
+/**
+ * What was told since the log was read, by the rules of a market. What it changes on the shelves is no fault; what else it tells explains
+ * nothing. Whole promises are asked for by the audit that reads these events first.
+ */
+export async function readSince(log: PublicLog, order: Omit<LogOrder, 'before' | 'since'>): Promise<Later> {
+  const of = new Map<number, LaterTold>();
+  if (!log.isWalked) return { of, faults: [] };
   const from = log.last === null ? null : { id: Number(log.last.id), hash: log.last.hash };
+  const { maintainer } = order;
+  const promises = createPromises({ since: Infinity, maintainer, before: log.promises.of });
+  const found = createFaults();
   const { faults } = await walkLog({
     ...{ ...order, from, knownBy: 'was read before', pageSize: LOG_PAGE - 1 },
-    take: ({ detail }) => {
-      if (typeof detail.listing_id === 'number') touched.add(detail.listing_id);
+    take: (event) => {
+      found.add(promises.take(`event ${event.id}`, event));
+      const id = Number(event.detail.listing_id);
+      const promised = promises.of.get(id);
+      if (promised === undefined) return;
+      const told = of.get(id) ?? { promised, commitments: new Set(), states: new Set() };
+      if (promised.commitment !== null) told.commitments.add(promised.commitment);
+      of.set(id, { ...told, states: told.states.add(stateOf(promised)) });
     },
   });
-  return { touched, faults };
+  return { of, faults: [...faults, ...found.list()] };
 }

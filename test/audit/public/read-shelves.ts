@@ -1,15 +1,8 @@
-import { BoundMet, createFaults, mustHaveMemory } from '../bounds.ts';
-import { lineOf } from '../print.ts';
-import { faultsOfPromise, type Goods, type Promised } from '../promises.ts';
+import { BoundMet, mustHaveMemory } from '../bounds.ts';
+import type { Promised } from '../promises.ts';
 import { type Market, MarketUnreadable } from './ask-market.ts';
+import { faultsOffShelf, faultsOnShelf, type Shown } from './faults-of-rows.ts';
 import { type Fields, readFields } from './read-fields.ts';
-
-interface Shown extends Goods {
-  merchant: string;
-  supersedes: number | null;
-  isThing: boolean;
-  state: string;
-}
 
 export interface ShelvesOrder {
   market: Market;
@@ -23,8 +16,8 @@ export interface ShelvesOrder {
 export interface ReadShelves {
   /** Listings that are on the shelves. */
   seen: Set<number>;
-  /** Faults of each listing, by its id. */
-  wrong: Map<number, string[]>;
+  /** Listings that are not what the log promised, by their ids. */
+  wrong: Map<number, Shown>;
   /** Wallets on the shelves that the log does not name, by listing. */
   wallets: Map<number, string>;
   /** The shelves contradict themselves. */
@@ -34,8 +27,8 @@ export interface ReadShelves {
 export const SHELF_PAGE = 50;
 /** A walk that takes longer than a cursor lives begins again, so many times. */
 const WALKS = 3;
-/** Listings whose faults are kept. */
-const MOST_WRONG = 1_000;
+/** Listings that differ and are kept, until the log was read again. */
+const MOST_WRONG = 10_000;
 
 /** Everything on the shelves, page by page held against what the log promised. */
 export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
@@ -78,32 +71,14 @@ async function walkShelves(
   }
 }
 
-function hold(row: Shown, promises: ReadonlyMap<number, Promised>, { seen, wrong, wallets }: ReadShelves): void {
+function hold(row: Shown, promises: ReadonlyMap<number, Promised>, shelves: ReadShelves): void {
+  const { seen, wrong, wallets } = shelves;
   const promised = promises.get(row.id);
   seen.add(row.id);
   if (promised?.wallet === undefined || promised.wallet === null) wallets.set(row.id, row.wallet);
-  const faults =
-    promised === undefined ? [`listing ${row.id} has no event that tells of it`] : faultsOfShown(promised, row);
-  if (promised?.ending)
-    faults.push(`listing ${row.id} is for sale, and ${promised.ending.name} ${promised.ending.act} it`);
-  if (faults.length > 0 && wrong.size < MOST_WRONG) wrong.set(row.id, faults);
-}
-
-function faultsOfShown(promised: Promised, row: Shown): string[] {
-  const name = `listing ${row.id}`;
-  return [
-    ...faultsOfPromise(promised, row),
-    ...(row.merchant === promised.merchant
-      ? []
-      : [`${name} is sold by ${lineOf(row.merchant, 64)}, and ${promised.name} says ${lineOf(promised.merchant, 64)}`]),
-    ...(row.isThing === promised.isThing ? [] : [`${name} is of another kind than ${promised.name} says`]),
-    // Events from before this was told do not say it.
-    ...(promised.wallet === null || row.supersedes === promised.supersedes
-      ? []
-      : [
-          `${name} supersedes ${row.supersedes ?? 'nothing'}, and ${promised.name} says ${promised.supersedes ?? 'nothing'}`,
-        ]),
-  ];
+  if (faultsOnShelf(row, promised).length === 0) return;
+  if (wrong.size < MOST_WRONG) wrong.set(row.id, row);
+  else shelves.fault ??= `more than ${MOST_WRONG} listings are not what the log says`;
 }
 
 interface Page {
@@ -149,33 +124,22 @@ export interface SingleOrder extends ShelvesOrder {
   wallets: Map<number, string>;
 }
 
-const STATES = { removed: 'removed', withdrew: 'withdrawn', sold: 'sold', canceled: 'canceled' } as const;
-
-/** The state is what the log tells. A thing whose offer is gone from its city is `stale`, of which no event tells. */
-function faultsOfState({ id, state, isThing }: Shown, { ending }: Promised): string[] {
-  if (isThing && state === 'stale') return [];
-  if (ending === null) return [`listing ${id} is ${state} and not on the shelves, and no event says why`];
-  return state === STATES[ending.act] ? [] : [`listing ${id} is ${state}, and ${ending.name} ${ending.act} it`];
-}
+/** Rows that are not what the log promised, by their ids; null: there is no such listing any more. */
+export type WrongRows = Map<number, Shown | null>;
 
 /** Listings that are not on the shelves, each by its own address. */
-export async function readSingle(order: SingleOrder): Promise<{ read: number; faults: string[] }> {
+export async function readSingle(order: SingleOrder): Promise<{ read: number; wrong: WrongRows }> {
   const ids = order.ids.slice(0, MOST_SINGLE);
   const first = await lookAt(order, ids);
-  if (first.size === 0) return { read: ids.length, faults: [] };
+  if (first.size === 0) return { read: ids.length, wrong: first };
   // An answer may be an old one, out of a cache on the way.
   await order.market.outlastCaches();
-  const faults = createFaults();
-  for (const some of (await lookAt(order, [...first.keys()])).values()) faults.add(some);
-  return { read: ids.length, faults: faults.list() };
+  return { read: ids.length, wrong: await lookAt(order, [...first.keys()]) };
 }
 
-/** Faults of each of these listings that has some. */
-async function lookAt(
-  { market, promises, wallets, say }: SingleOrder,
-  ids: readonly number[],
-): Promise<Map<number, string[]>> {
-  const wrong = new Map<number, string[]>();
+/** These listings, as far as they have faults. */
+async function lookAt({ market, promises, wallets, say }: SingleOrder, ids: readonly number[]): Promise<WrongRows> {
+  const wrong: WrongRows = new Map();
   for (let at = 0; at < ids.length; at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE);
     const rows = await Promise.all(some.map((id) => readListing(market, id)));
@@ -184,11 +148,7 @@ async function lookAt(
       const promised = promises.get(id);
       if (promised === undefined) continue;
       if (row !== null && promised.wallet === null) wallets.set(id, row.wallet);
-      const faults =
-        row === null
-          ? [`listing ${id}, of which ${promised.name} tells, is not there`]
-          : [...faultsOfShown(promised, row), ...faultsOfState(row, promised)];
-      if (faults.length > 0) wrong.set(id, faults);
+      if (faultsOffShelf(id, row, promised).length > 0) wrong.set(id, row);
     }
     say(`${Math.min(ids.length, at + AT_ONCE)} of ${ids.length} listings that are off the shelves`);
   }
