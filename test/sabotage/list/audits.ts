@@ -20,8 +20,12 @@ export const AUDITS: readonly Sabotage[] = [
     '!line.isDrawn() && vague() > 99',
     JUDGED,
   ),
-  bug('an-upgrade-never-ends', PROMISES, 'since === null && latest > until', 'since === 0 && latest > until', JUDGED),
+  bug('an-upgrade-never-ends', PROMISES, 'latest > until ||', 'latest < 0 ||', JUDGED),
   bug('an-id-is-listed-twice', PROMISES, 'if (before !== undefined) return [', 'if (before === null) return [', JUDGED),
+  bug('anybody-withdraws', PROMISES, 'isOwn || actor ===', 'isOwn || kind !== actor ||', JUDGED),
+  bug('anybody-moderates', PROMISES, 'maintainer === undefined || actor ===', "actor !== '' || actor ===", JUDGED),
+  bug('an-ending-covers-a-removal', PROMISES, "if (act === 'removed') promised", 'promised', JUDGED),
+  bug('a-clock-may-stand-ahead', PROMISES, 'latest > aheadMs', 'latest < 0', JUDGED),
   bug('controls-are-printed', PRINT, '[\\p{Cc}\\p{Cf}', '[\\p{Cf}', PRINTED),
   bug(
     'a-long-text-is-cleaned-whole',
