@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { handleOut, urlOut } from './answer-forms.ts';
 import { lookAlikeNote } from './look-alikes.ts';
 import { idOut, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
@@ -6,15 +7,15 @@ import { UNTRUSTED } from './text.ts';
 export const merchantRecord = z
   .object({
     id: idOut,
-    handle: z.string(),
+    handle: handleOut,
     joined_at: timeOut,
     store_line: z.string().describe(UNTRUSTED),
     store_line_note: lookAlikeNote,
-    store_url: z.string(),
+    store_url: urlOut,
     listings: z.int(),
     sales: z.int(),
     maintainer: z.boolean(),
-    city_handle: z.string().nullable(),
+    city_handle: handleOut.nullable(),
   })
   .meta({ id: 'Merchant' });
 export type MerchantRecord = z.output<typeof merchantRecord>;
