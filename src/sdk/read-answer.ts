@@ -12,6 +12,7 @@ import {
   UnreadableAnswer,
 } from './errors.ts';
 import { parseJson } from './parse-json.ts';
+import { readAs } from './read-as.ts';
 
 /** A mark at the beginning stays, as everything that was sent does. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -37,15 +38,15 @@ export async function readAnswer(
   const body = readJson(await readText(response, maxResponseBytes), response);
   if (status < 200 || status >= 300) throw refusal(endpoint, response, body);
   const schema = Object.entries(endpoint.answers).find(([known]) => Number(known) === status)?.[1];
-  const parsed = schema?.safeParse(body);
-  if (parsed === undefined || !parsed.success) {
-    const where = schema === undefined ? own`status` : placeOf(schema, parsed?.error.issues[0]?.path ?? []);
+  const read = schema === undefined ? null : readAs(schema, body);
+  if (read === null || 'faultAt' in read) {
+    const where = read === null ? own`status` : placeOf(schema, read.faultAt);
     throw new UnreadableAnswer('unexpected', own`the answer is not what the contract says (${where})`, {
       status,
       headers,
     });
   }
-  return { status, body: parsed.data, requestId: readRequestId(headers) };
+  return { status, body: read.data, requestId: readRequestId(headers) };
 }
 
 /** A refusal of what is no endpoint of the contract. */
@@ -59,14 +60,14 @@ function refusal(
   body: unknown,
 ): MarketError | UnreadableAnswer {
   const { status, headers } = response;
-  const parsed = problemIn.safeParse(body);
-  if (!parsed.success || parsed.data.status !== status) {
+  const read = readAs(problemIn, body);
+  if ('faultAt' in read || read.data.status !== status) {
     return new UnreadableAnswer('not_a_problem', own`status ${status} without a reason that can be read`, {
       status,
       headers,
     });
   }
-  const { delivery_token: token, ...problem } = parsed.data;
+  const { delivery_token: token, ...problem } = read.data;
   return new MarketError({
     problem: problem as ReadProblem,
     status,

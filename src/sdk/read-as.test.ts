@@ -1,0 +1,131 @@
+import { expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { listingSummary, problem } from '../../test/support/market-answers.ts';
+import { cityEndpoints } from '../contract/city.ts';
+import type { EndpointShape } from '../contract/endpoint.ts';
+import { endpoints } from '../contract/index.ts';
+import { createClient } from './client.ts';
+import { MarketError, UnreadableAnswer } from './errors.ts';
+import { readAs } from './read-as.ts';
+
+const MANY = 170_000;
+/** What may pass while one answer is judged: zod alone takes many seconds, and gigabytes. */
+const MOST_MS = 3_000;
+const empty = Array.from({ length: MANY }, () => ({}));
+const page = { total: 1, limit: 50, listings: empty };
+
+async function answeredBy(status: number, body: unknown): Promise<unknown> {
+  const type = status < 400 ? 'application/json' : 'application/problem+json';
+  const fetch = async () => new Response(JSON.stringify(body), { status, headers: { 'content-type': type } });
+  const client = createClient({ baseUrl: 'https://market.example', environment: { fetch } });
+  return await client.browseShelves().catch((error: unknown) => error);
+}
+
+test('a page of empty listings is refused at the first of them', async () => {
+  const from = performance.now();
+  const error = await answeredBy(200, page);
+  expect(performance.now() - from).toBeLessThan(MOST_MS);
+  expect(error).toBeInstanceOf(UnreadableAnswer);
+  expect(error).toMatchObject({ why: 'unexpected' });
+}, 120_000);
+
+test('so is a listing with many faults in a list of its own, whichever form it has', async () => {
+  const tags = Array.from({ length: 20 * MANY }, () => 0);
+  const { artifact_commitment: _, ...outline } = listingSummary(1);
+  for (const listing of [
+    { ...listingSummary(1), tags },
+    { ...outline, tags },
+  ]) {
+    const from = performance.now();
+    expect(await answeredBy(200, { ...page, listings: [listing] })).toBeInstanceOf(UnreadableAnswer);
+    expect(performance.now() - from).toBeLessThan(MOST_MS);
+  }
+}, 120_000);
+
+test('so is a refusal with a list of empty errors', async () => {
+  const from = performance.now();
+  const error = await answeredBy(400, {
+    ...problem('malformed_request'),
+    errors: Array.from({ length: 12 * MANY }, () => ({})),
+  });
+  expect(performance.now() - from).toBeLessThan(MOST_MS);
+  expect(error).not.toBeInstanceOf(MarketError);
+  expect(error).toMatchObject({ why: 'not_a_problem' });
+}, 120_000);
+
+const item = z.object({ id: z.int(), flags: z.array(z.string()).nullable() });
+const shape = z.object({
+  items: z.array(item).optional(),
+  quotas: z.record(z.string().regex(/^[a-z]+$/), z.object({ used: z.int() })).optional(),
+});
+
+test.each([
+  [
+    {
+      items: [
+        { id: 1, flags: null },
+        { id: 2, flags: ['a', 0, 1] },
+      ],
+    },
+    ['items', 1, 'flags', 1],
+  ],
+  [
+    {
+      items: [
+        { id: 1, flags: [] },
+        { id: '2', flags: [] },
+      ],
+    },
+    ['items', 1, 'id'],
+  ],
+  [{ items: [null] }, ['items', 0]],
+  [{ items: {} }, ['items']],
+  [{ quotas: { a: { used: 1 }, b: {}, c: {} } }, ['quotas', 'b', 'used']],
+  [{ quotas: { A: { used: 1 } } }, ['quotas', 'A']],
+  [null, []],
+])('the place of the first fault is told: %j', (value, faultAt) => {
+  expect(readAs(shape, value)).toEqual({ faultAt });
+});
+
+test('what fits is read as zod reads it', () => {
+  const value = { items: [{ id: 1, flags: ['a'], more: 1 }], quotas: { a: { used: 1 } } };
+  const read = readAs(shape, value);
+  expect(read).toEqual({ data: shape.parse(value) });
+  expectTypeOf(read).toExtend<{ data: z.output<typeof shape> } | { faultAt: readonly PropertyKey[] }>();
+});
+
+/** Holds no list, or is walked. */
+const KNOWN = ['object', 'array', 'record', 'union', 'nullable', 'optional', 'default', 'readonly', 'pipe'];
+const PLAIN = [
+  'string',
+  'number',
+  'int',
+  'boolean',
+  'literal',
+  'enum',
+  'unknown',
+  'transform',
+  'template_literal',
+  'null',
+];
+
+function typesIn(schema: z.core.$ZodType, seen = new Set<z.core.$ZodType>(), found = new Set<string>()): Set<string> {
+  if (seen.has(schema)) return found;
+  seen.add(schema);
+  const def = schema._zod.def;
+  found.add(def.type);
+  // A member of a schema is another one, or a list or a table of them.
+  const members = Object.entries(def).filter(([name]) => name !== 'checks');
+  const inner = members.flatMap(([, one]: [string, unknown]) =>
+    typeof one === 'object' && one !== null && !('_zod' in one) ? Object.values(one) : [one],
+  );
+  for (const one of inner)
+    if (typeof one === 'object' && one !== null && '_zod' in one) typesIn(one as z.core.$ZodType, seen, found);
+  return found;
+}
+
+test('no answer of the contract has a kind of list that is not walked', () => {
+  const all: EndpointShape[] = [...Object.values(endpoints), ...Object.values(cityEndpoints)];
+  const types = new Set(all.flatMap(({ answers }) => Object.values(answers).flatMap((one) => [...typesIn(one)])));
+  expect([...types].filter((type) => ![...KNOWN, ...PLAIN].includes(type))).toEqual([]);
+});

@@ -1,0 +1,71 @@
+import type { z } from 'zod';
+
+type Path = readonly PropertyKey[];
+type Def = z.core.$ZodTypes['_zod']['def'];
+
+/**
+ * The value of another as the schema has it, or the place of a fault. Zod collects each fault of each element before it answers: for a list
+ * of a million empty objects that takes seconds and gigabytes, and no deadline ends it. So lists and records are read up to their first fault.
+ */
+export function readAs<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): { data: z.output<Schema> } | { faultAt: Path } {
+  const faultAt = listFault(schema, value);
+  if (faultAt !== null) return { faultAt };
+  const parsed = schema.safeParse(value);
+  return parsed.success ? { data: parsed.data } : { faultAt: parsed.error.issues[0]?.path ?? [] };
+}
+
+/** The first fault within lists and records. Null: the size of the schema bounds how many faults are left. */
+function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const def = schema._zod.def as Def;
+  switch (def.type) {
+    case 'object':
+      return firstOf(Object.keys(def.shape), (name) => {
+        const member = def.shape[name];
+        return member === undefined ? null : listFault(member, ownMember(value, name));
+      });
+    case 'array':
+      return Array.isArray(value) ? firstOf(value.keys(), (index) => fault(def.element, value[index])) : null;
+    case 'record':
+      return firstOf(
+        Object.keys(value),
+        (name) => fault(def.keyType, name) ?? fault(def.valueType, ownMember(value, name)),
+      );
+    case 'union':
+      // Zod may try each of them, and no two have lists of one name with other elements.
+      return def.options.reduce<Path | null>((first, option) => first ?? listFault(option, value), null);
+    case 'nullable':
+    case 'optional':
+    case 'default':
+    case 'readonly':
+      return listFault(def.innerType, value);
+    case 'pipe':
+      return listFault(def.in, value);
+    default:
+      return null;
+  }
+}
+
+function ownMember(value: object, name: string): unknown {
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}
+
+function firstOf<Name extends PropertyKey>(names: Iterable<Name>, find: (name: Name) => Path | null): Path | null {
+  for (const name of names) {
+    const path = find(name);
+    if (path !== null) return [name, ...path];
+  }
+  return null;
+}
+
+/** Of an element. Lists within it come first, so that the rest has few. */
+function fault(schema: z.core.$ZodType, value: unknown): Path | null {
+  const within = listFault(schema, value);
+  if (within !== null) return within;
+  const read = schema._zod.run({ value, issues: [] }, { async: false });
+  if (read instanceof Promise) throw new TypeError('a schema of answers must not wait');
+  return read.issues.length === 0 ? null : (read.issues[0]?.path ?? []);
+}
