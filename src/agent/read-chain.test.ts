@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { type Reply, startScriptedMarket } from '../../test/support/scripted-market.ts';
+import { systemEnvironment } from '../sdk/environment.ts';
 import { openChain } from './read-chain.ts';
 
 const SECRET = 'a-key-of-the-provider';
@@ -11,9 +15,13 @@ async function toldOf(reply: Reply): Promise<string> {
   return await titleAt(node.baseUrl.replace('http://', `http://user:${SECRET}@`));
 }
 
-async function titleAt(address: string, fetch = globalThis.fetch): Promise<string> {
+async function titleAt(
+  address: string,
+  fetch = globalThis.fetch,
+  deadline = systemEnvironment.deadline,
+): Promise<string> {
   const given = `${address}/${SECRET}?key=${SECRET}`;
-  const thrown = await openChain(given, { fetch }).catch((error: unknown) => error);
+  const thrown = await openChain(given, { fetch, deadline }).catch((error: unknown) => error);
   expect(thrown).toMatchObject({ trouble: 'refused', parts: { reason: 'chain_unreadable' } });
   expect(JSON.stringify(thrown)).not.toContain(SECRET);
   const { title } = (thrown as { parts: { title: string } }).parts;
@@ -39,4 +47,23 @@ test('so is one where nothing listens, or that never answers', async () => {
   expect(await titleAt(baseUrl)).toBe('(ECONNREFUSED)');
   const slow = () => Promise.reject(new DOMException(`The operation timed out: ${SECRET}`, 'TimeoutError'));
   expect(await titleAt(baseUrl, slow)).toBe('(timeout)');
+});
+
+test('and one whose body drips for ever', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const drip = setInterval(() => response.write(' '), 10);
+    response.on('close', () => clearInterval(drip));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const limits: number[] = [];
+  const soon = (ms: number): AbortSignal => {
+    limits.push(ms);
+    return AbortSignal.timeout(200);
+  };
+  expect(await titleAt(`http://127.0.0.1:${port}`, globalThis.fetch, soon)).toBe('(timeout)');
+  expect(new Set(limits)).toEqual(new Set([15_000]));
+  server.closeAllConnections();
+  await new Promise((closed) => server.close(closed));
 });

@@ -31,7 +31,7 @@ const TIMEOUT_MS = 15_000;
  */
 export async function openChain(
   rpcUrl: string,
-  environment: Pick<Environment, 'fetch'> = systemEnvironment,
+  environment: Pick<Environment, 'fetch' | 'deadline'> = systemEnvironment,
 ): Promise<ChainReader> {
   // Node 20 has no URL.parse before its last releases.
   const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
@@ -39,7 +39,12 @@ export async function openChain(
     const title = own`The address of the RPC endpoint must be http or https`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
-  const fetchFn = (to: unknown, init?: RequestInit): Promise<Response> => environment.fetch(String(to), init ?? {});
+  const fetchFn = (to: unknown, init: RequestInit = {}): Promise<Response> => {
+    // The time limit of viem ends with the headers; this one ends a body that never ends, too.
+    const deadline = environment.deadline(TIMEOUT_MS);
+    const signal = init.signal == null ? deadline : AbortSignal.any([init.signal, deadline]);
+    return environment.fetch(String(to), { ...init, signal });
+  };
   const client = createPublicClient({ transport: http(rpcUrl, { fetchFn, timeout: TIMEOUT_MS, retryCount: 2 }) });
   const asked = async <T>(read: Promise<T>): Promise<T> => {
     try {
