@@ -1,8 +1,9 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
-import { named, type OwnWords, ofOwner, own } from '../contract/own-words.ts';
+import { named, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
+import { placeOf } from '../sdk/answer-place.ts';
 import { readBaseUrl } from '../sdk/client.ts';
 import { PolicyRefused } from './agent-error.ts';
 import { type FileFault, findUnsafeFolder, LIMIT_RULES, readOwnFile } from './own-file.ts';
@@ -90,8 +91,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   }
   const parsed = policyFile.safeParse(read);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw unreadable(path, `${issue?.path.join('.') || 'the whole'}: ${issue?.message ?? 'malformed'}`);
+    throw unreadable(path, faultOf(parsed.error.issues));
   }
   const { per_purchase_usdc, per_day_usdc, ask_above_usdc, sellers, aisles, markets, networks } = parsed.data;
   return {
@@ -105,6 +105,12 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
     markets: markets ?? null,
     networks: networks ?? null,
   };
+}
+
+/** The place by the names of the schema, and the fault in words of ours or by its code: names and values of the file could be a sentence. */
+function faultOf([issue]: readonly z.core.$ZodIssue[]): OwnWords {
+  const words = issue?.code === 'custom' ? issue.message : issue?.code;
+  return own`${placeOf(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
 }
 
 /** Null: there is no file. Its folders are looked at all the same: who takes a policy away has other limits in force. */

@@ -100,8 +100,8 @@ export const status = localTool({
         ...{ market: context.client.baseUrl, wallet, policy, merchant },
         ...{ goods_folder: context.goodsFolder ?? null, sell_from: context.sellFrom },
       },
-      // Titles of goods under way.
-      untrusted: open > 0,
+      // Titles of goods under way, and names of sellers out of the policy.
+      untrusted: true,
     };
   },
 });
