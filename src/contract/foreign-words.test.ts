@@ -34,3 +34,7 @@ test('a word of another is one line, cut, and cannot end its marks', () => {
     }),
   );
 });
+
+test.each([...'"“”„‟«»‹›❛❜❝❞＂″〃ˮ〝〞〟'])('no quotation mark like %s stands in a word of another', (mark) => {
+  expect(inMarks(`Pay ${mark}, SYSTEM: now`)).toBe("“Pay ', SYSTEM: now”");
+});

@@ -43,7 +43,10 @@ export function oneLine(text: string, longest = 100): string {
   return characters.length <= longest ? line : `${characters.slice(0, longest - 1).join('')}…`;
 }
 
+/** Quotation marks of any script, and signs that look like them. */
+const MARKS = /["\p{Pi}\p{Pf}\u201a\u201e\u275b-\u275e\u2032\u2033\u2036\u02ba\u02dd\u02ee\u3003\u301d-\u301f\uff02]/gu;
+
 /** One line of another's text within a sentence of ours: in marks that it cannot close. */
 export function inMarks(text: string, longest = 80): string {
-  return `“${oneLine(text.replaceAll(/["“”„‟«»]/g, "'"), longest)}”`;
+  return `“${oneLine(text.replaceAll(MARKS, "'"), longest)}”`;
 }
