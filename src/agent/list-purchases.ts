@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { usdcOfUnits } from '../contract/money.ts';
-import { joined, ofOwner, own } from '../contract/own-words.ts';
+import { formed, joined, ofOwner, own } from '../contract/own-words.ts';
 import { AgentError } from './agent-error.ts';
 import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
@@ -34,6 +34,7 @@ export async function listSpends(book: SpendBook): Promise<SpendRow[]> {
 
 async function toRow(record: SpendRecord): Promise<SpendRow> {
   const { kind, state, market, title, seller, delivery, listed } = record;
+  const hash = delivery?.receipt?.tx_hash ?? listed?.tx_hash ?? null;
   return {
     kind,
     state,
@@ -45,7 +46,7 @@ async function toRow(record: SpendRecord): Promise<SpendRow> {
     at: record.reserved_at,
     path: delivery?.path ?? null,
     goods: delivery === null ? null : await lookAtGoods(delivery),
-    tx_hash: delivery?.receipt?.tx_hash ?? listed?.tx_hash ?? null,
+    tx_hash: hash === null ? null : formed('hash', hash),
     verified: state === 'settled' ? isVerified(record) : null,
   };
 }

@@ -1,5 +1,5 @@
 import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
-import { own } from '../contract/own-words.ts';
+import { formed, own } from '../contract/own-words.ts';
 import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { bodyDigest, type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
@@ -51,7 +51,7 @@ export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
 async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<SoldGoods> {
   const before = held.record;
   if (before !== null && before.listed !== null && options.listAgain !== true)
-    return soldOf(before, before.listed, true);
+    return soldOf(options, before, { ...before.listed, alreadyListed: true });
   mustNotBeRefused(options, held, FEE);
   mustNotRepeat(options, held, FEE);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
@@ -62,12 +62,11 @@ async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<Sol
   });
   const { record } = held;
   if (record === null) throw new TypeError('there is no record to settle');
-  // Built here: an address out of an answer could say anything.
-  const url = `${options.client.baseUrl}/api/listing/${done.listing_id}`;
+  const url = urlOf(options, done.listing_id);
   const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
   const isWithout = listed.tx_hash === null && record.state === 'signed';
   await held.settle({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
-  return soldOf(held.record ?? record, listed, false);
+  return soldOf(options, held.record ?? record, { ...listed, alreadyListed: false });
 }
 
 async function payFee(options: SellGoodsOptions, held: HeldSpend, isNew: boolean): Promise<ListedGoods> {
@@ -128,7 +127,17 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
   await held.reserve(plan, policy);
 }
 
-function soldOf(record: SpendRecord, listed: KeptListing, alreadyListed: boolean): SoldGoods {
+/** Built here: an address out of an answer or of a record that was imported could say anything. */
+function urlOf({ client }: Pick<SellGoodsOptions, 'client'>, listingId: number): string {
+  return `${client.baseUrl}/api/listing/${listingId}`;
+}
+
+function soldOf(
+  options: Pick<SellGoodsOptions, 'client'>,
+  record: SpendRecord,
+  { listing_id, tx_hash: hash, alreadyListed }: KeptListing & Pick<SoldGoods, 'alreadyListed'>,
+): SoldGoods {
   const { title } = record;
-  return { ...listed, title, paidUnits: paidUnits(record), alreadyListed, verified: isVerified(record) };
+  const [url, tx_hash] = [urlOf(options, listing_id), hash === null ? null : formed('hash', hash)];
+  return { listing_id, url, tx_hash, title, alreadyListed, paidUnits: paidUnits(record), verified: isVerified(record) };
 }

@@ -116,7 +116,7 @@ export const sell = localTool({
         // Names of files stand in them.
         ...(notes.length === 0 ? {} : { notes }),
       },
-      untrusted: notes.length > 0,
+      untrusted: !verified || notes.length > 0,
     };
   },
 });
