@@ -74,6 +74,6 @@ export async function findPurchase(book: SpendBook, meant: string, market: strin
   }
   const markets = new Set(found.map((record) => record.market));
   if (markets.size === 1) return newest;
-  const title = own`Listing ${ofOwner(meant)} was bought at more than one market: ${joined([...markets].map(ofOwner))}`;
+  const title = own`Listing ${ofOwner(meant)} was bought at more than one market: ${joined([...markets].map((one) => formed('origin', one)))}`;
   throw new AgentError('wrong_use', { reason: 'which_market', title, nextStep: own`Name one by --market.` });
 }
