@@ -7,7 +7,7 @@ import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { helpOf, overview } from './help.ts';
 import { ownNameOf } from './open-account.ts';
 import type { Options } from './options.ts';
-import { coloured, folded, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
+import { coloured, folded, foreign, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
 import { type Arguments, readArguments } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -131,6 +131,6 @@ function linesOf({ trouble, parts }: CliError): Line[] {
     ...(market === undefined ? [] : quotedMarket(market)),
     ...(retryAfterSeconds == null ? [] : [`Try again after ${retryAfterSeconds} seconds.`]),
     ...(nextStep === undefined ? [] : [`next: ${nextStep}`]),
-    ...(file === undefined ? [] : [`file: ${file}`]),
+    ...(file === undefined ? [] : [foreign(`file: ${file}`)]),
   ];
 }

@@ -40,7 +40,7 @@ async function buyListing(cli: Cli): Promise<Done> {
         `${inMarks(title)} of ${oneLine(seller, 32)}: ${how}; ${notVerified === null ? 'it is what the listing promised' : `not verified: ${notVerified}`}`,
       ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
-      `goods ${path}`,
+      foreign(`goods ${path}`),
       ...(notVerified === null ? [] : [ONLY_TOLD]),
     ],
     json: {
