@@ -112,6 +112,19 @@ describe('a code that is one only after NFC', () => {
   });
 });
 
+test('a field name that is a secret only without its escapes never comes back, where it is given twice', async () => {
+  const spelled = `\\u00${PREFIX.charCodeAt(0).toString(16)}${SECRET.slice(1)}`;
+  const bodies = [`{"${spelled}":1,"${spelled}":2}`, `{"params":{"${spelled}":1,"${spelled}":2}}`];
+  for (const path of ['/mcp', '/api/register', '/api/comment', '/api/store']) {
+    for (const body of bodies) {
+      const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+      const answer = await fetch(`${world.url}${path}`, { method: 'POST', headers, body });
+      const text = await answer.text();
+      expect([path, guard.inText(text), text.includes('123P')]).toEqual([path, false, false]);
+    }
+  }
+});
+
 describe('a code that an older version has stored', () => {
   let listing: number;
   let goods: number;

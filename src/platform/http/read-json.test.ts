@@ -63,8 +63,8 @@ describe('readJson', () => {
   });
 
   it.each([
-    ['{"a":1,"a":2}', 'Line 1, column 8: the field "a" is given twice.'],
-    ['{"a":1,"\\u0061":2}', 'Line 1, column 8: the field "a" is given twice.'],
+    ['{"a":1,"a":2}', 'Line 1, column 8: a field is given twice.'],
+    ['{"a":1,"\\u0061":2}', 'Line 1, column 8: a field is given twice.'],
     ['{"__proto__":{}}', 'Line 1, column 2: a field of this name is not allowed.'],
     ['{"a":{"\\u005f_proto__":1}}', 'Line 1, column 7: a field of this name is not allowed.'],
     ['[1]', 'Line 1, column 1: expected an object.'],
