@@ -73,14 +73,14 @@ export function listingLines(listing: ListingDetail): Line[] {
     ...(listing.title_note === undefined ? [] : [foreign(`warning: its title has ${oneLine(listing.title_note)}`)]),
     `${priceText(price_usdc)}, sold by ${nameOf(merchant, listing.maintainer)}, paid to ${listing.seller_wallet}`,
     foreign(
-      `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${oneLine(tags.join(' '), 200)}`}, license ${oneLine(license ?? 'not said')}`,
+      `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${oneLine(tags.join(' '), 200)}`}${listing.removed ? '' : `, license ${oneLine(license ?? 'not said')}`}`,
     ),
     `${sales} sales (${verified_sales} by distinct wallets), ${votesText(listing)}, listed ${listing.created_at}`,
     ...(listing.artifact_commitment === null
       ? ['a thing of the city']
       : [
           foreign(
-            `${listing.artifact_bytes} bytes of ${oneLine(listing.artifact_media_type ?? 'no type')}, commitment ${listing.artifact_commitment}`,
+            `${listing.artifact_bytes} bytes${listing.artifact_media_type === null ? '' : ` of ${oneLine(listing.artifact_media_type)}`}, commitment ${listing.artifact_commitment}`,
           ),
         ]),
     ...(listing.superseded_by === null ? [] : [`superseded by ${listing.superseded_by}`]),

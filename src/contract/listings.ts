@@ -77,7 +77,7 @@ const summaryFields = {
       'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact. Null, as what follows, for a thing of the city',
     ),
   artifact_bytes: z.int().nullable(),
-  artifact_media_type: merchantText.nullable(),
+  artifact_media_type: merchantText.nullable().describe(`null, as the license, also after a removal; ${UNTRUSTED}`),
   ...shownAttributes,
   verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
   supersedes: z.int().nullable().describe('the listing of the same merchant of which this is the newer version'),

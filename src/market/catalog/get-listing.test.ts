@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { ask, reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
@@ -73,6 +74,8 @@ it('shows every public field of a live listing, and where to buy instead of the 
 it('shows a removed listing with a notice for a title, no text of its merchant and no way to buy', async () => {
   const merchant = await seedMerchant(db.database);
   const { id } = await seedListing(db.database, merchant.id, { tags: ['hidden-too'] });
+  await db.database.run(sql`
+    update listings set license = 'LicenseRef-rude-words', artifact_media_type = 'text/rude-words' where id = ${id}`);
   await withdrawListing(db.database, id);
   await removeListing(db.database, id);
   const { listing, artifact } = await get(id);
@@ -81,6 +84,8 @@ it('shows a removed listing with a notice for a title, no text of its merchant a
     description: '',
     preview: '',
     tags: [],
+    license: null,
+    artifact_media_type: null,
     withdrawn: true,
     withdrawn_reason: null,
     state: 'removed',
@@ -90,6 +95,7 @@ it('shows a removed listing with a notice for a title, no text of its merchant a
   });
   expect(artifact).toMatch(/^Unavailable/);
   expect(await readListingDetail(db.database, id)).toEqual(listing);
+  expect(JSON.stringify(listing)).not.toContain('rude-words');
 });
 
 it('shows a withdrawn listing as it was, and says that it is no longer for sale', async () => {

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
 import type { CommentOut, replyOut } from '../../contract/feedback.ts';
+import { ATTRIBUTE_NAMES, type Attributes } from '../../contract/listing-fields.ts';
 import type { ListingDetail, ListingSummary, ownOutline } from '../../contract/listings.ts';
 import { LOOK_ALIKE_NOTE, mixesLookAlikes } from '../../contract/look-alikes.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
@@ -49,8 +50,11 @@ function noteOf(title: string): { title_note?: string } {
   return mixesLookAlikes(title) ? { title_note: LOOK_ALIKE_NOTE } : {};
 }
 
+const NOT_SAID = Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, null])) as Attributes;
+
 export function presentSummary(row: ListingRow): ListingSummary {
   const title = shownTitle(row);
+  const isRemoved = row.removed_at !== null;
   return {
     id: Number(row.id),
     title,
@@ -62,10 +66,10 @@ export function presentSummary(row: ListingRow): ListingSummary {
     verified_sales: Number(row.verified_sales),
     // What stands before this is the outline, together with the first line.
     description: shownDescription(row),
-    preview: row.removed_at === null ? row.preview : '',
+    preview: isRemoved ? '' : row.preview,
     store_url: `/api/store/${row.merchant}`,
     seller_wallet: checksummed(toHex(row.seller_wallet)),
-    tags: row.removed_at === null ? row.tags : [],
+    tags: isRemoved ? [] : row.tags,
     votes: Number(row.votes),
     votes_by_buyers: Number(row.buyer_votes),
     sales: Number(row.sales),
@@ -79,8 +83,9 @@ export function presentSummary(row: ListingRow): ListingSummary {
     text_flags: row.text_flags,
     artifact_commitment: row.artifact_commitment && toHex(row.artifact_commitment),
     artifact_bytes: row.artifact_bytes,
-    artifact_media_type: row.artifact_media_type,
-    ...attributesOf(row),
+    // A merchant may write anything in these too. Purchases keep them.
+    artifact_media_type: isRemoved ? null : row.artifact_media_type,
+    ...(isRemoved ? NOT_SAID : attributesOf(row)),
   };
 }
 

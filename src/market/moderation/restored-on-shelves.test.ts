@@ -35,6 +35,7 @@ const STOCK = Array.from({ length: 9 }, (_, n) => ({
   aisle: 'data' as const,
   priceUnits: BigInt((n * 7) % 9) * 1_000_000n,
   pinned: n === 2 || n === 4,
+  license: n === 4 ? 'CC0-1.0' : null,
 }));
 
 beforeEach(async () => {
@@ -69,6 +70,7 @@ const QUERIES: ShelfGiven[] = [
   { sort: 'price_desc', aisle: 'data' },
   { q: 'map place' },
   { q: '"place 4"' },
+  { license: 'CC0-1.0' },
 ];
 
 it('a restored listing stands where it stood, in every order, with its pin, its votes and its words', async () => {
@@ -89,7 +91,9 @@ it('its detail follows each step: removed, appealed, restored, removed again', a
   const { listing: before, artifact } = await get(id);
   await remove(id);
   const gone = await get(id);
+  expect(before).toMatchObject({ license: 'CC0-1.0', artifact_media_type: expect.any(String) });
   expect(gone.listing).toMatchObject({ state: 'removed', removed: true, preview: '', appeal: null });
+  expect(gone.listing).toMatchObject({ license: null, artifact_media_type: null });
   expect(gone.artifact).toMatch(/^Unavailable/);
   const { appeal: open } = await appeal(id);
   expect((await get(id)).listing).toEqual({ ...gone.listing, appeal: open });

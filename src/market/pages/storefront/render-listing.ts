@@ -59,7 +59,7 @@ function artifactFacts(listing: ListingDetail): [string, string][] {
       html`<code>${commitment}</code><br><span class="quiet">SHA-256 over a salt and the goods; the salt comes with them.</span>`,
     ],
     ['Size', size === null ? '' : `${showNumber(size)} bytes`],
-    ['Type', type === null ? '' : html`<code>${seen(type)}</code>`],
+    ...(type === null ? [] : ([['Type', html`<code>${seen(type)}</code>`]] as [string, string][])),
   ];
 }
 
