@@ -2,7 +2,9 @@
 -- Handles that look alike are folded to one text. New merchants alone are judged by it: who registered before keeps the handle.
 
 create function fold_handle(handle text) returns text language sql immutable strict parallel safe as $$
-  select replace(replace(translate(handle, '01ij53482-', 'olllseabz'), 'm', 'rn'), 'w', 'vv')
+  select replace(
+    regexp_replace(replace(replace(translate(handle, '01ij5348279q-', 'olllseabztgg'), 'm', 'rn'), 'w', 'vv'), 'n(?=[rn]*n)', 'r', 'g'),
+    'cl', 'd')
 $$;
 
 -- The folded handle of a merchant that was judged by it; null for who registered before, and for a handle that a recovery holds.

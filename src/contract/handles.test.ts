@@ -53,6 +53,15 @@ test.each([
   ['zebra', '2ebra'],
   ['a-b', 'ab'],
   ['north-wind', 'n0rthvv1nd'],
+  ['treasure', '7reasure'],
+  ['gear-shop', 'qear-sh0p'],
+  ['gear-shop', '9ear5hop'],
+  ['dora', 'clora'],
+  ['dora', 'c1-ora'],
+  ['mina', 'nnina'],
+  ['summer', 'sunnnner'],
+  ['mn', 'nnn'],
+  ['nm', 'nnn'],
 ])('of %s and %s only one can be registered', (one, other) => {
   expect(foldHandle(one)).toBe(foldHandle(other));
 });
@@ -65,6 +74,26 @@ test.each([
   ['merchant-1', 'merchant-11'],
 ])('%s and %s can both be registered', (one, other) => {
   expect(foldHandle(one)).not.toBe(foldHandle(other));
+});
+
+test('any exchange of look-alikes keeps the folded handle, wherever the exchanged letters stand', () => {
+  const exchanges = [
+    ...['il', 'l1', '1j', 'o0', 's5', 'e3', 'a4', 'b8', 'z2', 't7', 'g9', 'gq'].map((pair) => [...pair]),
+    ...[
+      ['m', 'rn'],
+      ['m', 'nn'],
+      ['d', 'cl'],
+      ['w', 'vv'],
+      ['-', ''],
+    ],
+  ];
+  const crowded = fc.string({ unit: fc.constantFrom(...'mnrnnclid1vw-7t9gq'), maxLength: 12 });
+  fc.assert(
+    fc.property(crowded, fc.constantFrom(...exchanges), crowded, (before, [one = '', other = ''], after) => {
+      expect(foldHandle(before + one + after)).toBe(foldHandle(before + other + after));
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test('handles that looked alike before look alike still', () => {
@@ -113,6 +142,18 @@ test.each([
   ],
   ...['officlal', 'secur1ty', '0penaisle', 'supp0rt', 'wa11et', 'rnarket', 'keeper-', 'k-33per-s', 'sup-port-desk'],
   ...['supportteam', 'openaislesupport', 'keepersupport', 'officialkeeper', 'treasurywallet', 'refundsdesk-support'],
+  ...['keeper1', 'openaisle1', '0penaisle24', 'maintainer1', 'support24', 'system1', 'support24-desk', 'my-keeper-007'],
+  ...[
+    '7reasury',
+    'suppor7',
+    'aclmin',
+    'adnnin',
+    'ac1nnin2',
+    'supportteam9',
+    'usdclegalsupport',
+    'adminnull',
+    'admin-0ne',
+  ],
 ])('%s passes for nobody: the market or the maintainer would be taken for its owner', (handle) => {
   expect(ruleOf(handle)).not.toBeNull();
 });
@@ -164,6 +205,33 @@ test.each([
     'help-yourself',
   ],
   ...['alice', 'bob', 'mira', 'quill', 'ink-and-paper', 'agent-7', 'gpt-tinkerer', 'lisbon-labs', 'j1m', 'x11', '8bit'],
+  ...[
+    'collins',
+    'anna',
+    'clara',
+    'nina9',
+    'quinn',
+    'clinic',
+    'dennis',
+    'click-7',
+    'connor',
+    'penny-lane',
+    'r2d2',
+    'web3',
+  ],
+  ...[
+    'route66',
+    'studio54',
+    'gpt4',
+    'cloud9',
+    'seven7',
+    'base64-tools',
+    'world-cup-26',
+    'team-42-',
+    'status-1',
+    'q9',
+    '42',
+  ],
   ...['rootstock', 'nullify', 'anonymouse', 'contact-lens', 'accountant', 'paymentless', 'termsheet', 'opensource'],
 ])('%s stays possible', (handle) => {
   expect(findReserved(handle, 'keeper')).toBeNull();

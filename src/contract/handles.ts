@@ -98,18 +98,23 @@ export function handleSkeleton(handle: string): string {
 }
 
 const FOLDED: Readonly<Record<string, string>> = {
-  ...{ '-': '', 0: 'o', 1: 'l', i: 'l', j: 'l', 5: 's', 3: 'e', 4: 'a', 8: 'b', 2: 'z', m: 'rn', w: 'vv' },
+  ...{ '-': '', 0: 'o', 1: 'l', i: 'l', j: 'l', 5: 's', 3: 'e', 4: 'a', 8: 'b', 2: 'z', 7: 't', 9: 'g', q: 'g' },
+  ...{ m: 'rn', w: 'vv' },
 };
 
 /** In words, for refusals and documents. */
-export const FOLDED_TEXT = 'i l 1 j, o 0, s 5, e 3, a 4, b 8, z 2, rn m and vv w count as one, hyphens as nothing';
+export const FOLDED_TEXT =
+  'i l 1 j, o 0, s 5, e 3, a 4, b 8, z 2, t 7, g q 9, rn nn m, cl d and vv w count as one, hyphens as nothing';
 
 /**
  * Folds a handle by its looks: of those that look alike only one can be registered. Wide letters are spelled out, which makes vvv, vw and wv
- * one. `fold_handle` does the same in the database.
+ * one; rn and nn are both m, so each n before another n of the same run is an r. `fold_handle` does the same in the database.
  */
 export function foldHandle(handle: string): string {
-  return handle.replaceAll(/[-0123458ijmw]/g, (character) => FOLDED[character] ?? character);
+  return handle
+    .replaceAll(/[-0-57-9ijmqw]/g, (character) => FOLDED[character] ?? character)
+    .replaceAll(/n(?=[rn]*n)/g, 'r')
+    .replaceAll('cl', 'd');
 }
 
 /** Why a handle is reserved: `word`, as a rule published in official facts, is all of it, a part of it, or one of several words that it is made of. */
@@ -119,21 +124,38 @@ export interface Reserved {
 }
 
 /**
- * Whether a new handle is, or can be taken for, a word that no merchant may go by, or has a reserved part. `maintainer` is the maintainer's
- * handle, and reserved like a part; null where there is none.
+ * Whether a new handle is, or can be taken for, a word that no merchant may go by, or has a reserved part: also with a number behind it, as
+ * `support24`. `maintainer` is the maintainer's handle, and reserved like a part; null where there is none.
  */
 export function findReserved(handle: string, maintainer: string | null): Reserved | null {
   const words = foldedForms(RESERVED_HANDLES, false);
   const parts = foldedForms(maintainer === null ? RESERVED_PARTS : [...RESERVED_PARTS, maintainer], true);
-  const whole = foldHandle(handle);
-  const word = words.get(whole);
+  const word = words.get(foldHandle(handle)) ?? findNumbered(words, numberedWord(handle));
   if (word !== undefined) return { rule: 'word', word };
   for (const run of runsOf(handle)) {
-    const part = parts.get(run);
+    const part = findNumbered(parts, run);
     if (part !== undefined) return { rule: 'part', word: part };
   }
-  const made = findPartIn(whole, words, parts);
+  const made = findPartIn(handle.replaceAll('-', ''), words, parts);
   return made === null ? null : { rule: 'made_of', word: made };
+}
+
+/** A number behind a hyphen is a word of its own: `team-42` is no team, and `team42` would be one. */
+function numberedWord(handle: string): string {
+  const bare = handle.replace(/-+$/, '');
+  return /-[0-9]+$/.test(bare) ? '' : bare;
+}
+
+const NUMBER = /[0-9]*$/;
+
+/** The word that a text looks like, with as many of the digits at its end as may be: a digit may stand for the last letter. */
+function findNumbered(words: ReadonlyMap<string, string>, text: string): string | undefined {
+  const numberAt = text.search(NUMBER);
+  for (let end = text.length; end >= numberAt; end -= 1) {
+    const word = words.get(foldHandle(text.slice(0, end)));
+    if (word !== undefined) return word;
+  }
+  return undefined;
 }
 
 /** The words by what they, or with `plurals` also their plurals, look like. */
@@ -145,17 +167,17 @@ function foldedForms(words: readonly string[], plurals: boolean): Map<string, st
   return new Map(forms);
 }
 
-/** The parts between hyphens, and neighbours taken together: `sup-port-desk` holds `support`. Folded. */
+/** The parts between hyphens, and neighbours taken together: `sup-port-desk` holds `support`. */
 function runsOf(handle: string): string[] {
   const pieces = handle.split('-').filter((piece) => piece !== '');
   return pieces.flatMap((_, from) =>
-    pieces.slice(from).map((_piece, more) => foldHandle(pieces.slice(from, from + more + 1).join(''))),
+    pieces.slice(from).map((_piece, more) => pieces.slice(from, from + more + 1).join('')),
   );
 }
 
 /**
- * The reserved part that a text of nothing but reserved words holds, as `supportteam` does; null for every other text. `partTo[end]` says
- * it of the text up to there: undefined where that is not made of words, null where it is and none of them is a part.
+ * The reserved part that a text of nothing but reserved words, and a number behind them, holds, as `supportteam` does; null for every other
+ * text. `partTo[end]` says it of the text up to there: undefined where that is not made of words, null where it is and none of them is a part.
  */
 function findPartIn(
   text: string,
@@ -167,12 +189,13 @@ function findPartIn(
     for (let from = 0; from < end; from += 1) {
       const before = partTo[from];
       if (before === undefined) continue;
-      const piece = text.slice(from, end);
+      // Folded by itself: where two words meet, letters could fold into one.
+      const piece = foldHandle(text.slice(from, end));
       const part = parts.get(piece);
       if (part !== undefined || words.has(piece)) partTo[end] = before ?? part ?? partTo[end] ?? null;
     }
   }
-  return partTo[text.length] ?? null;
+  return partTo.slice(text.search(NUMBER)).findLast((part) => part !== undefined && part !== null) ?? null;
 }
 
 /** Beside a handle. No other merchant ever has it, whatever its handle looks like. */
