@@ -135,6 +135,19 @@ describe('requests that are not what they should be', () => {
     expect(answer).toMatch(/\r\nallow: GET, HEAD, OPTIONS\r\n/);
   });
 
+  it.each([[[]], [['Content-Type: nonsense']], [['Content-Type: application/json', 'Content-Length: 2']]])(
+    'of the method QUERY are 405 too, with a type or without: %j',
+    async (lines) => {
+      const { port, lines: logged } = await listen();
+      const head = ['QUERY /api/thing/3 HTTP/1.1', 'Host: x', 'Connection: close', ...lines, '', ''].join('\r\n');
+      const answer = await sendRaw(port, lines.length === 2 ? `${head}{}` : head);
+      expect(problemOf(answer)).toMatchObject({ status: 405, reason: 'method_not_allowed' });
+      expect(logged.filter((line) => line.includes('request_failed'))).toEqual([]);
+      const unknown = await sendRaw(port, head.replace('/api/thing/3', '/api/nothing'));
+      expect(problemOf(unknown)).toMatchObject({ status: 404, reason: 'not_found' });
+    },
+  );
+
   it('in absolute form are read like any other', async () => {
     const { port } = await listen();
     expect(statusOf(await sendRaw(port, get('http://other.example/api/thing/3?limit=3')))).toBe(200);

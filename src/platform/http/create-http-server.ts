@@ -100,6 +100,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
     const fault = faultOfHead(request.raw, guard);
     if (fault !== null) throw fault;
+    // The framework refuses some of these by an error of its own, before it says that there is no such route.
+    if (request.method === 'QUERY') answerUnrouted(request, allowedAt(splitTarget(request.url).path));
   });
   app.setErrorHandler(fail);
   app.setNotFoundHandler(async (request, reply) => {
