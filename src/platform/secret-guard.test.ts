@@ -44,9 +44,32 @@ describe('the secret guard', () => {
       bytes.toString('base64url'),
       plain.replaceAll(/.{60}/g, '$&\r\n'),
       plain.replace(/=+$/, ''),
+      ...[' ', '\t', '\n    ', '\r\n\t', '\u00a0'].map((blank) => plain.replaceAll(/.{8}/g, `$&${blank}`)),
+      `  ${plain.replaceAll(/./g, '$& ')}\n`,
     ]) {
       expect(guard.inText(text)).toBe(true);
+      expect(guard.maskText(text)).toBe(SECRET_MASK);
     }
+  });
+
+  it.each(secrets)('leaves no part of a text that holds a secret, and is base64 of another as a whole', (secret) => {
+    for (const filler of ['', 'A', 'AA', 'AAA']) {
+      const text = `${key}${filler}${Buffer.from(secret).toString('base64url')}`;
+      const masked = guard.maskText(text);
+      const isEncoded = (key.length + filler.length) % 4 === 0;
+      expect([filler, masked === SECRET_MASK]).toEqual([filler, isEncoded]);
+    }
+  });
+
+  it('judges a text of nothing but blanks and base64 in time linear in it', () => {
+    const ms = (length: number): number => {
+      const texts = ['A ', 'A\n', ' ', '=\t', 'A= ', '\u00a0A_'].map((piece) => piece.repeat(length / piece.length));
+      return processorMs(() => {
+        for (const text of texts) guard.maskText(text);
+      });
+    };
+    ms(1_000);
+    expect(ms(1_000_000)).toBeLessThan(1_000);
   });
 
   it('finds a secret in names and values at any depth, but not in its own place at the top', () => {

@@ -134,8 +134,8 @@ export function secretPattern(kind: SecretKind, prefix: string): string {
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }
 
-/** Line ends in front of the padding match in one way only: two ways to read them would take the square of their number. */
-const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+(?:={1,2}[\r\n]*)?$/;
+/** Once blanks and line ends are taken out. */
+const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 /** The sign for kelvin: the one character outside ASCII whose canonical form (NFC) is a character of secrets. */
 const KELVIN = '\u212a';
@@ -153,7 +153,7 @@ export interface SecretGuard {
   shortest: number;
   /**
    * Whether a secret with a right checksum stands anywhere in the text as it would be stored (after NFC), also when the whole text, but for
-   * blanks around it, is base64 of it. `own`: it is the place of that kind.
+   * blanks and line ends, is base64 of it. `own`: it is the place of that kind.
    */
   inText(text: string, own?: SecretKind): boolean;
   /** The same in every string and field name of a JSON value. Members called one of `except` at the top are the own place of one kind of secret. */
@@ -172,13 +172,16 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));
 
+  /** Whether the whole text is base64 of one, in lines or with blanks anywhere, as people and mail programs break it. */
+  const isEncodedIn = (stored: string, own?: SecretKind): boolean => {
+    const bare = stored.replaceAll(/\s+/g, '');
+    return BASE64.test(bare) && isIn(Buffer.from(bare, 'base64').toString('latin1'), own);
+  };
+
   const inText = (text: string, own?: SecretKind): boolean => {
     if (text.length < shortest) return false;
     const stored = asStored(text);
-    if (isIn(stored, own)) return true;
-    // Forms are read without the blanks around what was typed.
-    const bare = stored.trim();
-    return BASE64.test(bare) && isIn(Buffer.from(bare, 'base64').toString('latin1'), own);
+    return isIn(stored, own) || isEncodedIn(stored, own);
   };
 
   const inValue = (value: unknown, except: readonly string[] = []): boolean => {
@@ -195,8 +198,13 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
 
   const maskText = (text: string): string => {
     if (!inText(text)) return text;
-    const spans = [...spansIn(asStored(text))].sort(([one], [other]) => one - other);
-    return spans.length === 0 ? SECRET_MASK : maskSpans(text, spans);
+    const stored = asStored(text);
+    // Spans come second: behind the one secret, the rest may be base64 of another.
+    if (isEncodedIn(stored)) return SECRET_MASK;
+    return maskSpans(
+      text,
+      [...spansIn(stored)].sort(([one], [other]) => one - other),
+    );
   };
 
   const maskValue = (value: unknown, kept: readonly string[] = []): unknown => {
