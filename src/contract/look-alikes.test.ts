@@ -37,11 +37,33 @@ test.each([
   ['Latin in a Cyrillic word', 'Сбербaнк онлайн'],
   ['a word in disguise beside Latin ones', 'Notes of САКЕ and tea'],
   ['the same in small letters', 'сосоа recipes'],
+  ['a Cyrillic palochka', 'Openaisӏe official'],
+  ['its capital', 'OFFICIAӀ list'],
+  ['a Cyrillic r', 'гefund desk'],
+  ['a Cyrillic n', 'Opeпaisle'],
+  ['a Greek n', 'Opeηaisle'],
+  ['a straight y', 'treasurү'],
+  ['a Cyrillic q', 'ԛuick help'],
+  ['an Armenian h', 'հelp desk'],
+  ['one letter that looks like none beside others that do', 'Оpеnаislж official'],
+  ['the same in the middle', 'Openжisle оfficial'],
+  ['the same beside one letter in disguise', 'Suppоrtдesk'],
 ])('%s is noted: %s', (_, text) => {
   expect(mixesLookAlikes(text)).toBe(true);
 });
 
 test.each([
+  ...[
+    'SQL-запрос и JOINы',
+    'PDFки и DOCи',
+    'Linuxовые утилиты',
+    'iPhoneом снято',
+    'мкFarad',
+    'IP-адреса',
+    'η-conversion',
+    'пн-пт plan',
+    'γGTP',
+  ],
   ...['USB-кабель', 'Python для Excel с нуля', 'Гайд по Docker и Kubernetes', 'Обзор iPhone 15', 'A4-бумага и PDF'],
   ...['Нове видання для Linux', 'Ја и Python', 'У Java свету', 'Србија Open Data', 'Кирилица and Latin side by side'],
   ...[

@@ -20,11 +20,11 @@ export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{ а: 'a', α: 'a', ɑ: 'a', с: 'c', ϲ: 'c', ԁ: 'd', е: 'e', ε: 'e', ɡ: 'g', һ: 'h', і: 'i', ι: 'i', ı: 'i' },
     ...{ ј: 'j', κ: 'k', ո: 'n', о: 'o', ο: 'o', օ: 'o', р: 'p', ρ: 'p', ѕ: 's', τ: 't', υ: 'u', ս: 'u', ν: 'v' },
-    ...{ ѵ: 'v', ԝ: 'w', х: 'x', χ: 'x', у: 'y' },
+    ...{ ѵ: 'v', ԝ: 'w', х: 'x', χ: 'x', у: 'y', ү: 'y', ӏ: 'l', г: 'r', п: 'n', η: 'n', ԛ: 'q', հ: 'h' },
   }),
 );
 /** Capitals that are, though their small letters are not all. Cyrillic, Greek, Armenian. */
-const CAPITALS = new Set('АВЕЅІЈКМНОРСТУХԌԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՕՍ');
+const CAPITALS = new Set('АВЕЅІӀЈКМНОРСТУХҮԌԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՕՍ');
 /** Latin letters that are drawn like Cyrillic or Greek ones. */
 const LOOK_FOREIGN = new Set('acehijkopsvxyABCEHIJKMNOPSTXYZ');
 
@@ -72,12 +72,27 @@ export function mixesLookAlikes(text: string): boolean {
   return words.some(imitates) || hasDisguisedWord(words);
 }
 
-/** A Latin word with letters in disguise, or a word of another alphabet with Latin letters in it that look like its own. */
+/**
+ * A Latin word with letters in disguise, or a word of another alphabet with Latin letters in it that look like its own. Letters in disguise
+ * among Latin ones suffice where nearly all of the word is or looks Latin: one letter that looks like none would otherwise hide the others. An
+ * ending of another alphabet, as in `iPhoneом`, is not meant.
+ */
 function imitates({ letters, latin, foreign }: Word): boolean {
   if (latin.length === 0 || foreign.length === 0) return false;
-  if (letters.every((letter, at) => !IS_FOREIGN.test(letter) || (looksLatin(letter) && !isSymbol(letters, at))))
-    return true;
+  const disguised = letters.filter(
+    (letter, at) => IS_FOREIGN.test(letter) && looksLatin(letter) && !isSymbol(letters, at),
+  );
+  const others = foreign.length - disguised.length;
+  if (others === 0) return true;
+  if (disguised.length > 0 && latin.length + disguised.length > 3 * others && alternates(letters)) return true;
   return foreign.length > 2 && latin.every((letter) => LOOK_FOREIGN.has(letter));
+}
+
+/** Whether letters of one kind, Latin or not, stand on both sides of letters of the other. */
+function alternates(letters: readonly string[]): boolean {
+  const isTurn = (letter: string, at: number) =>
+    at > 0 && IS_LATIN.test(letter) !== IS_LATIN.test(letters[at - 1] ?? '');
+  return letters.filter(isTurn).length > 1;
 }
 
 function looksLatin(letter: string): boolean {
