@@ -1,9 +1,11 @@
+import fc from 'fast-check';
 import sql, { raw } from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { askCity, cityContext } from '../../../test/support/city-context.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { type CityLimits, cityEndpoints } from '../../contract/city.ts';
+import { foldHandle } from '../../contract/handles.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
 import type { City } from '../context.ts';
 import { authenticate, registerResident } from '../create-city.ts';
@@ -250,4 +252,13 @@ test('neither key nor session nor csrf are anywhere in the database, staged or c
       expect(all).not.toContain(Buffer.from(secret, 'base64url').toString('hex'));
     }
   }
+});
+
+test('the database folds handles as this code does', async () => {
+  const crowded = fc.string({ unit: fc.constantFrom(...'mnrnnclidj1vw-023457889gq'), minLength: 1, maxLength: 32 });
+  const handles = fc.sample(crowded, 2_000);
+  const folded = await db.database.rows<{ folded: string }>(
+    sql`select fold_handle(handle) as folded from unnest(${handles}::text[]) with ordinality given (handle, n) order by n`,
+  );
+  expect(folded.map((row) => row.folded)).toEqual(handles.map(foldHandle));
 });
