@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RECEIPT } from '../../test/support/agent-buyer.ts';
 import { samplePlan, sampleProof } from '../../test/support/sample-spend.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 import { readPolicy } from './policy.ts';
@@ -187,6 +188,71 @@ describe('records of another copy of the book', () => {
     expect(await fresh.book.list()).toMatchObject([{ state: 'settled' }]);
     expect(await fresh.book.restore({ ...signed, sequence: 2 })).toBe(true);
     expect(await fresh.book.restore(signed)).toBe(false);
+  });
+});
+
+describe('a record that an import brings', () => {
+  const signedExport = { at: '2026-03-01T12:00:00.000Z', verified: true };
+  const mereWord = { ...signedExport, verified: false };
+  const kept = { path: '/x', bytes: 1, media_type: 't', commitment: 'c', salt: 's', recovery_slip: null };
+  const paid = { state: 'settled', delivery: { ...kept, receipt: RECEIPT }, saved: null } as const;
+  const free = { state: 'settled', delivery: { ...kept, receipt: null }, amount_units: '0', saved: null } as const;
+  const fee = { state: 'settled', listed: { listing_id: 9, url: 'u', tx_hash: null }, saved: null } as const;
+  const [signed, over] = [{ state: 'signed' }, { state: 'over' }] as const;
+  type Change = Partial<SpendRecord>;
+
+  test.each<[string, Change, Change, boolean]>([
+    ['its own payment under way: an end', signed, { ...over, imported: mereWord }, false],
+    ['its own payment under way: the wallet’s end', signed, { ...over, imported: signedExport }, false],
+    ['its own payment under way: the wallet’s goods', signed, { ...paid, imported: signedExport }, false],
+    ['its own payment under way: another payment', signed, { ...signed, imported: signedExport }, false],
+    ['its own paid goods: an end', paid, { ...over, imported: mereWord }, false],
+    ['its own paid goods: free goods', paid, { ...free, imported: mereWord }, false],
+    ['its own paid goods: the wallet’s end', paid, { ...over, imported: signedExport }, false],
+    ['its own paid goods: the wallet’s payment under way', paid, { ...signed, imported: signedExport }, false],
+    ['its own end: a payment under way', over, { ...signed, imported: mereWord }, false],
+    ['its own end: the wallet’s payment under way', over, { ...signed, imported: signedExport }, true],
+    [
+      'a payment of the wallet’s export: an end',
+      { ...signed, imported: signedExport },
+      { ...over, imported: mereWord },
+      false,
+    ],
+    [
+      'a payment of the wallet’s export: the end of another',
+      { ...signed, imported: signedExport },
+      { ...over, imported: signedExport },
+      false,
+    ],
+    ['a payment by mere word: free goods', { ...signed, imported: mereWord }, { ...free, imported: mereWord }, false],
+    ['goods by mere word: free goods', { ...paid, imported: mereWord }, { ...free, imported: mereWord }, false],
+    [
+      'free goods by mere word: the wallet’s',
+      { ...free, imported: mereWord },
+      { ...paid, imported: signedExport },
+      true,
+    ],
+    ['an earlier fee: a later one', { ...fee, imported: signedExport }, { ...fee, imported: signedExport }, true],
+  ])('beside %s', async (_, here, brought, isTaken) => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    await spend(book, policy, 'k', 4n);
+    const [written] = await book.list();
+    if (written === undefined) throw new Error('nothing was written');
+    const known: SpendRecord = { ...written, ...here };
+    await writeFile(book.pathOf(known), JSON.stringify(known));
+    expect(await book.restore({ ...written, sequence: 2, ...brought })).toBe(isTaken);
+    await book.hold('k', async (held) => expect(held.record?.sequence).toBe(isTaken ? 2 : 1));
+  });
+
+  test('ends no payment of this book, as one of before may lie above it', async () => {
+    const { book, policy } = await bookAt(newHome(), 10n);
+    await spend(book, policy, 'k', 4n);
+    const [signedHere] = await book.list();
+    if (signedHere === undefined) throw new Error('nothing was written');
+    const above: SpendRecord = { ...signedHere, sequence: 2, state: 'over', imported: mereWord };
+    await writeFile(book.pathOf(above), JSON.stringify(above), { mode: 0o600 });
+    await book.hold('k', async () => {});
+    expect((await book.list()).find(({ sequence }) => sequence === 1)).toMatchObject({ state: 'signed' });
   });
 });
 

@@ -15,6 +15,7 @@ import {
   dayOf,
   digestOf,
   isUnsigned,
+  keepsItsPlace,
   type RecordFiles,
   type RecordName,
   recordFiles,
@@ -40,7 +41,7 @@ export interface SpendBook {
    * signed for. Throws `purchase_in_use` when another process works on it.
    */
   hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
-  /** Takes in a record of another copy of this book. False: the book has one of this payment, or a later one, and keeps it. */
+  /** Takes in a record of another copy of this book. False: the book keeps what it has under this key, as `keepsItsPlace` says. */
   restore(record: SpendRecord): Promise<boolean>;
   /** The file of a record. */
   pathOf(record: SpendRecord): string;
@@ -121,7 +122,7 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
       try {
         const names = (await files.names()).filter(({ digest }) => digest === digestOf(record.key));
         const known = (await readAll(files, names)).filter((one) => !isUnsigned(one));
-        if (known.some(({ sequence }) => sequence >= record.sequence)) return false;
+        if (known.some((one) => keepsItsPlace(one, record))) return false;
         await files.replace(record);
         return true;
       } finally {
@@ -307,8 +308,8 @@ async function readHeld({ files, now }: Context, key: string): Promise<SpendReco
       await files.remove(record);
       continue;
     }
-    // A process may have been killed between the record of a second payment and the end of the first.
-    const isReplaced = record.state === 'signed' && known.length > 0;
+    // A process may have been killed between the record of a second payment and the end of the first. Another book's word ends none.
+    const isReplaced = record.state === 'signed' && known.some(({ imported }) => imported === undefined);
     const current: SpendRecord = isReplaced ? { ...record, state: 'over' } : asOf(record, now());
     if (current.state !== record.state) await files.replace(current);
     known.push(current);

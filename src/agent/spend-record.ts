@@ -141,6 +141,21 @@ export function isVerified({ imported }: Pick<SpendRecord, 'imported'>): boolean
   return imported?.verified !== false;
 }
 
+/**
+ * Whether a record of the book keeps out one that an import brings under the same key. A later record speaks for its key: on somebody's
+ * mere word it takes no place of one that the book or the wallet vouches for; and none, signed or not, hides a payment that is undecided, or
+ * goods that were paid for, since the next purchase would pay again.
+ */
+export function keepsItsPlace(known: SpendRecord, brought: SpendRecord): boolean {
+  if (known.sequence >= brought.sequence) return true;
+  if (brought.imported === undefined) return false;
+  if (!isVerified(brought) && isVerified(known)) return true;
+  const isDone = known.state === 'settled' && !isFree(known);
+  if (known.imported === undefined && (isUnderWay(known) || isDone)) return true;
+  // Copies of one book may have paid separately. A fee may be settled more than once.
+  return !isUnderWay(brought) && (isUnderWay(known) || (isDone && known.delivery !== null));
+}
+
 /** The outcome of a payment; `unpaid` where the goods came without one. */
 export type SpendOutcome = ({ delivery: KeptGoods } | { listed: KeptListing }) & { unpaid?: Unpaid };
 

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { digestOf } from '../../src/agent/spend-record.ts';
+import { dayOf, digestOf } from '../../src/agent/spend-record.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
@@ -172,7 +172,7 @@ async function plantedExport(wallet: TestAccount, id: number, change: Record<str
   };
   const dir = await mkdtemp(join(cli.folder(), 'planted-'));
   for (const inner of ['purchases', 'goods']) await mkdir(join(dir, inner));
-  const name = `${at.slice(0, 10).replaceAll('-', '')}-${digestOf(key)}-1`;
+  const name = `${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}`;
   const goods = record.delivery === null ? null : 'goods/run-me.sh';
   const files = new Map([[`purchases/${name}.json`, JSON.stringify({ version: 1, record, goods })]]);
   if (goods !== null) files.set(goods, PLANTED);
@@ -226,14 +226,29 @@ describe('a folder that is called a copy of what the wallet bought', () => {
     const { id } = await list();
     const owner = await victim();
     await owner.writePolicy({});
-    const over = { state: 'over', delivery: null };
-    const huge = await plantedExport(owner.wallet, id, { ...over, amount_units: '9'.repeat(30) });
+    const huge = await plantedExport(owner.wallet, 999_999, { amount_units: '9'.repeat(30) });
     const refused = await owner.run('import', huge, '--json');
     expect([refused.code, refused.json()['reason']]).toEqual([2, 'export_unreadable']);
-    const largest = await plantedExport(owner.wallet, id, { ...over, amount_units: '10000000000' });
+    const largest = await plantedExport(owner.wallet, 999_999, { amount_units: '10000000000' });
     expect((await owner.run('import', largest)).code).toBe(0);
     expect((await owner.run('purchases', '--json')).json()).toMatchObject({ spent_today_usdc: 0 });
     expect((await owner.run('buy', String(id), '--max', '3', '--json')).json()).toMatchObject({ paid_usdc: 2 });
+  });
+
+  test('has nothing paid for a second time, neither what is settled here nor what is under way', async () => {
+    const { id } = await list();
+    const owner = await victim();
+    await owner.writePolicy({});
+    const buying = () => owner.run('buy', String(id), '--max', '3', '--json');
+    expect((await buying()).json()).toMatchObject({ paid_usdc: 2 });
+    const free = { sequence: 2, amount_units: '0', saved: null };
+    const planted = { over: { ...free, state: 'over', delivery: null }, settled: { ...free, delivery: null } };
+    for (const change of Object.values(planted)) {
+      const dir = await plantedExport(owner.wallet, id, { ...change, reserved_at: '2025-01-01T00:00:00.000Z' });
+      await owner.run('import', dir);
+      expect((await buying()).json()).toMatchObject({ already_here: true, verified: true });
+    }
+    expect(await owner.paid()).toEqual([PRICE]);
   });
 
   test('that the wallet never signed for is under way nowhere', async () => {

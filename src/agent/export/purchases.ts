@@ -172,8 +172,7 @@ async function readPurchases(
       if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
       mustBeOf(wallet, file, bytes, nowMs);
-      if (!isSigned && file.record.saved !== null && !(await isSignedProof(file.record, book.address)))
-        throw notOfBook(file.record);
+      if (!isSigned && !(await isProven(file.record, book.address))) throw notOfBook(file.record);
       stored.push({ ...file, bytes });
     }
     return { stored, isSigned };
@@ -208,6 +207,12 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   const isSettled = record.state !== 'reserved' && (record.state !== 'signed' || saved !== null);
   if ((isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole) return;
   throw notOfBook(record);
+}
+
+/** Without the wallet's signature over the export, its signature over the payment is all that tells of one. */
+async function isProven(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
+  if (record.saved !== null) return await isSignedProof(record, wallet);
+  return record.state !== 'over';
 }
 
 function notOfBook({ listing_id: listingId }: SpendRecord): AgentError {
