@@ -24,8 +24,10 @@ export interface ExportFolder {
   readJson<S extends z.ZodType>(name: string, schema: S): Promise<z.output<S> | null>;
   /** Null: there is none. */
   readBytes(name: string): Promise<Uint8Array | null>;
-  /** Whole and on the disk when it resolves, mode 0600. */
-  write(name: string, content: unknown): Promise<void>;
+  /** Whole and on the disk when it resolves, mode 0600. Answers with the digest of what was written. */
+  write(name: string, content: unknown): Promise<string>;
+  /** Every file that is there, whoever put it there. */
+  names(): Promise<string[]>;
   /** The digest of every file that is there. */
   digests(): Promise<Record<string, string>>;
   release(): Promise<void>;
@@ -144,8 +146,11 @@ async function folderAt(path: string): Promise<ExportFolder> {
       await mustBeInside(path, name);
       const [inner = ''] = name.split('/');
       if (name.includes('/')) await mkdir(join(path, inner), { recursive: true, mode: 0o700 });
-      await writePrivate(join(path, name), content instanceof Uint8Array ? content : print(content), 'replace');
+      const bytes = content instanceof Uint8Array ? content : Buffer.from(print(content));
+      await writePrivate(join(path, name), bytes, 'replace');
+      return digestOf(bytes);
     },
+    names: () => readNames(path),
     digests: () => readDigests(path),
     release: () => lock.release(),
   };
@@ -166,17 +171,21 @@ async function mustBeInside(path: string, name: string): Promise<void> {
   throw refusedFile(own`The export names a file outside of its folder`, own`Do not use it.`, 'export_unreadable');
 }
 
-async function readDigests(path: string): Promise<Record<string, string>> {
+async function readNames(path: string): Promise<string[]> {
   const names: string[] = [];
   for (const inner of INNER) {
     if (!(await isFolder(join(path, inner)))) continue;
     const found = await readdir(join(path, inner));
     names.push(...found.map((name) => `${inner}/${name}`));
   }
+  if ((await isFolder(join(path, 'sales.json'))) !== null) names.push('sales.json');
+  // What a killed process left behind is none of it.
+  return names.filter((name) => FILE_NAME.test(name) && !name.endsWith('.tmp')).toSorted();
+}
+
+async function readDigests(path: string): Promise<Record<string, string>> {
   const digests: Record<string, string> = {};
-  for (const name of [...names, 'sales.json'].toSorted()) {
-    // What a killed process left behind is none of it.
-    if (!FILE_NAME.test(name) || name.endsWith('.tmp')) continue;
+  for (const name of await readNames(path)) {
     const bytes = await readPlain(join(path, name));
     if (bytes !== null) digests[name] = digestOf(bytes);
   }

@@ -1,6 +1,6 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redigest } from '../../../test/support/export-files.ts';
 import { samplePlan, sampleProof, signedPayment } from '../../../test/support/sample-spend.ts';
@@ -8,7 +8,7 @@ import { testAccount } from '../../local/chain/accounts.ts';
 import { commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
 import { readPolicy } from '../policy.ts';
 import { openSpendBook } from '../spend-book.ts';
-import type { KeptGoods, SpendRecord } from '../spend-record.ts';
+import { dayOf, digestOf, type KeptGoods, type SpendRecord } from '../spend-record.ts';
 import { type ExportSigner, exportToSign } from './export-signature.ts';
 import { exportPurchases, importPurchases } from './purchases.ts';
 
@@ -60,11 +60,18 @@ async function changedExport(change: (record: SpendRecord) => object = () => ({}
   return dir;
 }
 
+/** Under the name that its record then has. */
 async function rewriteRecord(dir: string, change: (record: SpendRecord) => object): Promise<void> {
   const { files } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
   const [name = ''] = Object.keys(files);
   const file = JSON.parse(await readFile(join(dir, name), 'utf8')) as { record: SpendRecord };
-  await writeFile(join(dir, name), JSON.stringify({ ...file, record: { ...file.record, ...change(file.record) } }));
+  const record: SpendRecord = { ...file.record, ...change(file.record) };
+  const day = new Date(record.reserved_at);
+  const isDay = /^\d{4}-/.test(record.reserved_at) && !Number.isNaN(day.getTime());
+  const renamed = isDay ? `purchases/${dayOf(day.getTime())}-${digestOf(record.key)}-${record.sequence}.json` : name;
+  await rm(join(dir, name));
+  await writeFile(join(dir, renamed), JSON.stringify({ ...file, record }));
+  await rewriteManifest(dir, (content) => ({ ...content, files: { [renamed]: files[name] } }));
 }
 
 const trusted = { restore: true, isTrusted: (market: string) => market === MARKET, now };
@@ -121,6 +128,39 @@ describe('an export that its wallet signed', () => {
     const { isSigned } = await importPurchases(book, dir, trusted);
     expect([isSigned, await book.list()]).toMatchObject([true, [{ imported: { verified: false } }]]);
   });
+});
+
+describe('a folder into which somebody put files', () => {
+  test.each(['purchases/0evil.json', 'goods/run-me.sh', 'listings/1.json', 'sales.json'])(
+    'is not exported into: %s',
+    async (name) => {
+      const dir = await exportOf();
+      await mkdir(dirname(join(dir, name)), { recursive: true });
+      await writeFile(join(dir, name), '{}');
+      const before = await readFile(join(dir, 'export.json'), 'utf8');
+      const { book } = bookHere();
+      await importPurchases(book, dir, trusted);
+      const refused = exportPurchases(book, dir, { now, signer: signerOf(account) });
+      await expect(refused).rejects.toMatchObject({
+        parts: { reason: 'other_export', title: expect.stringContaining(name), nextStep: 'Name an empty folder.' },
+      });
+      // The older export stays whole.
+      expect(await readFile(join(dir, 'export.json'), 'utf8')).toBe(before);
+    },
+  );
+});
+
+test('a record under the name of another is refused', async () => {
+  const dir = await exportOf();
+  await rewriteManifest(dir, (content) => {
+    const { files } = content as { files: Record<string, string> };
+    return { ...content, signature: null, files: { 'purchases/0evil.json': Object.values(files)[0] } };
+  });
+  const [name = ''] = await readdir(join(dir, 'purchases'));
+  await rename(join(dir, 'purchases', name), join(dir, 'purchases', '0evil.json'));
+  const { book } = bookHere();
+  const refused = importPurchases(book, dir, trusted);
+  await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
 });
 
 /** Keeps the signature, and covers a change by its digest. */

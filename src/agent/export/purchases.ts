@@ -6,15 +6,7 @@ import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
-import {
-  dayOf,
-  digestOf,
-  fitsBook,
-  isUnsigned,
-  isVerified,
-  type KeptGoods,
-  type SpendRecord,
-} from '../spend-record.ts';
+import { dayOf, digestOf, fitsBook, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import { changed, type ExportFolder, openForReading, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, FILE_NAME, type PurchaseFile, type PurchasesManifest, purchaseFile } from './export-format.ts';
 import { digestOfManifest, type ExportSigner, isSignedByWallet } from './export-signature.ts';
@@ -53,10 +45,14 @@ export async function exportPurchases(
       signature: null,
     };
     await mustFit(folder, begun);
+    const records = (await book.list()).filter((record) => !isUnsigned(record));
+    await mustHoldOnly(folder, records);
     await folder.writeManifest(begun);
+    const digests: Digests = {};
     const files: PurchaseFile[] = [];
-    for (const record of await book.list()) if (!isUnsigned(record)) files.push(await exportRecord(folder, record));
-    const whole = { ...begun, files: await folder.digests(), completed_at: new Date(now()).toISOString() };
+    for (const record of records) files.push(await exportRecord(folder, record, digests));
+    // The wallet vouches for what was written here, and for no file that somebody put beside it.
+    const whole = { ...begun, files: digests, completed_at: new Date(now()).toISOString() };
     await folder.writeManifest({ ...whole, signature: await signer.signExport(digestOfManifest(whole)) });
     const bought = files.filter(({ record }) => record.delivery !== null);
     const goods = bought.filter((file) => file.goods !== null).length;
@@ -77,22 +73,51 @@ async function mustFit(folder: ExportFolder, { wallet }: PurchasesManifest): Pro
   );
 }
 
-async function exportRecord(folder: ExportFolder, record: SpendRecord): Promise<PurchaseFile> {
-  const name = `${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}`;
-  const goods = record.delivery === null ? null : await exportGoods(folder, record, record.delivery);
+/** Refuses a folder with files of no record: they are not of this book, and whoever put them there may put others. */
+async function mustHoldOnly(folder: ExportFolder, records: readonly SpendRecord[]): Promise<void> {
+  const ofRecords = new Set(records.map(nameOf));
+  // The name of the file may have been another one in an earlier export.
+  const beginnings = new Set(records.map(beginningOf));
+  const isOurs = (name: string): boolean => ofRecords.has(name) || beginnings.has(name.replace(GOODS_END, ''));
+  const stranger = (await folder.names()).find((name) => !isOurs(name));
+  if (stranger === undefined) return;
+  throw refusedFile(
+    own`${ofOwner(join(folder.path, stranger))} is of no record of this book; nothing was exported`,
+    own`Name an empty folder.`,
+    'other_export',
+  );
+}
+
+/** The place of a record in an export. */
+function nameOf(record: SpendRecord): string {
+  return `purchases/${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}.json`;
+}
+
+/** How the name of a record's goods begins. */
+function beginningOf({ key, sequence }: SpendRecord): string {
+  return `goods/${digestOf(key).slice(0, 8)}-${sequence}`;
+}
+
+const GOODS_END = /(?<=^goods\/[0-9a-f]{8}-\d{1,16})-.*$/;
+
+type Digests = Record<string, string>;
+
+async function exportRecord(folder: ExportFolder, record: SpendRecord, digests: Digests): Promise<PurchaseFile> {
+  const goods = record.delivery === null ? null : await exportGoods(folder, record, digests);
   const delivery = record.delivery && { ...record.delivery, path: basename(record.delivery.path) };
   // Paths are of this machine.
   const file: PurchaseFile = { version: EXPORT_VERSION, record: { ...record, out_dir: null, delivery }, goods };
-  await folder.write(`purchases/${name}.json`, file);
+  digests[nameOf(record)] = await folder.write(nameOf(record), file);
   return file;
 }
 
-async function exportGoods(folder: ExportFolder, record: SpendRecord, delivery: KeptGoods): Promise<string | null> {
-  const bytes = await readFile(delivery.path).catch(() => null);
-  if (bytes === null || !isPromised(bytes, delivery)) return null;
-  const usual = `goods/${digestOf(record.key).slice(0, 8)}-${record.sequence}-${basename(delivery.path)}`;
-  const name = FILE_NAME.test(usual) ? usual : `goods/${digestOf(record.key)}-${record.sequence}`;
-  await folder.write(name, bytes);
+async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: Digests): Promise<string | null> {
+  const { delivery } = record;
+  const bytes = delivery && (await readFile(delivery.path).catch(() => null));
+  if (delivery === null || bytes === null || !isPromised(bytes, delivery)) return null;
+  const usual = `${beginningOf(record)}-${basename(delivery.path)}`;
+  const name = FILE_NAME.test(usual) ? usual : `${beginningOf(record)}-goods`;
+  digests[name] = await folder.write(name, bytes);
   return name;
 }
 
@@ -170,6 +195,7 @@ async function readPurchases(
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
       const file = await folder.readJson(name, purchaseFile);
       if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+      if (name !== nameOf(file.record)) throw notOfBook(file.record);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
       mustBeOf(wallet, file, bytes, nowMs);
       if (!isSigned && !(await isProven(file.record, book.address))) throw notOfBook(file.record);
