@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -171,6 +171,10 @@ async function resigned(dir: string, change: (record: SpendRecord) => object): P
   await rewriteManifest(dir, (content) => ({ ...content, signature }));
 }
 
+function filesOf(content: object): Record<string, string> {
+  return (content as { files: Record<string, string> }).files;
+}
+
 async function rewriteManifest(dir: string, change: (content: object) => object): Promise<void> {
   const path = join(dir, 'export.json');
   await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')) as object)));
@@ -182,6 +186,31 @@ describe('an export that nobody signed', () => {
     const { restored, isSigned } = await importPurchases(book, await changedExport(), trusted);
     expect([isSigned, restored]).toMatchObject([false, [{ state: 'signed', imported: { verified: false } }]]);
     expect(await book.spentToday()).toBe(1_000_000n);
+  });
+
+  test('tells of one payment once, in itself and beside the book', async () => {
+    const { book } = bookHere();
+    const dir = await changedExport();
+    expect((await importPurchases(book, dir, trusted)).restored).toHaveLength(1);
+    expect((await importPurchases(book, dir, trusted)).kept).toBe(1);
+    // The same proof, told of as another listing's.
+    const ofEight = ({ key }: SpendRecord) => ({ listing_id: 8, key: key.replace('buy 7', 'buy 8') });
+    const twice = join(root, 'twice');
+    await cp(dir, twice, { recursive: true });
+    const [name = ''] = await readdir(join(dir, 'purchases'));
+    await rewriteRecord(twice, ofEight);
+    await redigest(twice);
+    const again = importPurchases(book, twice, trusted);
+    await expect(again).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
+
+    await cp(join(dir, 'purchases', name), join(twice, 'purchases', name));
+    const add = (content: object) => ({ ...content, files: { ...filesOf(content), [`purchases/${name}`]: '' } });
+    await rewriteManifest(twice, add);
+    await redigest(twice);
+    const { book: other } = bookHere();
+    const both = importPurchases(other, twice, trusted);
+    await expect(both).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
+    expect([await book.spentToday(), await other.list()]).toEqual([1_000_000n, []]);
   });
 
   test('is not verified by its own word', async () => {

@@ -149,6 +149,7 @@ export async function importPurchases(
 ): Promise<ImportedPurchases> {
   const { stored, isSigned } = await readPurchases(book, dir, now());
   mustBeTrusted(stored, isTrusted);
+  if (!isSigned) mustBeOnePaymentEach(stored, await book.list());
   if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, isSigned };
   const at = new Date(now()).toISOString();
   const restored: SpendRecord[] = [];
@@ -170,6 +171,21 @@ function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) =>
     own`If you bought there, name it by --market, or in the policy’s markets.`,
     'market_not_named',
   );
+}
+
+/**
+ * A proof names no listing: told of under many, one genuine proof would hold up all of them, and count for the day as often. A book signs
+ * with a nonce once.
+ */
+function mustBeOnePaymentEach(stored: readonly Stored[], known: readonly SpendRecord[]): void {
+  const places = new Map<string, string>();
+  for (const record of [...known, ...stored.map((one) => one.record)]) {
+    if (record.saved === null) continue;
+    const nonce = record.saved.proof.nonce.toLowerCase();
+    const place = nameOf(record);
+    if ((places.get(nonce) ?? place) !== place) throw notOfBook(record);
+    places.set(nonce, place);
+  }
 }
 
 async function readPurchases(
