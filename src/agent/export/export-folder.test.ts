@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -115,6 +115,20 @@ test('a file that is changed after the first look is refused when it is read', a
   expect(await reasonOf(() => folder.readBytes('goods/one.txt'))).toBe('export_changed');
   expect(await reasonOf(() => folder.readJson('purchases/one.json', z.unknown()))).toBe('export_changed');
   await folder.release();
+});
+
+test('an export of more bytes than one has is refused before any of it is read', async () => {
+  const dir = await exported();
+  const content = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
+  for (let count = 0; count < 66; count += 1) {
+    const name = `purchases/${count}.json`;
+    await writeFile(join(dir, name), '');
+    await truncate(join(dir, name), 67_108_864);
+    content.files[name] = `0x${'00'.repeat(32)}`;
+  }
+  await writeFile(join(dir, 'export.json'), JSON.stringify(content));
+  const error = await openForReading(dir).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ parts: { reason: 'export_unreadable', title: expect.stringContaining('68 files') } });
 });
 
 test('a changed, missing or foreign file is refused; one that its digest knows is read', async () => {

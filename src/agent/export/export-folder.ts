@@ -4,14 +4,20 @@ import { chmod, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
+import { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { type FileLock, lockFile, lockNameOf } from '../lock-file.ts';
 import { makeFolderOf, writePrivate } from '../private-file.ts';
 import { FILE_NAME, type Manifest, manifest } from './export-format.ts';
 
 const MANIFEST = 'export.json';
-/** A record of the book with the body of a listing is the largest, goods are a quarter of a megabyte as a rule. */
+/** A record of the book with the body of a listing is the largest but for all sales of a store. */
 const LARGEST_BYTES = 67_108_864;
+/** Goods are a quarter of a megabyte as a rule, and twice that at most; a market may have had other limits. */
+export const LARGEST_GOODS_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
+/** Files of one export, and bytes of them in all. */
+const MOST_FILES = 100_000;
+const MOST_BYTES = 4_294_967_296;
 const INNER = ['listings', 'purchases', 'goods'] as const;
 
 /** The folder of one export. Names are checked before any file is touched, and links are never followed. */
@@ -66,6 +72,7 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
   const { folder: opened, content } = await openWhole(dir);
   const folder = heldToDigests(opened, content.files);
   try {
+    await mustBeBounded(folder.path, Object.keys(content.files));
     for (const name of Object.keys(content.files))
       if ((await folder.readBytes(name)) === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
     return { folder, content };
@@ -75,11 +82,25 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
   }
 }
 
+/** Before anything is read: a folder of somebody else must not fill the memory, or keep this process busy for hours. */
+async function mustBeBounded(path: string, names: readonly string[]): Promise<void> {
+  let bytes = 0;
+  for (const name of names) bytes += (await lstat(join(path, name)).catch(() => null))?.size ?? 0;
+  if (names.length <= MOST_FILES && bytes <= MOST_BYTES) return;
+  throw refusedFile(
+    own`${ofOwner(path)} holds more than an export does: ${names.length} files of ${bytes} bytes`,
+    own`Do not use it.`,
+    'export_unreadable',
+  );
+}
+
 function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFolder {
   const readBytes = async (name: string): Promise<Uint8Array | null> => {
-    const bytes = await folder.readBytes(name);
     const digest = files[name];
-    if (bytes === null || digest === undefined || digestOf(bytes) === digest) return bytes;
+    // A file that the export does not list is none of it.
+    if (digest === undefined) return null;
+    const bytes = await folder.readBytes(name);
+    if (bytes === null || digestOf(bytes) === digest) return bytes;
     throw changed(own`${ofOwner(join(folder.path, name))} is not as it was exported`);
   };
   return {
@@ -140,7 +161,7 @@ async function folderAt(path: string): Promise<ExportFolder> {
     },
     readBytes: async (name) => {
       await mustBeInside(path, name);
-      return readPlain(join(path, name));
+      return readPlain(join(path, name), largestOf(name));
     },
     write: async (name, content) => {
       await mustBeInside(path, name);
@@ -153,6 +174,15 @@ async function folderAt(path: string): Promise<ExportFolder> {
     names: () => readNames(path),
     digests: () => readDigests(path),
     release: () => lock.release(),
+  };
+}
+
+/** Refuses goods that two of an export name: each has a file of its own, and one large file would be held as often as it is named. */
+export function goodsOnce(): (name: string | null) => void {
+  const names = new Set<string>();
+  return (name) => {
+    if (name !== null && names.has(name)) throw changed(own`Two records name the same goods, ${ofOwner(name)}`);
+    if (name !== null) names.add(name);
   };
 }
 
@@ -186,7 +216,7 @@ async function readNames(path: string): Promise<string[]> {
 async function readDigests(path: string): Promise<Record<string, string>> {
   const digests: Record<string, string> = {};
   for (const name of await readNames(path)) {
-    const bytes = await readPlain(join(path, name));
+    const bytes = await readPlain(join(path, name), largestOf(name));
     if (bytes !== null) digests[name] = digestOf(bytes);
   }
   return digests;
@@ -214,7 +244,11 @@ function parse<S extends z.ZodType>(bytes: Uint8Array, schema: S, path: string):
   );
 }
 
-async function readPlain(path: string): Promise<Uint8Array | null> {
+function largestOf(name: string): number {
+  return name.startsWith('goods/') ? LARGEST_GOODS_BYTES : LARGEST_BYTES;
+}
+
+async function readPlain(path: string, largestBytes = LARGEST_BYTES): Promise<Uint8Array | null> {
   // A pipe would keep who opens it waiting.
   const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const file = await open(path, how).catch((error: unknown) => {
@@ -227,7 +261,7 @@ async function readPlain(path: string): Promise<Uint8Array | null> {
   if (file === null) return null;
   try {
     const found = await file.stat();
-    if (!found.isFile() || found.size > LARGEST_BYTES)
+    if (!found.isFile() || found.size > largestBytes)
       throw refusedFile(own`${ofOwner(path)} is no file of an export`, undefined, 'export_unreadable');
     return await file.readFile();
   } finally {

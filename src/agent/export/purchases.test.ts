@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -243,6 +243,43 @@ describe('an export that nobody signed', () => {
     await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_unreadable' } });
     expect(await book.list()).toEqual([]);
   });
+});
+
+test('goods that are larger than any, or that two records name, are refused before they are held', async () => {
+  const at = async (): Promise<{ dir: string; name: string }> => {
+    const dir = await changedExport(settled);
+    const [name = ''] = await readdir(join(dir, 'purchases'));
+    await mkdir(join(dir, 'goods'));
+    return { dir, name };
+  };
+  const importing = async (dir: string, names: string[]) => {
+    await rewriteManifest(dir, (content) => ({ ...content, files: Object.fromEntries(names.map((one) => [one, ''])) }));
+    await redigest(dir);
+    return await importPurchases(bookHere().book, dir, trusted);
+  };
+  const naming = (file: string, key: string) => {
+    const parsed = JSON.parse(file) as { record: SpendRecord };
+    const listing_id = Number(/buy (\d+) /.exec(key)?.[1]);
+    return JSON.stringify({ ...parsed, record: { ...parsed.record, key, listing_id }, goods: 'goods/a' });
+  };
+  const large = await at();
+  await writeFile(join(large.dir, 'goods', 'a'), '');
+  await truncate(join(large.dir, 'goods', 'a'), 16 * 262_144 + 1);
+  const refused = importing(large.dir, [`purchases/${large.name}`, 'goods/a']);
+  await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_unreadable' } });
+
+  const shared = await at();
+  await writeFile(join(shared.dir, 'goods', 'a'), 'goods');
+  const text = await readFile(join(shared.dir, 'purchases', shared.name), 'utf8');
+  const names = [7, 8].map((id) => {
+    const key = KEY.replace('buy 7', `buy ${id}`);
+    return [key, `purchases/${shared.name.slice(0, 8)}-${digestOf(key)}-1.json`] as const;
+  });
+  for (const [key, name] of names) await writeFile(join(shared.dir, name), naming(text, key));
+  const [[, first]] = names as [(typeof names)[number]];
+  expect((await importing(shared.dir, [first, 'goods/a'])).restored).toHaveLength(1);
+  const both = importing(shared.dir, [...names.map(([, name]) => name), 'goods/a']);
+  await expect(both).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
 });
 
 test('at a market that was not named nothing is gone on with, and nothing is restored', async () => {

@@ -7,8 +7,22 @@ import { goodsFolder } from '../buy-goods.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
-import { changed, type ExportFolder, openForReading, openForWriting } from './export-folder.ts';
-import { EXPORT_VERSION, FILE_NAME, type PurchaseFile, type PurchasesManifest, purchaseFile } from './export-format.ts';
+import {
+  changed,
+  type ExportFolder,
+  goodsOnce,
+  LARGEST_GOODS_BYTES,
+  openForReading,
+  openForWriting,
+} from './export-folder.ts';
+import {
+  EXPORT_VERSION,
+  FILE_NAME,
+  type Manifest,
+  type PurchaseFile,
+  type PurchasesManifest,
+  purchaseFile,
+} from './export-format.ts';
 import { digestOfManifest, type ExportSigner, isSignedByWallet } from './export-signature.ts';
 import { isSignedProof } from './signed-proof.ts';
 
@@ -115,6 +129,8 @@ async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: D
   const { delivery } = record;
   const bytes = delivery && (await readFile(delivery.path).catch(() => null));
   if (delivery === null || bytes === null || !isPromised(bytes, delivery)) return null;
+  // No import would read it. The market has it still.
+  if (bytes.length > LARGEST_GOODS_BYTES) return null;
   const usual = `${beginningOf(record)}-${basename(delivery.path)}`;
   const name = FILE_NAME.test(usual) ? usual : `${beginningOf(record)}-goods`;
   digests[name] = await folder.write(name, bytes);
@@ -130,10 +146,6 @@ export interface ImportedPurchases {
   isSigned: boolean;
 }
 
-interface Stored extends PurchaseFile {
-  bytes: Uint8Array | null;
-}
-
 /**
  * Takes an export of purchases into the book of the same wallet, and its goods into the usual folder, so that buying, waiting and collecting
  * go on from there and nothing is paid for again. All of it is checked first. An export that its wallet has not signed, as earlier versions
@@ -147,22 +159,28 @@ export async function importPurchases(
   dir: string,
   { restore, isTrusted, now }: { restore: boolean; isTrusted(market: string): boolean; now(): number },
 ): Promise<ImportedPurchases> {
-  const { stored, isSigned } = await readPurchases(book, dir, now());
-  mustBeTrusted(stored, isTrusted);
-  if (!isSigned) mustBeOnePaymentEach(stored, await book.list());
-  if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, isSigned };
-  const at = new Date(now()).toISOString();
-  const restored: SpendRecord[] = [];
-  // The oldest first: a later payment under the same key must not keep an earlier one out.
-  for (const one of stored.toSorted((a, b) => a.record.sequence - b.record.sequence)) {
-    const verified = isSigned && isVerified(one.record);
-    const record: SpendRecord = { ...(await withGoods(book, one)), imported: { at, verified } };
-    if (await book.restore(record)) restored.push(record);
+  const { folder, content } = await openForReading(dir);
+  try {
+    const isSigned = await mustBeOfWallet(book, folder, content);
+    const stored = await readRecords(book, { folder, content, isSigned, nowMs: now() });
+    mustBeTrusted(stored, isTrusted);
+    if (!isSigned) mustBeOnePaymentEach(stored, await book.list());
+    if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, isSigned };
+    const at = new Date(now()).toISOString();
+    const restored: SpendRecord[] = [];
+    // The oldest first: a later payment under the same key must not keep an earlier one out.
+    for (const file of stored.toSorted((a, b) => a.record.sequence - b.record.sequence)) {
+      const verified = isSigned && isVerified(file.record);
+      const record: SpendRecord = { ...(await withGoods(book, folder, file)), imported: { at, verified } };
+      if (await book.restore(record)) restored.push(record);
+    }
+    return { restored, kept: stored.length - restored.length, isSigned };
+  } finally {
+    await folder.release();
   }
-  return { restored, kept: stored.length - restored.length, isSigned };
 }
 
-function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) => boolean): void {
+function mustBeTrusted(stored: readonly PurchaseFile[], isTrusted: (market: string) => boolean): void {
   const open = stored.filter(({ record }) => record.state === 'signed').map(({ record }) => record.market);
   const [stranger] = open.filter((market) => !isTrusted(market));
   if (stranger === undefined) return;
@@ -177,7 +195,7 @@ function mustBeTrusted(stored: readonly Stored[], isTrusted: (market: string) =>
  * A proof names no listing: told of under many, one genuine proof would hold up all of them, and count for the day as often. A book signs
  * with a nonce once.
  */
-function mustBeOnePaymentEach(stored: readonly Stored[], known: readonly SpendRecord[]): void {
+function mustBeOnePaymentEach(stored: readonly PurchaseFile[], known: readonly SpendRecord[]): void {
   const places = new Map<string, string>();
   for (const record of [...known, ...stored.map((one) => one.record)]) {
     if (record.saved === null) continue;
@@ -188,39 +206,47 @@ function mustBeOnePaymentEach(stored: readonly Stored[], known: readonly SpendRe
   }
 }
 
-async function readPurchases(
-  book: SpendBook,
-  dir: string,
-  nowMs: number,
-): Promise<{ stored: Stored[]; isSigned: boolean }> {
-  const { folder, content } = await openForReading(dir);
-  try {
-    const wallet = book.address.toLowerCase();
-    if (content.kind !== 'purchases')
-      throw refusedFile(own`${ofOwner(folder.path)} holds no purchases`, undefined, 'other_export');
-    if (content.wallet !== wallet) {
-      const title = own`These are purchases of ${formed('address', content.wallet)}, and the wallet here is ${formed('address', wallet)}`;
-      throw refusedFile(title, own`Name the wallet that bought them by --wallet.`, 'other_export');
-    }
-    const isSigned = await isSignedByWallet(content);
-    if (content.signature !== null && !isSigned)
-      throw changed(
-        own`The signature in ${ofOwner(folder.path)} is not that of the wallet ${formed('address', wallet)} over this export`,
-      );
-    const stored: Stored[] = [];
-    for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
-      const file = await folder.readJson(name, purchaseFile);
-      if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
-      if (name !== nameOf(file.record)) throw notOfBook(file.record);
-      const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
-      mustBeOf(wallet, file, bytes, nowMs);
-      if (!isSigned && !(await isProven(file.record, book.address))) throw notOfBook(file.record);
-      stored.push({ ...file, bytes });
-    }
-    return { stored, isSigned };
-  } finally {
-    await folder.release();
+/** Answers whether the wallet signed it. */
+async function mustBeOfWallet(book: SpendBook, folder: ExportFolder, content: Manifest): Promise<boolean> {
+  const wallet = book.address.toLowerCase();
+  if (content.kind !== 'purchases')
+    throw refusedFile(own`${ofOwner(folder.path)} holds no purchases`, undefined, 'other_export');
+  if (content.wallet !== wallet) {
+    const title = own`These are purchases of ${formed('address', content.wallet)}, and the wallet here is ${formed('address', wallet)}`;
+    throw refusedFile(title, own`Name the wallet that bought them by --wallet.`, 'other_export');
   }
+  const isSigned = await isSignedByWallet(content);
+  if (content.signature !== null && !isSigned)
+    throw changed(
+      own`The signature in ${ofOwner(folder.path)} is not that of the wallet ${formed('address', wallet)} over this export`,
+    );
+  return isSigned;
+}
+
+interface Opened {
+  folder: ExportFolder;
+  content: Manifest;
+  isSigned: boolean;
+  nowMs: number;
+}
+
+/** Goods are checked one after the other, and read again when they are restored. */
+async function readRecords(book: SpendBook, opened: Opened): Promise<PurchaseFile[]> {
+  const { folder, content, isSigned, nowMs } = opened;
+  const wallet = book.address.toLowerCase();
+  const mustBeOnce = goodsOnce();
+  const stored: PurchaseFile[] = [];
+  for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
+    const file = await folder.readJson(name, purchaseFile);
+    if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+    if (name !== nameOf(file.record)) throw notOfBook(file.record);
+    mustBeOnce(file.goods);
+    const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
+    mustBeOf(wallet, file, bytes, nowMs);
+    if (!isSigned && !(await isProven(file.record, book.address))) throw notOfBook(file.record);
+    stored.push(file);
+  }
+  return stored;
 }
 
 const HASH = /^0x[0-9a-f]{64}$/;
@@ -271,12 +297,13 @@ function isBaseUrl(market: string): boolean {
 }
 
 /** The goods lie in the usual folder under a name without a path; where the export has none they are collected when asked for. */
-async function withGoods(book: SpendBook, { record, bytes }: Stored): Promise<SpendRecord> {
+async function withGoods(book: SpendBook, folder: ExportFolder, { record, goods }: PurchaseFile): Promise<SpendRecord> {
   const { delivery, listing_id: id, market } = record;
   if (delivery === null || id === null) return { ...record, out_dir: null };
-  const folder = goodsFolder(book, market);
+  const bytes = goods === null ? null : await folder.readBytes(goods);
+  const into = goodsFolder(book, market);
   const given = delivery.path.replace(new RegExp(`^(?:\\d+-)?${id}-`), '');
   const name = goodsName({ listing_id: id, artifact_filename: given, title: record.title });
-  const path = bytes === null ? join(folder, name) : await placeFor(bytes, folder, name);
+  const path = bytes === null ? join(into, name) : await placeFor(bytes, into, name);
   return { ...record, out_dir: null, delivery: { ...delivery, path } };
 }

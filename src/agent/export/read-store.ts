@@ -4,7 +4,7 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { refusedFile } from '../agent-error.ts';
 import { isPromised } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
-import { changed, openForReading } from './export-folder.ts';
+import { changed, goodsOnce, openForReading } from './export-folder.ts';
 import { type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 type Body = SellGoodsOptions['listing'];
@@ -36,9 +36,11 @@ export async function readStore(dir: string): Promise<StoredStore> {
     if (content.kind !== 'store')
       throw refusedFile(own`${ofOwner(folder.path)} holds no store`, undefined, 'other_export');
     const listings: StoredListing[] = [];
+    const mustBeOnce = goodsOnce();
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('listings/'))) {
       const file = await folder.readJson(name, listingFile);
       if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+      mustBeOnce(file.goods?.file ?? null);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods.file);
       mustBePromised(file, bytes);
       const { listing, fee, recovery_slip: recoverySlip } = file;
