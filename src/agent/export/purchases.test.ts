@@ -2,6 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RECEIPT } from '../../../test/support/agent-buyer.ts';
 import { redigest } from '../../../test/support/export-files.ts';
 import { samplePlan, sampleProof, signedPayment } from '../../../test/support/sample-spend.ts';
 import { testAccount } from '../../local/chain/accounts.ts';
@@ -163,6 +164,45 @@ test('a record under the name of another is refused', async () => {
   await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
 });
 
+const RECEIPT_OF_MANY_DIGITS = { ...RECEIPT, payer: account.address, amount_units: '9'.repeat(20) };
+
+test.each<[string, (record: SpendRecord) => object]>([
+  ['a receipt of twenty digits', () => ({ ...settled(), delivery: { ...delivery, receipt: RECEIPT_OF_MANY_DIGITS } })],
+  ['the last sequence that is taken', () => ({ ...settled(), sequence: 1_000 })],
+])('what was imported unsigned is imported from our own signed export too: %s', async (_, change) => {
+  const { env, book: middle } = bookHere();
+  await importPurchases(middle, await changedExport(change), trusted);
+  await middle.hold(KEY, async (held) => {
+    await held.reserve(samplePlan({ key: KEY, market: MARKET, payee: PAYEE }), await readPolicy(env));
+    await held.takeSignature();
+    await held.proofStore.save(KEY, await signedPayment(account, PAYEE, 1_000_000n));
+  });
+  const dir = join(root, `own-${made}`);
+  await exportPurchases(middle, dir, { now, signer: signerOf(account) });
+  const { book } = bookHere();
+  const { restored, isSigned } = await importPurchases(book, dir, trusted);
+  expect([restored.length, isSigned]).toEqual([2, true]);
+});
+
+test('a record that no book writes leaves the others of a signed export, unless its payment is under way', async () => {
+  const signedWith = async (change: Partial<SpendRecord>): Promise<string> => {
+    const { book } = bookHere();
+    await importPurchases(book, await exportOf(), trusted);
+    const [record] = await book.list();
+    if (record === undefined) throw new Error('nothing was restored');
+    const key = KEY.replace('buy 7', 'buy 8');
+    await book.restore({ ...record, key, listing_id: 8, title: 'x'.repeat(1_001), ...change });
+    const dir = join(root, `bad-${made}`);
+    await exportPurchases(book, dir, { now, signer: signerOf(account) });
+    return dir;
+  };
+  const { book } = bookHere();
+  const done = await importPurchases(book, await signedWith({ state: 'over' }), trusted);
+  expect(done).toMatchObject({ restored: [{ listing_id: 7 }], kept: 0, leftOut: 1, isSigned: true });
+  const refused = importPurchases(bookHere().book, await signedWith({}), trusted);
+  await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
+});
+
 /** Keeps the signature, and covers a change by its digest. */
 async function resigned(dir: string, change: (record: SpendRecord) => object): Promise<void> {
   const { signature } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { signature: string };
@@ -293,6 +333,7 @@ const forged = sampleProof(1_000_000n);
 test.each<[string, (record: SpendRecord) => object]>([
   ['a day to come', () => ({ reserved_at: '9999-01-01T00:00:00.000Z' })],
   ['a sequence after which none can come', () => ({ sequence: Number.MAX_SAFE_INTEGER })],
+  ['a sequence from which a book could not go on', () => ({ sequence: 1_001 })],
   ['a market that is no address', ({ key }) => ({ market: 'x:..', key: key.replace(MARKET, 'x:..') })],
   ['a market with a query', ({ key }) => ({ market: `${MARKET}/?a`, key: key.replace(MARKET, `${MARKET}/?a`) })],
   ['a payee that is no address', () => ({ payee: '0xpayee' })],

@@ -6,7 +6,7 @@ import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
-import { dayOf, digestOf, fitsBook, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
+import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import {
   changed,
   type ExportFolder,
@@ -142,6 +142,8 @@ export interface ImportedPurchases {
   restored: SpendRecord[];
   /** The book has these, or later ones, and keeps its own. */
   kept: number;
+  /** Of an export that the wallet signed: records that no book writes. The others are restored all the same. */
+  leftOut: number;
   /** Whether the wallet signed the export. What is settled in another is not verified until the market confirms it. */
   isSigned: boolean;
 }
@@ -162,10 +164,10 @@ export async function importPurchases(
   const { folder, content } = await openForReading(dir);
   try {
     const isSigned = await mustBeOfWallet(book, folder, content);
-    const stored = await readRecords(book, { folder, content, isSigned, nowMs: now() });
+    const { stored, leftOut } = await readRecords(book, { folder, content, isSigned, nowMs: now() });
     mustBeTrusted(stored, isTrusted);
     if (!isSigned) mustBeOnePaymentEach(stored, await book.list());
-    if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, isSigned };
+    if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, leftOut, isSigned };
     const at = new Date(now()).toISOString();
     const restored: SpendRecord[] = [];
     // The oldest first: a later payment under the same key must not keep an earlier one out.
@@ -174,7 +176,7 @@ export async function importPurchases(
       const record: SpendRecord = { ...(await withGoods(book, folder, file)), imported: { at, verified } };
       if (await book.restore(record)) restored.push(record);
     }
-    return { restored, kept: stored.length - restored.length, isSigned };
+    return { restored, kept: stored.length - restored.length, leftOut, isSigned };
   } finally {
     await folder.release();
   }
@@ -230,34 +232,39 @@ interface Opened {
   nowMs: number;
 }
 
-/** Goods are checked one after the other, and read again when they are restored. */
-async function readRecords(book: SpendBook, opened: Opened): Promise<PurchaseFile[]> {
+/**
+ * Goods are checked one after the other, and read again when they are restored. A record that no book writes refuses the export, unless the
+ * wallet signed it: then a settled one is left out, since the others may be all that is left of a book. One under way could be paid again.
+ */
+async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: PurchaseFile[]; leftOut: number }> {
   const { folder, content, isSigned, nowMs } = opened;
   const wallet = book.address.toLowerCase();
   const mustBeOnce = goodsOnce();
   const stored: PurchaseFile[] = [];
+  let leftOut = 0;
   for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
     const file = await folder.readJson(name, purchaseFile);
     if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
-    if (name !== nameOf(file.record)) throw notOfBook(file.record);
     mustBeOnce(file.goods);
     const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
-    mustBeOf(wallet, file, bytes, nowMs);
-    if (!isSigned && !(await isProven(file.record, book.address))) throw notOfBook(file.record);
-    stored.push(file);
+    const isSound = name === nameOf(file.record) && isOfBook(wallet, file, bytes, nowMs);
+    if (isSound && (isSigned || (await isProven(file.record, book.address)))) stored.push(file);
+    else if (isSigned && !isUnderWay(file.record)) leftOut += 1;
+    else throw notOfBook(file.record);
   }
-  return stored;
+  return { stored, leftOut };
 }
 
 const HASH = /^0x[0-9a-f]{64}$/;
-const UNITS = /^\d{1,16}$/;
 /** Far above what a book writes. */
 const LONGEST_TITLE = 1_000;
 /** No wallet pays so often for one thing. */
 const LARGEST_SEQUENCE = 1_000_000;
+/** Of a record that the wallet has not signed: the book goes on counting from it, and its own must stay below the other bound. */
+const LARGEST_UNSIGNED_SEQUENCE = 1_000;
 
 /** A record that speaks of another payment than its key, or that no book could have written, could stand in the way of one that is due. */
-function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null, nowMs: number): void {
+function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null, nowMs: number): boolean {
   const { key, market, kind, listing_id: listingId, delivery, saved } = record;
   const isFee = kind === 'listing_fee' && key.startsWith(`${market} list 0x`);
   const isPurchase = kind === 'purchase' && key === `${market} buy ${listingId} ${wallet}`;
@@ -269,16 +276,15 @@ function mustBeOf(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   const isReadable = record.sequence <= LARGEST_SEQUENCE && record.title.length <= LONGEST_TITLE && fitsBook(record);
   const isSameSum = saved === null || (saved.amount_units === record.amount_units && saved.network === record.network);
   const isHashed = delivery === null || (HASH.test(delivery.salt) && HASH.test(delivery.commitment));
-  const isNumber = UNITS.test(delivery?.receipt?.amount_units ?? '0');
   const areWhole = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
-  const isWritten = isDated && isOfAMarket && isReadable && isSameSum && isHashed && isNumber;
+  const isWritten = isDated && isOfAMarket && isReadable && isSameSum && isHashed;
   const isSettled = record.state !== 'reserved' && (record.state !== 'signed' || saved !== null);
-  if ((isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole) return;
-  throw notOfBook(record);
+  return (isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole;
 }
 
 /** Without the wallet's signature over the export, its signature over the payment is all that tells of one. */
 async function isProven(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
+  if (record.sequence > LARGEST_UNSIGNED_SEQUENCE) return false;
   if (record.saved !== null) return await isSignedProof(record, wallet);
   return record.state !== 'over';
 }

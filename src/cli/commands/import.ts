@@ -29,7 +29,8 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
   const named = namedMarket(cli);
   const { markets } = await readPolicy(cli.env);
   const isTrusted = (market: string): boolean => market === named || markets?.includes(market) === true;
-  const { restored, kept, isSigned } = await importPurchases(book, dir, { restore: !isDry, isTrusted, now: cli.now });
+  const done = await importPurchases(book, dir, { restore: !isDry, isTrusted, now: cli.now });
+  const { restored, kept, leftOut, isSigned } = done;
   const open = restored.filter(({ state }) => state === 'signed').length;
   return {
     lines: [
@@ -37,6 +38,9 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
         ? `${restored.length} payments of ${book.address} are in it, and whole. Nothing was restored.`
         : `${restored.length} payments of ${book.address} restored, ${kept} were here`,
       ...(open === 0 ? [] : [`${open} of them under way: openaisle wait goes on with them`]),
+      ...(leftOut === 0
+        ? []
+        : [`warning: ${leftOut} more are not as a book of this wallet writes them, and were left out`]),
       ...(isSigned
         ? []
         : [
@@ -57,6 +61,7 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
         state,
       })),
       kept,
+      left_out: leftOut,
     },
     secrets: [],
   };
