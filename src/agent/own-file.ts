@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { lstat, open, realpath } from 'node:fs/promises';
+import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 
@@ -43,24 +43,51 @@ export const LIMIT_RULES: OwnFileRules = {
   rootReadsAll: false,
 };
 
+/** A file that can be read without waiting for a pipe, and without following a link. */
+async function openPlain(path: string): Promise<FileHandle | 'link' | null> {
+  const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  return await open(path, how).catch((error: unknown) => {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP') return 'link';
+    throw error;
+  });
+}
+
 /** The text of a file under those rules; null where there is none. Never waits for a pipe, and follows no link. */
 export async function readOwnFile(
   path: string,
   rules: OwnFileRules,
 ): Promise<{ text: string } | { fault: FileFault } | null> {
-  const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-  const file = await open(path, how).catch((error: unknown) => {
-    const code = codeOf(error);
-    if (code === 'ENOENT') return null;
-    // A link would be replaced by the next write, and what it leads to would stay behind as it is.
-    if (code === 'ELOOP') return unsafe(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`);
-    throw error;
-  });
+  const file = await openPlain(path);
   if (file === null) return null;
-  if ('kind' in file) return { fault: file };
+  // A link would be replaced by the next write, and what it leads to would stay behind as it is.
+  if (file === 'link') return { fault: unsafe(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`) };
   try {
     const fault = faultOf(path, await file.stat(), rules);
     return fault === null ? { text: await file.readFile('utf8') } : { fault };
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The bytes of a file of ours that has so many. `other`: something else is there, as a pipe, a link, a file of another size or of another
+ * user. Null: there is nothing.
+ */
+export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
+  const file = await openPlain(path).catch((error: unknown) => {
+    // A socket or a device that has no reader, or a file that is closed to us.
+    if (codeOf(error) === 'ENXIO' || codeOf(error) === 'EACCES') return 'link' as const;
+    throw error;
+  });
+  if (file === null) return null;
+  if (file === 'link') return 'other';
+  try {
+    const found = await file.stat();
+    const self = process.getuid?.();
+    const isOwn = self === undefined || self === 0 || isOurs(found.uid);
+    return found.isFile() && isOwn && found.size === size ? await file.readFile() : 'other';
   } finally {
     await file.close();
   }

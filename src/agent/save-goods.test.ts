@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import fc from 'fast-check';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliveryAnswer } from '../../test/support/market-answers.ts';
 import { processorMs } from '../../test/support/processor-time.ts';
 import { delivery as deliverySchema } from '../contract/listings.ts';
+import { artifactBytes } from '../sdk/payments/artifact-commitment.ts';
 import { goodsName, lookAtGoods, saveGoods } from './save-goods.ts';
 
 let folder = '';
@@ -62,4 +64,20 @@ test('goods are written once, mode 0600, and other files of the name stay', asyn
   expect(await lookAtGoods(first)).toBe('changed');
   await rm(first.path);
   expect(await lookAtGoods(first)).toBe('missing');
+});
+
+test.each<[string, (path: string) => unknown]>([
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+  ['a link to the goods of somebody', (path) => symlink(join(folder, 'goods of somebody'), path)],
+  ['a file of any size', (path) => writeFile(path, '').then(() => truncate(path, 2 ** 40))],
+  ['a folder', (path) => mkdir(path)],
+])('%s in the place of the goods is neither waited for nor taken for them', async (name, put) => {
+  const into = await mkdtemp(join(folder, `${name.length}-`));
+  await writeFile(join(folder, 'goods of somebody'), artifactBytes(delivery));
+  const inTheWay = join(into, goodsName(delivery));
+  await put(inTheWay);
+  const kept = await saveGoods(delivery, into);
+  expect(basename(kept.path)).toBe(`2-${goodsName(delivery)}`);
+  expect(await lookAtGoods(kept)).toBe('intact');
+  expect(await lookAtGoods({ ...kept, path: inTheWay })).toBe('changed');
 });

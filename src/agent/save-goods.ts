@@ -1,4 +1,4 @@
-import { access, constants, readFile } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
@@ -7,6 +7,7 @@ import { cutPiles } from '../contract/text.ts';
 import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { refusedFile } from './agent-error.ts';
 import { lockFile } from './lock-file.ts';
+import { readBytesOf } from './own-file.ts';
 import { makeFolderOf, writePrivate } from './private-file.ts';
 import type { KeptGoods } from './spend-record.ts';
 
@@ -51,12 +52,12 @@ export async function placeFor(bytes: Uint8Array, folder: string, name: string):
   try {
     for (let attempt = 1; attempt <= MOST_NAMES; attempt += 1) {
       const path = join(folder, attempt === 1 ? name : `${attempt}-${name}`);
-      const found = await readIfThere(path);
+      const found = await readBytesOf(path, bytes.length);
       if (found === null) {
         await writePrivate(path, bytes, 'new');
         return path;
       }
-      if (Buffer.compare(found, bytes) === 0) return path;
+      if (found !== 'other' && Buffer.compare(found, bytes) === 0) return path;
     }
   } finally {
     await lock.release();
@@ -67,20 +68,11 @@ export async function placeFor(bytes: Uint8Array, folder: string, name: string):
   );
 }
 
-async function readIfThere(path: string): Promise<Buffer | null> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
 /** Whether the file holds these very goods still: 'missing' and 'changed' are not. */
-export async function lookAtGoods({ path, salt, commitment }: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
-  const bytes = await readIfThere(path);
+export async function lookAtGoods(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
+  const bytes = await readBytesOf(kept.path, kept.bytes);
   if (bytes === null) return 'missing';
-  return isPromised(bytes, { salt, commitment }) ? 'intact' : 'changed';
+  return bytes !== 'other' && isPromised(bytes, kept) ? 'intact' : 'changed';
 }
 
 /** SHA-256 over salt and bytes is what the listing published. */

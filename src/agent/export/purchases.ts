@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { formed, ofOwner, own } from '../../contract/own-words.ts';
 import { readBaseUrl } from '../../sdk/client.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
+import { readBytesOf } from '../own-file.ts';
 import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
@@ -127,10 +127,10 @@ async function exportRecord(folder: ExportFolder, record: SpendRecord, digests: 
 
 async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: Digests): Promise<string | null> {
   const { delivery } = record;
-  const bytes = delivery && (await readFile(delivery.path).catch(() => null));
-  if (delivery === null || bytes === null || !isPromised(bytes, delivery)) return null;
-  // No import would read it. The market has it still.
-  if (bytes.length > LARGEST_GOODS_BYTES) return null;
+  // Larger goods no import would read. The market has them still.
+  if (delivery === null || delivery.bytes > LARGEST_GOODS_BYTES) return null;
+  const bytes = await readBytesOf(delivery.path, delivery.bytes).catch(() => null);
+  if (bytes === null || bytes === 'other' || !isPromised(bytes, delivery)) return null;
   const usual = `${beginningOf(record)}-${basename(delivery.path)}`;
   const name = FILE_NAME.test(usual) ? usual : `${beginningOf(record)}-goods`;
   digests[name] = await folder.write(name, bytes);
