@@ -6,7 +6,6 @@ import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
 import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
-import { lookAlikeNote } from './look-alikes.ts';
 import { merchantRecord } from './merchant-record.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
@@ -23,6 +22,7 @@ import {
 } from './paging.ts';
 import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
+import { lookAlikeNote } from './seen-text.ts';
 import { textFlags, UNTRUSTED } from './text.ts';
 import {
   AISLES,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { mixesLookAlikes, showsNothing } from './look-alikes.ts';
+import { mixesLookAlikes } from './look-alikes.ts';
+import { showsNothing } from './seen-text.ts';
 import { publicText } from './text.ts';
 
 test.each([

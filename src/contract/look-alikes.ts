@@ -1,19 +1,7 @@
-import { z } from 'zod';
-
 /**
  * The looks of a text, for names that a stranger chose: titles, store lines, what a program calls itself. By properties of Unicode, and short
  * tables of our own for what these do not say.
  */
-
-/** Whatever has no look of its own: controls, spaces, fillers, and the blanks of braille, of music and of hieroglyphs. */
-const UNSEEN_CLASS = String.raw`\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}\u{13441}\u{13442}`;
-export const UNSEEN = new RegExp(`[${UNSEEN_CLASS}]`, 'gu');
-const NOTHING = new RegExp(String.raw`^[${UNSEEN_CLASS}\s\p{M}]*$`, 'u');
-
-/** Whether nothing of the text can be seen. Marks alone stand on nothing, and count as nothing. */
-export function showsNothing(text: string): boolean {
-  return NOTHING.test(text);
-}
 
 /** Letters of other alphabets that are drawn like these Latin ones, lower case. */
 export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
@@ -119,12 +107,3 @@ function hasDisguisedWord(words: readonly Word[]): boolean {
     )
   );
 }
-
-/** Shown beside a text in which that is so. */
-export const LOOK_ALIKE_NOTE = 'letters of two scripts that look alike';
-
-/** Beside a text that is the name of something. */
-export const lookAlikeNote = z
-  .string()
-  .optional()
-  .describe(`the market’s own words on the text before it: "${LOOK_ALIKE_NOTE}"; absent: nothing to note`);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { handleOut, urlOut } from './answer-forms.ts';
-import { lookAlikeNote } from './look-alikes.ts';
 import { idOut, timeOut } from './paging.ts';
+import { lookAlikeNote } from './seen-text.ts';
 import { UNTRUSTED } from './text.ts';
 
 export const merchantRecord = z

@@ -5,11 +5,11 @@ import { addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { flagOut, replyOut } from './feedback.ts';
 import { aisleSummaries, listedItem, listingDetail, ownOutline } from './listings.ts';
-import { showsNothing } from './look-alikes.ts';
 import { merchantRecord } from './merchant-record.ts';
 import { usdcOut } from './money.ts';
 import { fieldsQuery, idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { purchaseOut } from './purchases.ts';
+import { showsNothing } from './seen-text.ts';
 import { publicText, UNTRUSTED } from './text.ts';
 import { EVENT_KINDS, PAGE_SIZES, PAYMENT_PURPOSES, SCOPES } from './vocabulary.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { showsNothing } from './look-alikes.ts';
+import { showsNothing } from './seen-text.ts';
 import { describedAs } from './wire-forms.ts';
 
 const NEWLINE = 0x0a;

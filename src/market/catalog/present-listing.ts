@@ -4,8 +4,9 @@ import { checksummed } from '../../contract/chain-values.ts';
 import type { CommentOut, replyOut } from '../../contract/feedback.ts';
 import { ATTRIBUTE_NAMES, type Attributes } from '../../contract/listing-fields.ts';
 import type { ListingDetail, ListingSummary, ownOutline } from '../../contract/listings.ts';
-import { LOOK_ALIKE_NOTE, mixesLookAlikes } from '../../contract/look-alikes.ts';
+import { mixesLookAlikes } from '../../contract/look-alikes.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import { LOOK_ALIKE_NOTE } from '../../contract/seen-text.ts';
 import {
   type Aisle,
   FIRST_LINE_CHARACTERS,

@@ -1,5 +1,6 @@
-import { LOOK_ALIKE_NOTE, mixesLookAlikes } from '../../contract/look-alikes.ts';
+import { mixesLookAlikes } from '../../contract/look-alikes.ts';
 import type { MerchantRecord } from '../../contract/merchant-record.ts';
+import { LOOK_ALIKE_NOTE } from '../../contract/seen-text.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { MerchantEntry } from '../catalog/model/model.ts';

@@ -1,6 +1,7 @@
 import { html } from 'ghtml';
 import type { TokenScope } from '../../../contract/connections.ts';
-import { hasForeignLetters, UNSEEN } from '../../../contract/look-alikes.ts';
+import { hasForeignLetters } from '../../../contract/look-alikes.ts';
+import { UNSEEN } from '../../../contract/seen-text.ts';
 import { cutPiles } from '../../../contract/text.ts';
 import type { Interaction } from '../../connect/interaction.ts';
 
