@@ -73,7 +73,6 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
   let closing: Promise<void> | undefined;
-
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     answerFailure(options, error, begin(request, reply), { request, reply });
 
@@ -100,8 +99,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
     const fault = faultOfHead(request.raw, guard);
     if (fault !== null) throw fault;
-    // The framework refuses some of these by an error of its own, before it says that there is no such route.
-    if (request.method === 'QUERY') answerUnrouted(request, allowedAt(splitTarget(request.url).path));
+    if (request.method === 'QUERY') throw refuseMethod(allowedAt(splitTarget(request.url).path));
   });
   app.setErrorHandler(fail);
   app.setNotFoundHandler(async (request, reply) => {
@@ -203,10 +201,20 @@ function readIncoming(request: FastifyRequest, exchange: Exchange, clientOf: Adm
   };
 }
 
+/** Asked at once for QUERY, which the framework else refuses by an error of its own where the type of a body is missing. */
+function refuseMethod(allowed: readonly AllowedMethod[]): Refusal {
+  return allowed.length === 0
+    ? new Refusal('not_found')
+    : new Refusal('method_not_allowed', { headers: { allow: allowHeader(allowed) } });
+}
+
+function allowHeader(allowed: readonly AllowedMethod[]): string {
+  return [...allowed.map(({ method }) => method), 'OPTIONS'].join(', ');
+}
+
 function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): ProblemAnswer {
-  if (allowed.length === 0) throw new Refusal('not_found');
-  const allow = [...allowed.map(({ method }) => method), 'OPTIONS'].join(', ');
-  if (request.method !== 'OPTIONS') throw new Refusal('method_not_allowed', { headers: { allow } });
+  if (allowed.length === 0 || request.method !== 'OPTIONS') throw refuseMethod(allowed);
+  const allow = allowHeader(allowed);
   const open = allowed.filter(({ cors }) => cors).map(({ method }) => method);
   return { status: 204, headers: { allow, ...(open.length > 0 ? preflightHeaders(open) : {}) }, body: '' };
 }
