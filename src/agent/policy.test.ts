@@ -50,6 +50,9 @@ test.each([
   ['a list spelled wrong', { ...LIMITS, sellers: { alow: ['shop'] } }],
   ['another version', { ...LIMITS, version: 2 }],
   ['a network that there is not', { ...LIMITS, networks: ['bse'] }],
+  ['a limit twice', '{"version":1,"per_purchase_usdc":2,"per_day_usdc":1,"per_day_usdc":10000}'],
+  ['a limit twice, once in escapes', '{"version":1,"per_purchase_usdc":2,"per_day_usdc":1,"per_day\\u005fusdc":10000}'],
+  ['a list twice', '{"version":1,"per_purchase_usdc":2,"per_day_usdc":1,"sellers":{"deny":["a"],"deny" :[]}}'],
   ['a market without an address', { ...LIMITS, markets: ['market.example'] }],
 ])('%s: nothing is spent, and no limit is guessed', async (_, content) => {
   await expect(policyOf(content)).rejects.toMatchObject({
@@ -70,6 +73,11 @@ test.each([
   const refused = await policyOf(content).catch((error: unknown) => error);
   const { title } = (refused as { parts: { title: string } }).parts;
   expect(title.replace(/^The policy \S+ cannot be read /, '')).toBe(`(${fault}); nothing is spent`);
+});
+
+test('one name in two lists is no member that is given twice', async () => {
+  const lists = { sellers: { deny: ['a', 'a'] }, aisles: { deny: ['deny', ':{"deny":'] } };
+  expect(await policyOf({ ...LIMITS, ...lists })).toMatchObject(lists);
 });
 
 test('a byte order mark before it changes nothing', async () => {

@@ -89,6 +89,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   } catch {
     throw unreadable(path, 'not JSON');
   }
+  if (hasRepeatedMember(text)) throw unreadable(path, own`one name stands there twice`);
   const parsed = policyFile.safeParse(read);
   if (!parsed.success) {
     throw unreadable(path, faultOf(parsed.error.issues));
@@ -111,6 +112,25 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
 function faultOf([issue]: readonly z.core.$ZodIssue[]): OwnWords {
   const words = issue?.code === 'custom' ? issue.message : issue?.code;
   return own`${placeOf(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
+}
+
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
+
+/** Whether an object of this JSON gives a member twice: the last would be in force, and its owner may look at the first. */
+function hasRepeatedMember(json: string): boolean {
+  const open: Set<unknown>[] = [];
+  for (const [token, text, colon] of json.matchAll(TOKEN)) {
+    if (token === '{' || token === '[') open.push(new Set());
+    else if (text === undefined) open.pop();
+    else if (colon !== undefined) {
+      const names = open.at(-1);
+      // A name may be spelled with escapes.
+      const name: unknown = JSON.parse(text);
+      if (names?.has(name) === true) return true;
+      names?.add(name);
+    }
+  }
+  return false;
 }
 
 /** Null: there is no file. Its folders are looked at all the same: who takes a policy away has other limits in force. */
