@@ -39,13 +39,9 @@ export async function openChain(
     const title = own`The address of the RPC endpoint must be http or https`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
-  const fetchFn = (to: unknown, init: RequestInit = {}): Promise<Response> => {
-    // The time limit of viem ends with the headers; this one ends a body that never ends, too.
-    const deadline = environment.deadline(TIMEOUT_MS);
-    const signal = init.signal == null ? deadline : AbortSignal.any([init.signal, deadline]);
-    return environment.fetch(String(to), { ...init, signal });
-  };
-  const client = createPublicClient({ transport: http(rpcUrl, { fetchFn, timeout: TIMEOUT_MS, retryCount: 2 }) });
+  const client = createPublicClient({
+    transport: http(rpcUrl, { fetchFn: endingFetch(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
+  });
   const asked = async <T>(read: Promise<T>): Promise<T> => {
     try {
       return await read;
@@ -100,6 +96,15 @@ export async function openChain(
       asked(client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] })),
     findTransfer,
     readCode: async (address) => (await asked(client.getCode({ address }))) ?? '0x',
+  };
+}
+
+/** The time limit of viem ends with the headers; this one ends a body that never ends, too. */
+function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
+  return (to: unknown, init: RequestInit = {}): Promise<Response> => {
+    const ends = environment.deadline(TIMEOUT_MS);
+    const signal = init.signal == null ? ends : AbortSignal.any([init.signal, ends]);
+    return environment.fetch(String(to), { ...init, signal });
   };
 }
 
