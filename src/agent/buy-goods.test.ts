@@ -93,7 +93,7 @@ test('a market that asks again after it was shown a signature has not refused it
 test('after a payment a disk that takes no goods leaves it open, and says so', async () => {
   const { act, book, wallet, home } = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT })]);
   const folder = join(home, 'taken');
-  // What stands in the way of the goods' own file: a folder under the name that it has until it is whole.
+  // A folder stands in the way of the goods' file, under the name that it has until it is whole.
   await mkdir(join(folder, '7-Goods.tmp'), { recursive: true });
   const error = await act({ outDir: folder }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ trouble: 'unknown', parts: { reason: 'not_kept', doNotPayAgain: true } });

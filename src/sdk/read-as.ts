@@ -61,7 +61,7 @@ function firstOf<Name extends PropertyKey>(names: Iterable<Name>, find: (name: N
   return null;
 }
 
-/** Of an element. Lists within it come first, so that the rest has few. */
+/** Judges an element. Lists within it come first, so that the rest has few. */
 function fault(schema: z.core.$ZodType, value: unknown): Path | null {
   const within = listFault(schema, value);
   if (within !== null) return within;

@@ -5,7 +5,7 @@ export class BoundMet extends Error {
   override readonly name = 'BoundMet';
 }
 
-/** So many events, fees or listings are read, unless the caller says otherwise. */
+/** The number of events, fees or listings that are read, unless the caller says otherwise. */
 export const MOST_ROWS = 1_000_000;
 
 /** Faults that are named. More say nothing new. */

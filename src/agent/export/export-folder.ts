@@ -209,7 +209,7 @@ async function readNames(path: string): Promise<string[]> {
     names.push(...found.map((name) => `${inner}/${name}`));
   }
   if ((await isFolder(join(path, 'sales.json'))) !== null) names.push('sales.json');
-  // What a killed process left behind is none of it.
+  // Leftovers of a killed process are none of it.
   return names.filter((name) => FILE_NAME.test(name) && !name.endsWith('.tmp')).toSorted();
 }
 

@@ -142,7 +142,7 @@ export interface ImportedPurchases {
   restored: SpendRecord[];
   /** The book has these, or later ones, and keeps its own. */
   kept: number;
-  /** Of an export that the wallet signed: records that no book writes. The others are restored all the same. */
+  /** Records of a signed export that no book writes. The others are restored all the same. */
   leftOut: number;
   /** Whether the wallet signed the export. What is settled in another is not verified until the market confirms it. */
   isSigned: boolean;
@@ -260,7 +260,7 @@ const HASH = /^0x[0-9a-f]{64}$/;
 const LONGEST_TITLE = 1_000;
 /** No wallet pays so often for one thing. */
 const LARGEST_SEQUENCE = 1_000_000;
-/** Of a record that the wallet has not signed: the book goes on counting from it, and its own must stay below the other bound. */
+/** The bound for a record that the wallet has not signed: the book goes on counting from it, and its own must stay below the other bound. */
 const LARGEST_UNSIGNED_SEQUENCE = 1_000;
 
 /** A record that speaks of another payment than its key, or that no book could have written, could stand in the way of one that is due. */

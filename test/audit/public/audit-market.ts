@@ -214,7 +214,7 @@ interface Differences {
   later: Later;
 }
 
-/** What is left of them, once it is known what was told meanwhile. */
+/** The faults that are left once the later events are known. */
 function faultsOfDifferences({ promises, shelves, single, later }: Differences): string[] {
   const faults = createFaults();
   for (const [id, row] of shelves.wrong) faults.add(faultsOnShelf(row, promises.get(id), later.of.get(id)));

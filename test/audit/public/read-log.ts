@@ -102,7 +102,7 @@ function createTaker(promises: Promises, remembered: State['event']) {
   };
 }
 
-/** What was told of a listing since the log was read. */
+/** Events of a listing since the log was read. */
 export interface LaterTold {
   /** As the newest event leaves it. */
   promised: Promised;

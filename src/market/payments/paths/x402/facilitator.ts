@@ -125,7 +125,7 @@ export function createX402Gate(market: X402GateMarket) {
     async leastPriceUnits(): Promise<bigint | null> {
       return (await readReadiness()).leastPriceUnits ?? lastLeastPrice.read();
     },
-    /** Where the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
+    /** Called if the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
       const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asks) return;
