@@ -19,16 +19,26 @@ end $$;
 create trigger count_buyer_votes after insert on buyer_votes referencing new table as made
   for each statement execute function count_buyer_votes();
 
--- A vote and a purchase of one merchant, side by side: one waits for the other, and sees it then. Few locks, since a statement may write
--- very many votes; two pairs may share one.
-create function vote_lock(of_listing bigint, of_merchant bigint) returns bigint language sql immutable as $$
-  select hashtextextended('vote:' || ((hashint8(of_listing)::bigint + hashint8(of_merchant)) & 255), 0)
-$$;
+-- A vote and a purchase of one merchant, side by side: one waits for the other, and sees it then. Other pairs do not wait for each other. A
+-- statement that writes very many would need as many locks, and shuts out all others instead.
+create function lock_votes(listings bigint[], voters bigint[]) returns void language plpgsql as $$
+declare
+  everybody bigint := hashtextextended('votes', 0);
+begin
+  if cardinality(listings) > 100 then
+    perform pg_advisory_xact_lock(everybody);
+  else
+    perform pg_advisory_xact_lock_shared(everybody);
+    perform pg_advisory_xact_lock(place) from (
+      select distinct hashtextextended('vote:' || listing || ':' || voter, 0) as place from unnest(listings, voters) as pair (listing, voter) order by place
+    ) places;
+  end if;
+end $$;
 
 -- Both come behind the counters of the listing in the order of locks: triggers of one event run in the order of their names.
 create function mark_votes_of_buyers() returns trigger language plpgsql security definer set search_path from current as $$
 begin
-  perform pg_advisory_xact_lock(place) from (select distinct vote_lock(listing_id, merchant_id) as place from made order by place) places;
+  perform lock_votes(array_agg(listing_id), array_agg(merchant_id)) from made having count(*) > 0;
   insert into buyer_votes (listing_id, merchant_id)
   select m.listing_id, m.merchant_id from made m where exists (
     select from purchases p where p.listing_id = m.listing_id and p.merchant_id = m.merchant_id and p.price_units > 0
@@ -42,10 +52,8 @@ create trigger mark_votes_of_buyers after insert on votes referencing new table 
 create function mark_voters_who_bought() returns trigger language plpgsql security definer set search_path from current as $$
 begin
   if not exists (select from made where merchant_id is not null and price_units > 0 and not payer_collects_only) then return null; end if;
-  perform pg_advisory_xact_lock(place) from (
-    select distinct vote_lock(listing_id, merchant_id) as place from made
-    where merchant_id is not null and price_units > 0 and not payer_collects_only order by place
-  ) places;
+  perform lock_votes(array_agg(listing_id), array_agg(merchant_id)) from made
+  where merchant_id is not null and price_units > 0 and not payer_collects_only;
   insert into buyer_votes (listing_id, merchant_id)
   select m.listing_id, m.merchant_id from made m join votes v on v.listing_id = m.listing_id and v.merchant_id = m.merchant_id
   where m.price_units > 0 and not m.payer_collects_only

@@ -155,7 +155,7 @@ test.each(['the vote', 'the purchase'])('where %s is first, the vote is of a buy
   onTestFinished(() => holder.close());
   await holder.transaction(async (tx) => {
     // The trigger of the first one holds it until the commit as well.
-    await tx.run(sql`select pg_advisory_xact_lock(vote_lock(${listing}, ${buyer}))`);
+    await tx.run(sql`select lock_votes(array[${listing}::int8], array[${buyer}::int8])`);
     waits = acts[second]();
     expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
   });
