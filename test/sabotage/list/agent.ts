@@ -94,7 +94,7 @@ const book: readonly Sabotage[] = [
   bug(
     'first-payments-stay-open',
     BOOK,
-    "const isReplaced = record.state === 'signed' && known.length > 0;",
+    "const isReplaced = record.state === 'signed' && known.some(({ imported }) => imported === undefined);",
     'const isReplaced = false;',
     KEEPS,
   ),
@@ -127,13 +127,7 @@ const book: readonly Sabotage[] = [
     'if (paysItself(record) || (isOnlyTold(record, nowMs) && nowMs < 0))',
     RESTORES,
   ),
-  bug(
-    'older-records-come-back',
-    BOOK,
-    'if (known.some(({ sequence }) => sequence >= record.sequence)) return false;',
-    '',
-    KEEPS,
-  ),
+  bug('older-records-come-back', BOOK, 'if (known.some((one) => keepsItsPlace(one, record))) return false;', '', KEEPS),
   bug('unreadable-records-are-passed-over', FILES, 'if (record !== null) return record;', 'return record;', KEEPS),
 ];
 

@@ -23,8 +23,8 @@ export const FILES: readonly Sabotage[] = [
   bug(
     'copies-lead-to-other-markets',
     IMPORTS,
-    'if (stranger === undefined) return;',
-    'if (stored.length > 0) return;',
+    'const [stranger] = open.filter((market) => !isTrusted(market));',
+    'const [stranger] = open.filter(() => false);',
     RESTORES,
   ),
   bug(
@@ -37,15 +37,15 @@ export const FILES: readonly Sabotage[] = [
   bug(
     'copies-are-believed',
     IMPORTS,
-    'const verified = isSigned && isVerified(one.record);',
-    'const verified = isSigned || isVerified(one.record);',
+    'const verified = isSigned && isVerified(file.record);',
+    'const verified = isSigned || isVerified(file.record);',
     RESTORES,
   ),
   bug(
     'copies-with-payments-that-were-never-signed',
     IMPORTS,
-    'if (!isSigned && file.record.saved !== null &&',
-    'if (file.record.sequence === 0 && file.record.saved !== null &&',
+    'if (record.saved !== null) return await isSignedProof(record, wallet);',
+    'if (record.saved !== null) return true;',
     RESTORES,
   ),
   bug(
