@@ -159,7 +159,7 @@ export const eventOut = z
     id: idOut,
     at: timeOut,
     kind: z.enum(EVENT_KINDS),
-    actor: handleOut.describe('a handle, or system; the maintainer’s is maintainer.handle of official facts'),
+    actor: z.string().describe('a handle, or system; the maintainer’s is maintainer.handle of official facts'),
     detail: z
       .record(z.string(), z.unknown())
       .describe('ids and facts; in a sale the actor is the buyer and merchant_id the seller'),

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { codeOut } from '../contract/answer-forms.ts';
+import { codeOut, handleOut } from '../contract/answer-forms.ts';
 import { eventOut } from '../contract/merchants.ts';
 import { ofOwner, own } from '../contract/own-words.ts';
 import type { EventKind, Scope } from '../contract/vocabulary.ts';
@@ -9,7 +9,7 @@ import { parseJson } from './parse-json.ts';
 import { readRefusal } from './read-answer.ts';
 
 /** A newer market may have kinds that this version does not know. */
-const eventIn = eventOut.extend({ kind: codeOut });
+const eventIn = eventOut.extend({ kind: codeOut, actor: handleOut });
 export type FollowedEvent = z.output<typeof eventIn>;
 
 const PAUSE_MS = 2_000;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Endpoints } from '../../contract/index.ts';
 import { eventOut } from '../../contract/merchants.ts';
 import { PAGE_SIZES, type Scope } from '../../contract/vocabulary.ts';
@@ -73,8 +73,7 @@ export interface EventPage {
   nextBeforeId: number | null;
 }
 
-/** Rows hold the name that was written: a handle is judged when it is registered, and no event may keep a market from starting. */
-const content = eventOut.omit({ id: true }).extend({ actor: z.string() });
+const content = eventOut.omit({ id: true });
 
 /** The newest events of the filter below the cursor. Given an open transaction, they are of its snapshot. */
 export async function readEventPage(
