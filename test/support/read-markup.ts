@@ -92,7 +92,7 @@ function leadsOutSafely(href: string, rel: string | undefined): boolean {
 }
 
 /**
- * What a page is built of: each tag with its class and id, without what a merchant may add to it, which is links to plain addresses and
+ * Lists the parts of a page: each tag with its class and id, without what a merchant may add to it, which is links to plain addresses and
  * the market's notes on letters that look alike.
  * Two pages that differ in texts alone have the same one.
  */

@@ -118,7 +118,7 @@ export interface Later {
 }
 
 /**
- * What was told since the log was read, by the rules of a market. What it changes on the shelves is no fault; what else it tells explains
+ * Reads the events since the log was read, by the rules of a market. A change of theirs on the shelves is no fault; the rest of them explains
  * nothing. Whole promises are asked for by the audit that reads these events first.
  */
 export async function readSince(log: PublicLog, order: Omit<LogOrder, 'before' | 'since'>): Promise<Later> {

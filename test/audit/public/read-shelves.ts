@@ -114,7 +114,7 @@ function readListingRow(row: Fields): Shown {
   };
 }
 
-/** So many listings are asked for one by one; a market counts what a stranger asks for. */
+/** The most listings that are asked for one by one: a market counts a stranger's requests. */
 const MOST_SINGLE = 10_000;
 const AT_ONCE = 8;
 
