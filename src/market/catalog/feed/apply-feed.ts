@@ -14,43 +14,43 @@ import {
   readPinPeriods,
 } from './store.ts';
 
-/** So many changed listings come with the answer that says what has changed. */
+/** Up to this many changed listings are fetched by the query that finds the changes. */
 const MOST_AT_ONCE = 200;
-/** Of more than that so many rows are applied without a pause: some 40 ms, in which no request is answered. */
+/** Beyond that, this many rows are applied without a pause: some 40 ms in which no request is answered. */
 const PORTION = 250;
 
-/** Something else that is kept in memory and has to be of the same moment as the model. */
+/** Another in-memory copy that must show the same moment as the model. */
 export interface Follower {
-  /** Asks by one statement, before this returns; the function that comes back applies what is new and never fails. Null: nothing is new. */
+  /** Sends one query before it returns. The returned function applies the news and never fails. Null: no news. */
   read(queryable: Queryable): Promise<(() => void) | null>;
 }
 
 export interface Source {
   database: Database;
   followers: readonly Follower[];
-  /** Listings to be read though they have not changed. */
+  /** Listings to read although they did not change. */
   requestedIds: readonly number[];
-  /** Ends a long step between two portions. */
+  /** Stops a long refresh between two portions. */
   stopped?: AbortSignal;
 }
 
-/** The functions that apply what is new to all of them. */
+/** Returns the functions that apply the news of all followers. */
 export async function readFollowers(queryable: Queryable, followers: readonly Follower[]): Promise<(() => void)[]> {
   const applies = await Promise.all(followers.map((follower) => follower.read(queryable)));
   return applies.filter((apply) => apply !== null);
 }
 
 /**
- * Brings the model from that moment to a new one, and returns the new one. Null: what has changed since is not known any more, and
- * only a full load helps. If it throws, the model may hold a part of what is new; the next step from the same moment does all of it again.
+ * Moves the model from `since` to a new moment and returns that. Null: the list of changes no longer reaches back to `since`, so only a
+ * full load helps. If it throws, the model may hold part of the news; the next refresh from the same moment applies all of it again.
  */
 export async function applyFeed(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds } = source;
   const known = { revision: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
   const [applies, changes] = await database.transaction(
-    // The commit goes with the last of them, so that all of it is one turn.
+    // The commit is sent with the last query, so that all of it is one round trip.
     (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, known)]),
-    // Planning takes three times as long as running it.
+    // Planning takes three times as long as execution.
     { isolation: 'repeatable read', readOnly: true, planned: 'once' },
   );
   if (changes.listings === null) return applyFeedInPortions(model, since, source);
@@ -58,7 +58,10 @@ export async function applyFeed(model: Model, since: Moment, source: Source): Pr
   return momentOf(changes);
 }
 
-/** Of any size. In portions, between which requests are answered; all of one snapshot, so that edits come in the order of their acts. */
+/**
+ * Applies any number of changes in portions, answering requests in between. All portions come from one snapshot and are ordered by the act
+ * that edited them.
+ */
 async function applyFeedInPortions(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds: wanted, stopped } = source;
   return database.transaction(
@@ -67,7 +70,7 @@ async function applyFeedInPortions(model: Model, since: Moment, source: Source):
       if (changes === null) return null;
       const { lastRevision, merchantIds } = changes;
       const listingIds = [...new Set([...changes.listingIds, ...wanted.map(BigInt)])];
-      // A listing's merchant is known before it.
+      // Read a listing's merchant before the listing.
       const readPortion = async () => {
         const ids = merchantIds.splice(0, PORTION);
         const [merchants, rows] = await Promise.all([
@@ -89,7 +92,7 @@ async function applyFeedInPortions(model: Model, since: Moment, source: Source):
       });
       return momentOf(changes);
     },
-    // How many have changed differs by a factor of thousands.
+    // The number of changes varies by a factor of thousands.
     { isolation: 'repeatable read', readOnly: true, planned: 'each time' },
   );
 }
@@ -99,11 +102,11 @@ interface ChangedRows {
   listings: readonly ListingRow[];
   pins?: readonly PinPeriod[];
   applies?: readonly (() => void)[];
-  /** Null: acts before it may be missing still. */
+  /** Null while acts before it may still be missing. */
   lastRevision?: bigint;
 }
 
-/** Without a pause in between, so that no reader ever sees half of it. */
+/** Applies everything synchronously, so that no reader sees half of it. */
 function apply(model: Model, { merchants = [], listings, pins = [], applies = [], lastRevision }: ChangedRows): void {
   model.torn = true;
   for (const row of merchants) applyMerchant(model, row);

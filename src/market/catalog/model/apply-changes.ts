@@ -12,7 +12,7 @@ import { figuresOf, type ListingFigures } from './listing-rows.ts';
 import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
 import { moveValue, ORDERS, RISING } from './sorts.ts';
 
-/** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
+/** Replaces what the model knew of the listing with the current row. Idempotent. */
 export function applyListing(model: Model, row: ListingRow): void {
   const figures = figuresOf(row);
   const { id } = figures;
@@ -24,12 +24,12 @@ export function applyListing(model: Model, row: ListingRow): void {
   }
 }
 
-/** How a listing is taken in: orders of a first load are filled in one go afterwards. */
+/** During a first load `orders` is false: the orders are filled in one go afterwards. */
 export interface Applying {
   orders: boolean;
 }
 
-/** All of it but its texts. */
+/** Applies everything but the texts. */
 export function applyFigures(
   model: Model,
   row: ListingFigures,
@@ -81,7 +81,7 @@ function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly s
   const column = model.columns[kind];
   const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
   const from = id * places;
-  // Most listings say nothing in most attributes.
+  // Most listings leave most attributes empty.
   if (texts.length === 0 && column[from] === 0) return;
   const labels = model.labels[kind];
   const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
@@ -110,7 +110,7 @@ function labelOf({ byText, all }: Labels, text: string): Label {
   return label;
 }
 
-/** A seller's sales count over listings of every state. */
+/** A seller's sales count listings in every state. */
 function countSales(model: Model, { id, merchantId, sales }: ListingFigures): void {
   const merchant = model.merchants[merchantId];
   if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
@@ -130,7 +130,10 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
   merchant.json = null;
 }
 
-/** The figures, and its place by each. An order finds a member by the key it was put in with, so it leaves before the key changes. */
+/**
+ * Updates the figures and the listing's place in each order. An order finds a member by the key it was inserted with, so remove it before
+ * the key changes.
+ */
 function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, isLive }: Turn): void {
   const { id } = row;
   const entered: SortedIds[] = [];
@@ -144,7 +147,7 @@ function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, 
   for (const order of entered) insertSorted(order, id);
 }
 
-/** Its JSON, and what its detail says beyond that. */
+/** Stores the listing's JSON, and what its detail adds. */
 export function putFragment(model: Model, id: number, row: ListingRow): void {
   const { bytes, span } = fragmentOf(row);
   model.fragments.put(id, bytes, span);
@@ -155,10 +158,10 @@ export function putFragment(model: Model, id: number, row: ListingRow): void {
   }
 }
 
-/** Never within a text: there a quotation mark has a backslash before it. */
+/** Never occurs within a text: there, JSON puts a backslash before a quotation mark. */
 const BEHIND_HEAD = ',"description":';
 
-/** The summary as JSON, and how much of it is the outline: the members before the description, and its first line. */
+/** Returns the summary as JSON, and which part is the outline: the members before the description, and its first line. */
 export function fragmentOf(row: ListingRow): AbsentFragment {
   const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
   const line = Buffer.byteLength(JSON.stringify(firstLine(shownDescription(row)))) - QUOTATION_MARKS;

@@ -1,6 +1,6 @@
 import type { PinPeriod } from '../feed/store.ts';
 
-/** From one act to another; `ended` is 0 while it lasts. */
+/** Lasts from one act to another; `ended` is 0 while it lasts. */
 export interface Pin {
   id: number;
   began: number;
@@ -13,7 +13,7 @@ export interface Pinned {
   ids: ReadonlySet<number>;
 }
 
-/** What was pinned right after that act. A walk keeps the pins with which it began. */
+/** Returns the listings that were pinned right after that act. A page cursor keeps the pins of its first page. */
 export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
   const ids: number[] = [];
   for (const pin of pins) {
@@ -23,13 +23,13 @@ export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
   return { revision, ids: new Set(ids.sort((a, b) => b - a)) };
 }
 
-/** Pages and walks of about the same time ask for the same acts. */
+/** Cursors of about the same time ask for the same acts. */
 const MOST_REVISIONS = 16;
 const known = new WeakMap<object, Map<number, Pinned>>();
 
-/** The same, remembered: what comes later does not change it. */
+/** Like `pinnedAt`, cached: later acts do not change the result. */
 export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number }, revision: number): Pinned {
-  // Not all is known of an act that this copy has not come to.
+  // Do not cache an act this copy has not reached: more pins of it may come.
   if (revision > model.pinRevision) return pinnedAt(model.pins, revision);
   const asOf = known.get(model) ?? new Map<number, Pinned>();
   known.set(model, asOf);
@@ -39,7 +39,7 @@ export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number },
   return found;
 }
 
-/** Takes in the periods that began or ended up to this act. */
+/** Applies the periods that began or ended up to this act. */
 export function applyPins(
   model: { pins: Pin[]; revision: number; pinRevision: number },
   periods: readonly PinPeriod[],

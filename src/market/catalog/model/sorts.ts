@@ -2,15 +2,15 @@ import type { Sort } from '../../../contract/vocabulary.ts';
 import type { Figure } from './columns.ts';
 
 /**
- * Sums of the values that are at least so high, over listings whose values only rise. Such a sum rises with each rise of a value that
- * reaches the bound, and with nothing else.
+ * Sums all values at or above a bound, over listings whose values only rise. Such a sum rises exactly when a value that reaches the bound
+ * rises.
  */
 export interface ValueSums {
   /** A Fenwick tree, highest value first. */
   tree: Float64Array;
 }
 
-/** Higher ones share a place: a sum from beyond counts all of them, which is more than was asked for and rises as well. */
+/** Higher values share one slot. A bound above this also counts the others in that slot: more than asked for, but it rises as well. */
 const HIGHEST = 65_536;
 
 export function createValueSums(): ValueSums {
@@ -36,23 +36,23 @@ function add(tree: Float64Array, value: number, amount: number): void {
   }
 }
 
-/** From 1 for the highest; nothing is worth adding for 0. */
+/** The tree index of a value, 1 for the highest. Callers skip 0: it adds nothing to a sum. */
 function placeOf(value: number): number {
   return HIGHEST + 1 - Math.min(Math.max(value, 1), HIGHEST);
 }
 
 export type SortRule = {
-  /** The figure that rows are sorted by; null: their ids alone, or by relevance a score. */
+  /** The figure rows are sorted by; null: by id alone, or by a relevance score. */
   key: Figure | null;
-  /** Whether the figure may rise while a walk goes on. Else it never changes. */
+  /** Whether the figure may rise between two pages. Otherwise it never changes. */
   rises: boolean;
 } & (
   | { direction: 'ascending' | 'descending'; leadsPinned: false }
-  // The pinned come first, those with the highest key before others.
+  // Pinned listings come first, sorted among themselves by the same key.
   | { direction: 'descending'; leadsPinned: true }
 );
 
-/** Every sort of the vocabulary. Walks show no row twice because a key rises or stays: a figure that can fall has no place here. */
+/** Every sort of the vocabulary. Pages never repeat a row, because keys rise or stay: a figure that can fall must not be added here. */
 export const SORT_RULES = {
   new: { key: null, direction: 'descending', leadsPinned: true, rises: false },
   karma: { key: 'votes', direction: 'descending', leadsPinned: true, rises: true },
@@ -65,10 +65,10 @@ export const SORT_RULES = {
 type Rules = typeof SORT_RULES;
 type With<Part> = { [S in Sort]: Rules[S] extends Part ? S : never }[Sort];
 export type KeySort = With<{ key: Figure }>;
-/** By a figure that rises. */
+/** Sorted by a figure that rises. */
 export type RisingSort = With<{ rises: true }>;
 
-/** The orders that a copy keeps: of each sort by a figure, and the last edited first. */
+/** A model keeps one order per sort with a figure, and this one: the last edited first. */
 const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', leadsPinned: false, rises: false };
 export type OrderName = KeySort | 'edited';
 

@@ -2,7 +2,7 @@ import { type Matches, passes } from './matches.ts';
 import type { Posting } from './posting.ts';
 import { atLeast, type Dense, denseLevel, reaches } from './posting-dense.ts';
 
-/** A set that counts for the score of its members: weight (a whole number, at least 1) times level. */
+/** A set that adds to the score of its members: weight (a whole number, at least 1) times level. */
 export interface Weighted {
   readonly posting: Posting;
   readonly weight: number;
@@ -15,22 +15,22 @@ export interface Scored {
 
 interface Part extends Weighted {
   readonly dense: Dense | null;
-  /** No member has a higher level. */
+  /** The highest level of any member. */
   readonly most: number;
-  /** What a better candidate must have, with the highest levels in all other sets. */
+  /** The lowest level a better candidate needs here, given the highest levels in all other sets. */
   low: number;
-  /** In a list: everything from here on is newer than the candidates to come. */
+  /** In a list: entries from here on are newer than all remaining candidates. */
   place: number;
 }
 
-/** Score times this and id make one number that is exact: a score stays below 2^24. */
+/** Score times this plus id is one exact number: a score stays below 2^24. */
 const IDS = 2 ** 29;
-/** So many more than are asked for are collected before they are sorted and cut. */
+/** Extra candidates collected before they are sorted and cut. */
 const ROOM = 64;
 
 /**
- * By score, equal scores newest first, beginning after a point. Goes from the newest match down once; as soon as enough are found, what is
- * left has to beat the worst of them, and the levels which that takes are asked of 32 ids at a time.
+ * Returns matches by score, equal scores newest first, starting after a point. Scans once from the newest match down. Once enough are
+ * found, the rest has to beat the worst of them, and the levels that needs are tested for 32 ids at a time.
  */
 export function bestMatches(
   { words, bits, used, tests }: Matches,
@@ -80,7 +80,7 @@ function partOf({ posting, weight }: Weighted): Part {
   };
 }
 
-/** Leaves those of 32 ids whose levels can add up to what is looked for, as far as each set can tell alone. */
+/** Keeps those of 32 ids that each set alone allows to reach the score. */
 function narrow(parts: readonly Part[], word: number, bits: number): number {
   let left = bits;
   for (let at = 0; left !== 0 && at < parts.length; at += 1) {
@@ -90,7 +90,7 @@ function narrow(parts: readonly Part[], word: number, bits: number): number {
   return left;
 }
 
-/** Of ids that are asked for newest first. */
+/** Call it with descending ids. */
 function scoreOf(parts: readonly Part[], id: number): number {
   let score = 0;
   for (let at = 0; at < parts.length; at += 1) {

@@ -1,39 +1,39 @@
 import type { Posting } from './posting.ts';
 import { blockOf, placeIn, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
 
-/** The ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
+/** Selects the ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
 export interface Selection {
   /** At least one. */
   readonly must: readonly Posting[];
   readonly mustNot: readonly Posting[];
-  /** Asked last, of those alone that the sets let through. They must not select anything themselves. */
+  /** Run last, on ids the sets let through. They must not mark a selection themselves. */
   readonly tests: readonly ((id: number) => boolean)[];
 }
 
 /**
- * A selection with one bit for each id that its sets let through, 32 ids a word, words without any left out. All share the same memory: it is
- * valid until the next selection is marked, or a set changes.
+ * A selection with one bit per id that its sets let through, 32 ids a word, empty words left out. All selections share the same memory:
+ * valid until the next one is marked, or a set changes.
  */
 export interface Matches extends Selection {
-  /** Numbers of words in ascending order, and the bits of each. */
+  /** Word numbers in ascending order, and the bits of each. */
   readonly words: Uint32Array;
   readonly bits: Int32Array;
-  /** How many words there are. */
+  /** The number of words in use. */
   readonly used: number;
-  /** How many bits are set. */
+  /** The number of bits set. */
   readonly marked: number;
 }
 
-/** Rough costs in nanoseconds: sorting a match by its key, and asking for the next id of an order. Only their relation matters. */
+/** Rough costs in nanoseconds: sorting a match by its key, and stepping to the next id of an order. Only their ratio matters. */
 const SORT_COST = 150;
 const STEP_COST = 3.5;
 
 let words = new Uint32Array(0);
-// Bits are kept as signed numbers: the engine would make doubles of unsigned ones, at several times the cost.
+// Signed, because the engine would turn unsigned words into doubles, at several times the cost.
 let bits = new Int32Array(0);
 let plane = new Int32Array(0);
 
-/** Takes some 50 microseconds a set where all of them have many members among a million. */
+/** Takes some 50 microseconds per set when all have many of a million listings. */
 export function markMatches(selection: Selection): Matches {
   const { must, mustNot } = selection;
   const [smallest, ...others] = [...must].sort((a, b) => a.count - b.count);
@@ -67,7 +67,7 @@ function markMembers({ dense, entries, count }: Posting): number {
   return used;
 }
 
-/** Leaves the bits of members (`wanted` -1), or of others (0), and returns how many words still have any. */
+/** Keeps the bits of members (`wanted` -1) or of others (0); returns how many words still have any. */
 function keepBits({ dense, entries, count }: Posting, wanted: number, used: number): number {
   let left = 0;
   let place = 0;
@@ -93,7 +93,6 @@ function countBits(used: number): number {
   return count;
 }
 
-/** How many bits of a word are set. */
 export function bitsOf(word: number): number {
   const pairs = word - ((word >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
@@ -112,7 +111,7 @@ export function isMatch({ words, bits, used, tests }: Matches, id: number): bool
   return words[at] === id >>> 5 && (((bits[at] as number) >>> (id & 31)) & 1) === 1 && passes(tests, id);
 }
 
-/** How many of the words have that number or a lower one. */
+/** Counts the words with at most that number. */
 function wordsUpTo(words: Uint32Array, used: number, word: number): number {
   let low = 0;
   let high = used;
@@ -134,7 +133,7 @@ export function countMatches(matches: Matches): number {
   return total;
 }
 
-/** Newest first, of those below an id. */
+/** Returns matches below an id, newest first. */
 export function newestMatches(matches: Matches, below: number, limit: number): number[] {
   const found: number[] = [];
   forEachMatch(matches, below, (id) => found.length < limit && found.push(id) < limit);
@@ -154,7 +153,7 @@ function forEachMatch({ words, bits, used, tests }: Matches, below: number, visi
   }
 }
 
-/** In the order of a key, beginning after a point. Every match must be in the order. */
+/** Returns matches in the order of a key, starting after a point. Every match must be in the order. */
 export function matchesInOrder(
   matches: Matches,
   order: SortedIds,
@@ -168,7 +167,7 @@ export function matchesInOrder(
   return way(matches, order, after, limit);
 }
 
-/** Asks about one id of the order after the other: quick where matches are many, and a few milliseconds a million ids at most. */
+/** Tests the ids of the order one by one: quick with many matches, and at most a few milliseconds per million ids. */
 function followOrder(
   matches: Matches,
   order: SortedIds,
@@ -194,7 +193,7 @@ function followOrder(
   return found;
 }
 
-/** Puts the words into the plane, each in its place, and returns the first id behind them. */
+/** Writes the words into the plane by number; returns the end of the ids. */
 function spread({ words, bits, used }: Matches): number {
   const length = used === 0 ? 0 : (words[used - 1] as number) + 1;
   if (plane.length < length) plane = new Int32Array(length * 2);
@@ -203,7 +202,7 @@ function spread({ words, bits, used }: Matches): number {
   return length * 32;
 }
 
-/** Sorts the matches: quick where they are few. */
+/** Sorts the matches: quick when they are few. */
 function sortMatches(
   matches: Matches,
   { keyOf, descending }: SortedIds,

@@ -10,18 +10,18 @@ import {
 } from './posting-dense.ts';
 
 /**
- * A set of listing ids (1 to 2^29 - 1) whose members have a level from 1 to 7. Few members are a sorted list, many are planes
- * of bits: `dense` says which of the two holds them.
+ * A set of listing ids (1 to 2^29 - 1) whose members have a level from 1 to 7. Small sets are a sorted list, large ones bit planes: `dense`
+ * says which.
  */
 export interface Posting {
   readonly count: number;
   /**
-   * Empty while `dense` is there. Else whole numbers id * 8 + level in ascending order, with room at the end: one array answers both
-   * membership and level.
+   * Empty while `dense` is set. Otherwise id * 8 + level in ascending order with spare room at the end: one array answers membership and
+   * level.
    */
   readonly entries: Uint32Array;
   readonly dense: Dense | null;
-  /** The planes that the levels of a list would need. */
+  /** The level planes a list would need as `dense`. */
   readonly planes: number;
 }
 
@@ -50,7 +50,7 @@ export function setLevel(posting: Posting, id: number, level: number): void {
   else setInPlanes(posting, posting.dense, id, level);
 }
 
-/** The largest member below `below`; 0 when there is none. */
+/** Returns the largest member below `below`; 0: none. */
 export function memberBelow(posting: Posting, below: number): number {
   const { dense, entries, count } = posting;
   if (dense !== null) return denseBelow(dense, below);
@@ -60,13 +60,13 @@ export function memberBelow(posting: Posting, below: number): number {
 
 export function postingBytes(posting: Posting): number {
   const { dense } = posting;
-  // What the objects themselves take in addition to their arrays, as measured on Node 24.
+  // The objects besides their arrays, as measured on Node 24.
   const objects = 280;
   if (dense === null) return objects + posting.entries.byteLength;
   return objects + denseBytesFor(dense.member.length * 32 - 1, dense.own);
 }
 
-/** Ascending. The posting must not be changed meanwhile. */
+/** Visits in ascending order. The posting must not be changed meanwhile. */
 export function forEachMember(posting: Posting, visit: (id: number, level: number) => void): void {
   const { dense, entries, count } = posting;
   if (dense === null) {
@@ -128,8 +128,8 @@ function countMove(posting: Open, before: number, level: number): void {
 }
 
 /**
- * Planes are worth up to twice the memory of the list, as intersections with them are that much quicker. Going back asks for
- * four times, so that a set at the edge does not change its form with every listing.
+ * Planes may take twice the memory of the list, because intersections are that much quicker. Going back takes four times, so that a set at
+ * the edge does not change its form with every listing.
  */
 function becomeDenseIfFull(posting: Open): void {
   const { entries, count } = posting;
@@ -164,7 +164,7 @@ function entryOf(id: number, level: number): number {
   return ((id << 3) | level) >>> 0;
 }
 
-/** The first place among `count` entries whose id is at least `id`. */
+/** The first index among `count` entries whose id is at least `id`. */
 function placeOf(entries: Uint32Array, count: number, id: number): number {
   let low = 0;
   let high = count;
@@ -176,18 +176,18 @@ function placeOf(entries: Uint32Array, count: number, id: number): number {
   return low;
 }
 
-/** Level of `id` at the place `placeOf` gave, 0 when another id stands there. */
+/** The level of `id` at the index `placeOf` returned; 0 when another id is there. */
 function levelAt(entries: Uint32Array, count: number, place: number, id: number): number {
   if (place >= count) return 0;
   const entry = entries[place] as number;
   return entry >>> 3 === id ? entry & 7 : 0;
 }
 
-/** Returns the array that holds the entries afterwards: the same one unless it was full. */
+/** Returns the array to use afterwards: the same one unless it was full. */
 function insertEntry(entries: Uint32Array, count: number, place: number, entry: number): Uint32Array {
   let target = entries;
   if (count === entries.length) {
-    // Most words occur once or twice, so the first steps are small; long lists grow by a quarter to waste little.
+    // Most words occur once or twice, so small lists start tiny; long ones grow by a quarter to waste little.
     target = new Uint32Array(count < 64 ? Math.max(2, count * 2) : count + (count >>> 2));
     target.set(entries);
   }
@@ -196,7 +196,7 @@ function insertEntry(entries: Uint32Array, count: number, place: number, entry: 
   return target;
 }
 
-/** Returns the array that holds the entries afterwards: a smaller one when most of the room stood empty. */
+/** Returns the array to use afterwards: a smaller one when most of it was empty. */
 function removeEntry(entries: Uint32Array, count: number, place: number): Uint32Array {
   const left = count - 1;
   if (left === 0) return NO_ENTRIES;

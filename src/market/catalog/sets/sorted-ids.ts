@@ -1,12 +1,12 @@
 /**
- * Ids in the order of a key, equal keys newest id first, cut into blocks so that an insertion moves at most 4 KiB. Keys are not
- * kept here: `keyOf` is asked, so a key must not change while its id is in the order (remove, change, insert).
+ * Ids sorted by a key, equal keys newest id first, split into blocks so that an insertion moves at most 4 KiB. Keys are not stored: `keyOf`
+ * is called, so a key must not change while its id is in the order (remove, change, insert).
  */
 export interface SortedIds {
   readonly count: number;
   readonly keyOf: (id: number) => number;
   readonly descending: boolean;
-  /** Each has room for BLOCK_IDS; only the first `sizes[n]` are in use. No block is empty. */
+  /** Each has room for BLOCK_IDS, of which the first `sizes[n]` are used. No block is empty. */
   readonly blocks: Uint32Array[];
   readonly sizes: number[];
 }
@@ -14,10 +14,10 @@ export interface SortedIds {
 type Open = { -readonly [K in keyof SortedIds]: SortedIds[K] };
 
 const BLOCK_IDS = 1024;
-/** Blocks start with room for insertions, as a full one has to be cut first. */
+/** Blocks start with room for insertions, since a full one has to be split first. */
 const FILLED_IDS = 768;
 const JOINED_BELOW_IDS = 256;
-/** A position in the order is block * 2^11 + place: a place goes up to 1,024. */
+/** A position is block * 2^11 + index: an index goes up to 1,024. */
 const PLACE_BITS = 11;
 const PLACE_MASK = (1 << PLACE_BITS) - 1;
 
@@ -41,14 +41,14 @@ export function fillSorted(order: SortedIds, ids: Uint32Array): void {
   }
 }
 
-/** Whether `id` stands before the point where an id `pointId` with this key would stand. */
+/** Tells whether `id` sorts before an id `pointId` with this key. */
 function standsBefore(order: SortedIds, id: number, key: number, pointId: number): boolean {
   const own = order.keyOf(id);
   if (own === key) return id > pointId;
   return own < key !== order.descending;
 }
 
-/** Position of the first id that does not stand before the point; in an order without blocks 0. */
+/** The position of the first id that does not sort before the point; 0 when there are no blocks. */
 function positionOf(order: SortedIds, key: number, pointId: number): number {
   const { blocks, sizes } = order;
   let low = 0;
@@ -71,7 +71,7 @@ function positionOf(order: SortedIds, key: number, pointId: number): number {
   return (low << PLACE_BITS) | first;
 }
 
-/** Where a walk goes on after a point: block number and place in it, joined. */
+/** The position at which to continue after a point. */
 export function positionAfter(order: SortedIds, after: { key: number; id: number } | null): number {
   return after === null ? 0 : positionOf(order, after.key, after.id - 1);
 }
@@ -125,7 +125,7 @@ function cutBlock(order: SortedIds, at: number, size: number): void {
   order.sizes.splice(at, 1, size, BLOCK_IDS - size);
 }
 
-/** To be called while `keyOf` still gives the key with which the id was inserted. */
+/** Call it while `keyOf` still returns the key the id was inserted with. */
 export function removeSorted(order: SortedIds, id: number): void {
   const open: Open = order;
   const position = positionOf(order, order.keyOf(id), id);
@@ -140,7 +140,7 @@ export function removeSorted(order: SortedIds, id: number): void {
   if (order.sizes[at] === 0) dropBlock(order, at);
 }
 
-/** Many removals would otherwise leave many blocks with a few ids each. */
+/** Without this, many removals would leave many blocks with a few ids each. */
 function joinWithNext(order: SortedIds, at: number): void {
   const size = order.sizes[at] as number;
   const next = order.sizes[at + 1];
@@ -155,7 +155,7 @@ function dropBlock(order: SortedIds, at: number): void {
   order.sizes.splice(at, 1);
 }
 
-/** Members whose key is at most the given one; in a descending order, at least. */
+/** Counts members whose key is at most this one; in a descending order, at least. */
 export function countUpTo(order: SortedIds, key: number): number {
   const position = positionOf(order, key, 0);
   let counted = placeIn(position);
@@ -166,12 +166,12 @@ export function countUpTo(order: SortedIds, key: number): number {
 const HIGHEST_KEY = 2 ** 35 - 1;
 const HIGHEST_ID = 2 ** 29 - 1;
 
-/** Half of a 64-bit number that counts less, in the byte order of this machine. */
+/** Index of the less significant half of a 64-bit number on this machine. */
 const LOW = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 
 /**
- * The ids by key, equal keys newest id first. Keys must be whole numbers from 0 to 2^35 - 1: a key (35 bits) and an id (29 bits)
- * then make one 64-bit number, and the engine sorts an array of those without asking a comparison function.
+ * Sorts ids by key, equal keys newest id first. Keys must be whole numbers from 0 to 2^35 - 1: key (35 bits) and id (29 bits) then fit one
+ * 64-bit number, and the engine sorts an array of those without a comparison function.
  */
 export function sortByKey(ids: Uint32Array, keyOf: (id: number) => number, descending: boolean): Uint32Array {
   const joined = new BigUint64Array(ids.length);

@@ -10,15 +10,15 @@ import { planShelf, type ShelfPlan } from './plan-shelf.ts';
 import { isBehind, openWalk, shelfParts } from './shelf-page.ts';
 
 const SEARCH_RETRY_SECONDS = 5;
-/** A beginning that was prepared may be dropped again before it is used, where very many are asked for at once. */
+/** Under very many searches, a set may be evicted between preparing and using it. */
 const TRIES = 5;
-/** Plans in memory: about that many different filters are asked for at a time. */
+/** About this many different filters are in use at a time. */
 const MOST_PLANS = 4_096;
-/** A query of a hundred characters, each escaped, and all filters. */
+/** Fits a query of a hundred escaped characters and all filters. */
 const LONGEST_FILTERS = 2_048;
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 
-/** GET /api/shelves where its listings and words are in memory. */
+/** GET /api/shelves while its listings and words are in memory. */
 export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {
   const planOf = createPlans();
   return ({ query, asked, leastVersion }) => {
@@ -33,12 +33,12 @@ export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): Mem
       const search = model.text.compile(plan.words);
       return search && shelfParts(model, shelfCursors, { plan, search, walk });
     };
-    // Clients that walk the same shelves in the same minute have the same cursors, so that later pages are worth keeping too.
+    // Clients that page through the same shelves in the same minute get the same cursors, so later pages are worth caching too.
     return answers.fromMemory(asked, build, leastVersion);
   };
 }
 
-/** The same with what has to be read or made first, and with its refusals. */
+/** Also reads and prepares what is missing, and refuses. */
 export function makeBrowseShelves({
   model,
   fresh,
@@ -71,7 +71,7 @@ async function prepare(model: Model, { words }: ShelfPlan): Promise<void> {
 
 function searchOf(model: Model, { words }: ShelfPlan): Search | null | 'unprepared' {
   if (words === null) return null;
-  // While it was prepared, another model may have come, whose index is at its beginning.
+  // Another model may have replaced this one during preparation, with its index just begun.
   checkReady(model);
   return model.text.compile(words) ?? 'unprepared';
 }
@@ -81,7 +81,7 @@ function checkReady(model: Model): void {
   throw new Refusal('search_not_ready', { retryAfterSeconds: SEARCH_RETRY_SECONDS });
 }
 
-/** The cursor apart from the filters, since filters come again and a cursor does not. */
+/** Separates the cursor from the filters, since filters repeat and cursors do not. */
 function splitCursor(query: string): { filters: string; cursor: string | undefined } | null {
   const at = query.indexOf('cursor=');
   if (at < 0) return { filters: query, cursor: undefined };

@@ -8,9 +8,9 @@ import { reachOf, type Walk, walkShelf } from './walk-shelf.ts';
 
 export interface ShelfQuery {
   plan: ShelfPlan;
-  /** What became of the plan's words; null where it has none. */
+  /** The compiled words of the plan; null when it has none. */
   search: Search | null;
-  /** Where it goes on; null at the beginning. */
+  /** Null on the first page. */
   walk: Walk | null;
 }
 
@@ -19,7 +19,7 @@ export function openWalk(cursors: Cursors, plan: ShelfPlan, cursor: string | und
   return cursor === undefined ? null : toWalk(cursors.open(plan.key, cursor));
 }
 
-/** The page before was of a copy that knew more: going on with less, rows would come twice. */
+/** Tells whether the page before came from a copy that was ahead of this one. Continuing here would repeat rows. */
 export function isBehind(model: Model, { sort }: ShelfPlan, walk: Walk | null): boolean {
   return walk !== null && walk.reach > reachOf(model, sort, walk.key);
 }
@@ -30,7 +30,7 @@ export interface ShelfPage {
   nextCursor: string | null;
 }
 
-/** Which listings are on a page, and how it goes on. */
+/** Selects the listings of a page, and the cursor of the next. */
 export function shelfPage(model: Model, cursors: Cursors, { plan, search, walk }: ShelfQuery): ShelfPage {
   const matches = selectShelf(model, plan, search);
   const total = countShelf(model, plan, matches);
@@ -39,7 +39,7 @@ export function shelfPage(model: Model, cursors: Cursors, { plan, search, walk }
   return { ids, total, nextCursor: next && cursors.seal(plan.key, toPosition(next)) };
 }
 
-/** One page of the shelves, with its listings named and not yet written. */
+/** Builds one page of the shelves; its listings are named, not yet written. */
 export function shelfParts(model: Model, cursors: Cursors, asked: ShelfQuery): PageParts {
   const { plan, walk } = asked;
   const { ids, total, nextCursor } = shelfPage(model, cursors, asked);
@@ -55,7 +55,7 @@ export function shelfParts(model: Model, cursors: Cursors, asked: ShelfQuery): P
   return { prefix: aislesOf(model).prefix, ids, suffix, outline: plan.outline };
 }
 
-/** A near spelling of the words that matches something under the same filters. */
+/** Finds a similar spelling of the words that matches something under the same filters. */
 function didYouMean(model: Model, plan: ShelfPlan): string | null {
   const { typed } = plan;
   if (typed === null) return null;
@@ -70,11 +70,11 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
   return suggestion;
 }
 
-/** A weight is far below that, and never 0. Five of them in a number make the cursor of the longest query as short as it has to be. */
+/** Every weight is between 1 and this. Packing five per number keeps the cursor of the longest query short enough. */
 const WEIGHT = 512;
 const PACKED = 5;
 
-/** A walk as the numbers that its cursor holds. */
+/** The numbers that a cursor seals. */
 export function toPosition({ revision, left, newest, leads, key, id, reach, weights }: Walk): number[] {
   return [revision, left, newest, leads ? 1 : 0, key, id, reach, ...pack(weights)];
 }
@@ -103,13 +103,13 @@ function unpack(packed: readonly number[]): number[] {
 interface AisleCounts {
   version: number;
   aisles: { name: (typeof AISLES)[number]; count: number; url: string }[];
-  /** How a page of the shelves begins: the same bytes in the same place as long as the counts are the same. */
+  /** The beginning of every page of the shelves. Stays the same buffer while the counts are unchanged. */
   prefix: Buffer;
 }
 
 const countedAisles = new WeakMap<Model, AisleCounts>();
 
-/** All aisles with the number of their live listings, whatever the filters. */
+/** Returns all aisles with their number of live listings, whatever the filters. */
 export function aislesOf(model: Model): AisleCounts {
   const known = countedAisles.get(model);
   if (known?.version === model.version) return known;

@@ -6,31 +6,32 @@ import { bestMatches, type Scored, type Weighted } from '../sets/best-matches.ts
 import { isMatch, type Matches, matchesInOrder, newestMatches } from '../sets/matches.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
 
-/** Where a walk stands, and what it keeps from its beginning. */
+/** The position between two pages, and what later pages keep from the first. */
 export interface Walk {
   /**
-   * Where pins lead, the last act that moved one: pins are those of then. By relevance, the last edit of a listing that matched then: what
-   * was edited later has no place in the order any more. Edits of other listings leave this number as it is, and so the cursor.
+   * In sorts that show pins first, the last act that moved a pin: pins stay as of then. By relevance, the last edit of a listing that
+   * matched on the first page: listings edited later have lost their place in the order and are left out. Edits of other listings do not
+   * change this number, nor the cursor.
    */
   revision: number;
-  /** How many of the rows of the first total have not been given out yet. */
+  /** How many rows of the first page's total have not been returned yet. */
   left: number;
-  /** The newest listing that matched then. */
+  /** The newest listing that matched on the first page. */
   newest: number;
   /** Whether the last row was one of the pinned, which come first. */
   leads: boolean;
-  /** Of the last row, in the order of the walk: the figure that it goes by, or the score. */
+  /** The sort key of the last row: a figure or a score. */
   key: number;
   id: number;
-  /** How far a copy has to have come to go on: one that is behind would do so with keys of the past (`reachOf`). */
+  /** How far a copy must have come to continue: one behind this would continue with outdated keys (`reachOf`). */
   reach: number;
-  /** What each word counts; numbers of listings change, and with them what is rare. */
+  /** The weight of each word on the first page: listings change, and with them which words are rare. */
   weights: readonly number[];
 }
 
 export interface WalkPage {
   ids: number[];
-  /** Null at the end. */
+  /** Null on the last page. */
   next: Walk | null;
 }
 
@@ -50,13 +51,13 @@ interface WalkRequest {
 }
 
 /**
- * The next rows of a walk. Keys by which rows are sorted only rise (votes, sales) or never change (price, id; relevance without what
- * was edited), so that a row that was given out never comes after the place of the walk again.
+ * Returns the next page. Sort keys only rise (votes, sales) or never change (price, id; relevance without edited listings), so a row that
+ * was returned never appears again on a later page.
  */
 export function walkShelf(course: WalkRequest): WalkPage {
   const { plan, total, walk } = course;
   const left = walk?.left ?? total;
-  // One more than is shown, to know whether the walk ends here.
+  // Read one more than is shown, to know whether this is the last page.
   const rows = rowsOf(course, plan.limit + 1);
   const shown = rows.slice(0, Math.min(plan.limit, left));
   const last = shown.at(-1);
@@ -65,7 +66,7 @@ export function walkShelf(course: WalkRequest): WalkPage {
   return { ids: shown.map(({ id }) => id), next };
 }
 
-/** Where a walk is after that row. */
+/** The cursor after that row. */
 function walkAfter(course: WalkRequest, { leads, key, id }: Pick<Walk, 'leads' | 'key' | 'id'>, left: number): Walk {
   const { model, plan, walk } = course;
   const revision = walk?.revision ?? revisionOf(course);
@@ -76,13 +77,13 @@ function walkAfter(course: WalkRequest, { leads, key, id }: Pick<Walk, 'leads' |
     leads,
     key,
     id,
-    // Who knows that edit knows every row of the walk as it is to be shown, or knows that it is not.
+    // A copy that has this edit has all rows as they are to be shown, or knows which to leave out.
     reach: plan.sort === 'relevance' ? revision : reachOf(model, plan.sort, key),
     weights: plan.sort === 'relevance' ? (walk?.weights ?? course.scored.map(({ weight }) => weight)) : [],
   };
 }
 
-/** Of a walk that begins now. */
+/** The revision of a cursor's first page. */
 function revisionOf({ model, plan, matches }: WalkRequest): number {
   if (plan.sort !== 'relevance') return leadsPinned(plan.sort) ? model.pinRevision : 0;
   const [edited = 0] = matchesInOrder(matches, model.orders.edited, null, 1);
@@ -134,7 +135,7 @@ function byKey(course: WalkRequest, sort: keyof Model['orders'], matches: Matche
   }));
 }
 
-/** What was listed since the walk began must not take the place of what was there. */
+/** Listings added since the first page must not displace the others. */
 function asOfThen(matches: Matches, walk: Walk | null): Matches {
   if (walk === null) return matches;
   const { newest } = walk;
@@ -155,15 +156,14 @@ function byRelevance({ model, matches, scored, walk }: WalkRequest, limit: numbe
   return bestMatches(unedited, weighted, { score: walk.key, id: walk.id }, limit).map(toRow);
 }
 
-/** Whether the pinned come first. */
 function leadsPinned(sort: Sort): boolean {
   return SORT_RULES[sort].leadsPinned;
 }
 
 /**
- * How far this copy has come in what moves rows within that order before a place in it, as a number that every such change raises. By
- * votes it counts those on listings that have as many as the row at that place or more, which are all that was shown up to there. What
- * two copies have seen is never more on one side and less on the other, so the lower number is that of the copy that is behind.
+ * Measures how far this copy has come in changes that move rows within this order ahead of `key`: every such change raises the number. By
+ * votes, it sums the votes of listings that have at least as many as the row at `key`, which are all rows up to there. Two copies see the
+ * same changes in the same order, so the lower number is that of the copy behind.
  */
 export function reachOf(model: Model, sort: Sort, key: number): number {
   if (sort === 'relevance') return model.editRevision;

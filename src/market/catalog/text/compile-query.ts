@@ -14,14 +14,14 @@ import {
 } from './term-sets.ts';
 import { type TextState, writeWaiting } from './text-state.ts';
 
-/** A set that is not there and is too much work to make in passing. */
+/** The set does not exist yet and takes too long to build in this call. */
 const MISSING = 'missing';
 type FoundSet = Posting | null | typeof MISSING;
 
 /** About a millisecond. */
 const COST_IN_PASSING = 10_000;
 
-/** Listings with a word that begins so; null when there are none. */
+/** Finds the listings with a word that begins with this; null: none. */
 function findBeginning(sets: DerivedSets, state: TextState, beginning: string): FoundSet {
   const key = beginningKey(beginning);
   const known = keptDerived(sets, key);
@@ -39,7 +39,7 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   return posting;
 }
 
-/** Listings with these words in a row; null when there are none. */
+/** Finds the listings with these words in a row; null: none. */
 function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[]): FoundSet {
   const ids = phraseWords(state, words);
   if (ids === null) return null;
@@ -54,7 +54,6 @@ function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[
   return posting;
 }
 
-/** Makes the set of a beginning in slices. */
 function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
   return make(sets, beginningKey(beginning), async (touched) => {
     const steps = buildBeginning(state, planBeginning(state, beginning));
@@ -64,7 +63,6 @@ function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   });
 }
 
-/** Makes the set of a phrase in slices. */
 function makePhrase(sets: DerivedSets, state: TextState, words: readonly string[]): Promise<void> {
   return make(sets, phraseKey(words), async (touched) => {
     const ids = phraseWords(state, words);
@@ -75,12 +73,12 @@ function makePhrase(sets: DerivedSets, state: TextState, words: readonly string[
   });
 }
 
-/** Several who want the same set wait for one that is being made. */
+/** Builds a set once for all callers that ask for it meanwhile. */
 function make(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
   const underWay = sets.building.get(key);
   if (underWay !== undefined) return underWay.done;
   const touched: number[] = [];
-  // Begins after this turn, when changes are already noted.
+  // Start after this turn, so that `touched` is registered first.
   const done = Promise.resolve()
     .then(() => build(touched))
     .finally(() => sets.building.delete(key));
@@ -105,8 +103,8 @@ function atOnce(steps: Generator<void, Posting>): Posting {
 }
 
 /**
- * What a query asks for. To be used at once: the sets are the living ones. With nothing in `must`, all live listings are meant
- * (less `mustNot`), unless it `matchesNothing`.
+ * The sets a query selects from. Use it at once: the sets change with the index. An empty `must` means all live listings (less `mustNot`),
+ * unless `matchesNothing`.
  */
 export interface Search {
   must: Posting[];
@@ -115,12 +113,12 @@ export interface Search {
   matchesNothing: boolean;
 }
 
-/** Null when a set has to be made first: `prepareQuery` does. */
+/** Returns null when a set has to be built first: call `prepareQuery`. */
 export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Search | null {
   const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
   const scoredNames = new Set<string>();
   let isMissing = false;
-  // Plain words first: if one of them is nowhere, no set has to be made.
+  // Check plain words first: if one of them is nowhere, no set has to be built.
   for (const term of wordsFirst(query)) {
     const found = findTerm(sets, state, term);
     if (found === MISSING) isMissing = true;
@@ -135,7 +133,7 @@ export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQ
   return isMissing ? null : search;
 }
 
-/** Makes the sets that `compileQuery` missed, giving way to other work in between. */
+/** Builds the sets that `compileQuery` missed, yielding to other work. */
 export async function prepareQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Promise<void> {
   for (const term of wordsFirst(query)) {
     const found = findTerm(sets, state, term);
@@ -166,8 +164,8 @@ function nonEmpty(found: FoundSet): FoundSet {
 }
 
 /**
- * All members of a phrase have it, so it tells nothing about their order: its words do. What is asked for twice counts once, and that is
- * judged by what was asked: two names may share a set in one process and not in another.
+ * Scores the words of a phrase, not the phrase: all matches have it. A repeated term counts once, compared by name: in one process two
+ * names may share a set, and not in another.
  */
 function addScored(state: TextState, search: Search, names: Set<string>, term: QueryTerm, found: Posting): void {
   const add = (name: string, posting: Posting | null): void => {
@@ -187,7 +185,6 @@ function addOnce(list: Posting[], posting: Posting): void {
 
 const stemsOf = new WeakMap<QueryTerm, readonly string[]>();
 
-/** Of each of its words. */
 function stemsOfTerm(term: QueryTerm): readonly string[] {
   const known = stemsOf.get(term);
   if (known !== undefined) return known;

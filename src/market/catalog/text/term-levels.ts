@@ -1,20 +1,20 @@
 import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** What a word counts for by the field it stands in: title, tags, seller, description, preview. */
+/** The weights of a word by field: title, tags, seller, description, preview. */
 export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
 
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
 /**
- * A constant in place of the true average, so that the level of a word depends on its listing alone: then no change of another listing
- * moves it, and a new index has the same levels as one that followed every change.
+ * A constant instead of the true average, so that a word's level depends on its listing alone: changes of other listings do not move it,
+ * and a new index has the same levels as one that followed every change.
  */
 const USUAL_LENGTH = 150;
-/** So that once in the text, the seller, a tag and the title of a usual listing are different levels. */
+/** Chosen so that once in the text, seller, tag and title of a usual listing are different levels. */
 const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
 
-/** The share of one word in the rank of a listing (BM25F without the rarity of the word), from 1 to 7. */
+/** One word's share in the rank of a listing, from 1 to 7: BM25F without the rarity of the word. */
 export function termLevel(weightedCount: number, length: number): number {
   const frequency = weightedCount / (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / USUAL_LENGTH);
   const part = (frequency * (SATURATION + 1)) / (SATURATION + frequency);
@@ -25,14 +25,14 @@ export function termLevel(weightedCount: number, length: number): number {
   return level;
 }
 
-/** How much a word tells, from how many of all listings have it. A whole number, so that sums are exact. */
+/** Weighs a word by how few listings have it. A whole number, so that sums are exact. */
 export function rarity(listings: number, having: number): number {
   return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
 }
 
 /**
- * The different words and stems of one listing. Two of these are used over and over: a stamp says which entries are of now, so
- * nothing has to be cleared.
+ * Counts the distinct words and stems of one listing. Two of these are reused: the stamp marks current entries, so nothing has to be
+ * cleared.
  */
 export interface Tally {
   stamp: number;
@@ -42,7 +42,7 @@ export interface Tally {
   stems: Uint32Array;
   /** By word number. */
   wordStamps: Uint32Array;
-  /** By stem number, in turn: the stamp, and the weighted count that in the end becomes the level. Side by side in memory. */
+  /** By stem number, two entries side by side in memory: the stamp, and the weighted count that finally becomes the level. */
   byStem: Uint32Array;
 }
 
@@ -62,7 +62,7 @@ export function hasWord(tally: Tally, word: number): boolean {
   return tally.wordStamps[word] === tally.stamp;
 }
 
-/** The level of a stem in the listing that was tallied last, 0 when it does not have it. */
+/** The level of a stem in the listing counted last; 0 when it does not have it. */
 export function levelInTally(tally: Tally, stem: number): number {
   return tally.byStem[stem * 2] === tally.stamp ? (tally.byStem[stem * 2 + 1] as number) : 0;
 }

@@ -6,29 +6,29 @@ import { encodeTokens, FIRST_WORD, hasInRow, MOST_BYTES } from './tokens.ts';
 import { wordId, wordsLike } from './word-table.ts';
 
 /**
- * The beginning of a word. A listing matches by the stem of what was typed, or by a word of its own that begins so; its level is the
- * highest among the stems of these words. It depends on the listing's own text alone, so one changed listing changes one member.
+ * A typed beginning of a word. A listing matches by the stem of the typed text, or by one of its words that begins with it; its level is
+ * the highest of these words' stems. That depends on its own text alone, so one changed listing changes one member.
  */
 export interface BeginningPlan {
   readonly beginning: string;
-  /** Stems all of whose words match (or the typed one): their listings are members without a look at the text. */
+  /** The typed stem, and stems all of whose words match: their listings are members without reading their text. */
   readonly whole: readonly number[];
-  /** Stems that also have other words: each of their listings has to be looked at. */
+  /** Stems that also have other words: the text of each of their listings must be checked. */
   readonly partial: readonly number[];
   readonly words: ReadonlySet<number>;
-  /** Nothing but the typed stem: its own posting is the answer. */
+  /** True when the typed stem is all there is: its own posting is the answer. */
   readonly isTypedStem: boolean;
-  /** About how many members have to be visited. */
+  /** The approximate number of members to visit. */
   readonly cost: number;
 }
 
 const LOOKING_COSTS = 40;
-/** Fetching another set from memory. */
+/** The cost of fetching another set from memory. */
 const STEM_COSTS = 10;
 const MEMBERS_PER_SLICE = 25_000;
 const LOOKED_PER_SLICE = 1_000;
 const IDS_PER_SLICE = 50_000;
-/** So many ids are sorted in a few milliseconds; for more, all there are are gone through. */
+/** Sorting this many ids takes a few milliseconds; for more, scan all ids instead. */
 const MOST_SORTED = 50_000;
 
 /** By id the highest level so far, and the ids that have one. */
@@ -63,8 +63,8 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
 }
 
 /**
- * Builds the set in slices: the caller may let other work go first after each. The loops are in functions of their own, as they are
- * compiled well while they run there, and not in a generator.
+ * Builds the set in slices; the caller may run other work after each. The loops are separate functions because the engine optimizes them
+ * there, but not inside a generator.
  */
 export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
   const raised: Raised = { levels: new Uint8Array(state.highest + 1), ids: [] };
@@ -100,7 +100,7 @@ export function* buildBeginning(state: TextState, plan: BeginningPlan): Generato
 }
 
 function raise({ levels, ids }: Raised, id: number, level: number): void {
-  // A listing that came after the start is beyond the array, and looked at in the end.
+  // A listing added after the start is beyond the array; it is updated at the end of the build.
   if (id >= levels.length || level <= (levels[id] as number)) return;
   if (levels[id] === 0) ids.push(id);
   levels[id] = level;
@@ -151,7 +151,7 @@ function hasOne(state: TextState, id: number, stem: number, words: ReadonlySet<n
   return false;
 }
 
-/** The level of one listing, from its text. */
+/** Computes the level of one listing from its text. */
 export function beginningLevel(state: TextState, beginning: string, id: number): number {
   const { words: table, stems } = state;
   const typed = stems.ids.get(stemOf(beginning));
@@ -165,7 +165,7 @@ export function beginningLevel(state: TextState, beginning: string, id: number):
   return level;
 }
 
-/** Exactly these words in a row. Every member has level 1: the rank comes from the words. */
+/** Exactly these words in a row. Every member has level 1: the words provide the rank. */
 interface PhrasePlan {
   readonly needle: Uint8Array;
   /** The sets of the words' stems, smallest first. */
@@ -175,13 +175,13 @@ interface PhrasePlan {
 
 const CANDIDATES_PER_SLICE = 1_000;
 
-/** The words as encoded tokens; null when one of them is in no listing, so that nothing can match. */
+/** Encodes the words as tokens; null when one of them is in no listing, so that nothing can match. */
 export function encodePhrase(state: TextState, words: readonly string[]): Uint8Array | null {
   const ids = phraseWords(state, words);
   return ids === null ? null : encoded(ids);
 }
 
-/** The numbers of the words; null when one of them is in no listing. */
+/** Returns the numbers of the words; null when one of them is in no listing. */
 export function phraseWords(state: TextState, words: readonly string[]): number[] | null {
   const ids: number[] = [];
   for (const word of words) {
@@ -203,10 +203,7 @@ export function planPhrase(state: TextState, words: readonly number[]): PhrasePl
   return { needle: encoded(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
 }
 
-/**
- * Builds the set in slices: the caller may let other work run after each. The loops are in functions of their own, because they are
- * compiled well while they run there, and not in a generator.
- */
+/** Builds the set in slices, like `buildBeginning`. */
 export function* buildPhrase(state: TextState, plan: PhrasePlan): Generator<void, Posting> {
   const built = createPosting();
   const [smallest, ...others] = plan.postings;
@@ -244,7 +241,7 @@ function hasAll(postings: readonly Posting[], id: number): boolean {
   return true;
 }
 
-/** The level of one listing, from its text. */
+/** Computes the level of one listing from its text. */
 export function phraseLevel(state: TextState, words: readonly string[], id: number): number {
   const needle = encodePhrase(state, words);
   return needle !== null && isInListing(state, id, needle) ? 1 : 0;

@@ -34,23 +34,23 @@ import {
 import { countListing, createWordTable, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
 
 export interface TextIndex {
-  /** Adds or replaces. The same text again changes nothing and costs little. */
+  /** Adds or replaces. Putting the same text again is cheap and changes nothing. */
   put(id: number, text: ListingText): void;
-  /** The same with the tokens of its text, which were read elsewhere. */
+  /** Like `put`, with the tokens a reader found elsewhere. */
   putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
-  /** Null when a set has to be made first: then await prepare. */
+  /** Null when a set has to be built first: await `prepare`, then retry. */
   compile(query: ParsedQuery): Search | null;
   prepare(query: ParsedQuery): Promise<void>;
-  /** A near spelling of the query that matches something (judged by `matches`), or null. */
+  /** Finds a similar spelling of the query for which `matches` is true, or null. */
   suggest(query: ParsedQuery, matches: (query: ParsedQuery) => boolean): string | null;
   bytes(): number;
   listings(): number;
-  /** Different words, before stemming. */
+  /** Counts distinct words, before stemming. */
   terms(): number;
 }
 
-/** The place of a listing's tokens among those of many. */
+/** One listing's tokens, from `from` to `to` in an array shared by many. */
 export interface ReadTokens {
   tokens: Uint32Array;
   from: number;
@@ -66,7 +66,7 @@ const SLAB_BYTES = 1 << 20;
 interface IndexParts {
   readonly state: TextState;
   readonly derived: DerivedSets;
-  /** Of the text that is put, and of the one it replaces. */
+  /** Scratch counters for the new text and the text it replaces. */
   readonly now: Tally;
   readonly before: Tally;
   readonly list: TokenList;
@@ -122,14 +122,14 @@ function putTokens(parts: IndexParts, id: number): void {
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
-  // The text says everything about a listing's place in the index, so the same text means that nothing is to be done.
+  // A listing's entries depend on its text alone, so for the same text there is nothing to do.
   const encoded = [parts.encoded.subarray(0, length)];
   if (isRun(state.sequences, id, encoded)) return;
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
   else tallyStored(parts, id);
   tallyTokens(now, state.words, tokens, count);
-  // Counted before the old words are discounted: a word that stays must not leave in between.
+  // Count new words before discounting old ones: a word in both must not leave the table in between.
   for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
   if (isNew) {
     for (let index = 0; index < now.stemCount; index += 1) {
@@ -167,7 +167,7 @@ function tallyStored(parts: IndexParts, id: number): void {
   tallyTokens(parts.before, parts.state.words, tokens, count);
 }
 
-/** Takes a listing out of the sets of its old words, but for the stems it still has. */
+/** Removes a listing from the sets of its old words, except for stems it still has. */
 function forget(state: TextState, before: Tally, id: number, now: Tally | null): void {
   for (let index = 0; index < before.stemCount; index += 1) {
     const stem = before.stems[index] as number;
@@ -176,14 +176,14 @@ function forget(state: TextState, before: Tally, id: number, now: Tally | null):
   for (let index = 0; index < before.wordCount; index += 1) discountListing(state.words, before.words[index] as number);
 }
 
-/** The new text of a listing: its encoded tokens, and their tally. */
+/** The encoded tokens of a listing's new text, and their counts. */
 interface TalliedText {
   readonly tally: Tally;
   readonly encoded: Uint8Array;
   readonly length: number;
 }
 
-/** Brings all derived sets in step with the new text of a listing. */
+/** Updates all derived sets for the new text of a listing. */
 function followListing(sets: DerivedSets, state: TextState, id: number, now: TalliedText): void {
   for (const { touched } of sets.building.values()) touched.push(id);
   if (sets.watchers.size > 0) followBeginnings(sets, state, now.tally);
@@ -201,7 +201,7 @@ function followRemoval(sets: DerivedSets, id: number): void {
   }
 }
 
-/** Goes by the words of the listing, as few of them have a beginning that is watched, and leaves the levels in `pending`. */
+/** Loops over the listing's words, since few of them have a watched beginning; stores the levels in `pending`. */
 function followBeginnings(sets: DerivedSets, state: TextState, tally: Tally): void {
   const { groups, texts, stems } = state.words;
   for (let index = 0; index < tally.wordCount; index += 1) {

@@ -2,8 +2,8 @@ import { grown } from '../byte-runs.ts';
 import { readWords, type WordSink } from './tokenize.ts';
 
 /**
- * The text of a listing as numbers: the words in order by their ids, a mark after each field, a mark between two tags. Ids are given
- * in the order in which words are first seen, so frequent words have small ones; the first byte says how many follow.
+ * A listing's text as numbers: word ids in order, a mark after each field, and a mark between tags. Ids are assigned as words are first
+ * seen, so frequent words have small ones. When encoded, the first byte tells how many follow.
  */
 export const END_OF_FIELD = 0;
 const BREAK = 1;
@@ -18,7 +18,7 @@ const FROM_FIVE = FROM_THREE + (FIVE_BYTES - THREE_BYTES) * 65_536;
 
 export const MOST_BYTES = 5;
 
-/** Returns the number of bytes written; `into` must have room for MOST_BYTES each. */
+/** Returns the number of bytes written; `into` must have room for MOST_BYTES per token. */
 export function encodeTokens(tokens: Uint32Array, count: number, into: Uint8Array): number {
   let at = 0;
   for (let index = 0; index < count; index += 1) {
@@ -77,8 +77,8 @@ export function decodeTokens(bytes: Uint8Array, start: number, length: number, i
 }
 
 /**
- * Whether the encoded `needle` stands in a run of encoded tokens. No token is the beginning of another one's bytes, so it is enough
- * to compare bytes where a token begins. The marks between fields and tags are tokens that no needle has: no phrase reaches across.
+ * Searches encoded tokens for the encoded `needle`. No token's bytes begin another's, so comparing where tokens begin is enough. No needle
+ * contains the marks between fields and tags, so no phrase reaches across them.
  */
 export function hasInRow(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
   const last = start + length - needle.length;
@@ -99,7 +99,7 @@ function isAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
   return true;
 }
 
-/** What everybody may read of a listing. Nothing else is ever indexed. */
+/** The public text of a listing. Nothing else is ever indexed. */
 export interface ListingText {
   title: string;
   tags: readonly string[];
@@ -108,14 +108,14 @@ export interface ListingText {
   preview: string;
 }
 
-/** The tokens of one text after another, in an array that is used again and again. */
+/** Tokens of one text after another, in a reused array. */
 export interface TokenList {
   tokens: Uint32Array;
   count: number;
   readonly sink: WordSink;
 }
 
-/** `numberOf` gives each word its number. */
+/** `numberOf` returns the number of a word. */
 export function createTokenList(numberOf: (codes: Uint16Array, start: number, end: number) => number): TokenList {
   const list: TokenList = {
     tokens: new Uint32Array(4096),

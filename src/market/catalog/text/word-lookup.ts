@@ -1,8 +1,8 @@
 import { grown } from '../byte-runs.ts';
 
 /**
- * Finds the number of a word from its characters within a longer text. A Map would need a string for each word that is looked up,
- * and its hash: half of the time of indexing. Open addressing with linear steps; each number is stored next to its hash.
+ * Finds the number of a word from its characters within a longer text. A Map would need a string and its hash per lookup: half of the time
+ * of indexing. Uses open addressing with linear probing; each number is stored next to its hash.
  */
 export interface WordSlots {
   /** Number and hash in turn; number 0 is an empty slot. */
@@ -23,7 +23,7 @@ export function hashOf(codes: Uint16Array, start: number, end: number): number {
   return Math.imul(hash, 0x2c1b3c6d) >>> 0;
 }
 
-/** The number of the word that stands from `start` to `end`; 0 when it is unknown. */
+/** Returns the number of the word from `start` to `end`; 0: unknown. */
 export function findWord(
   table: WordSlots,
   chars: WordChars,
@@ -44,7 +44,7 @@ export function findWord(
 }
 
 export function addSlot(table: WordSlots, id: number, hash: number): void {
-  // At most half full, so that the way to an empty slot is short.
+  // At most half full, so that probes stay short.
   if (table.count * 4 >= table.slots.length) grow(table);
   table.count += 1;
   place(table.slots, id, hash);
@@ -56,7 +56,7 @@ export function removeSlot(table: WordSlots, id: number, hash: number): void {
   let hole = (hash * 2) & mask;
   while (slots[hole] !== id) hole = (hole + 2) & mask;
   table.count -= 1;
-  // Whatever was pushed past the hole moves back, so that no search ends too early.
+  // Move back entries that were pushed past the hole, so that no search ends too early.
   for (let at = (hole + 2) & mask; slots[at] !== 0; at = (at + 2) & mask) {
     const home = ((slots[at + 1] as number) * 2) & mask;
     if (((at - home) & mask) < ((at - hole) & mask)) continue;
@@ -84,8 +84,8 @@ function grow(table: WordSlots): void {
 }
 
 /**
- * The characters of all words by number, in one array: comparing with a string goes through its form again for each character. The
- * length stands before the characters, so that one look into memory says both.
+ * The characters of all words by number, in one array, because comparing with a string is slow per character. The length precedes the
+ * characters, so that one memory access fetches both.
  */
 export interface WordChars {
   codes: Uint16Array;
@@ -98,7 +98,7 @@ export function createWordChars(): WordChars {
   return { codes: new Uint16Array(8_192), end: 1, starts: new Uint32Array(1_024) };
 }
 
-/** Whether word `id`, which there is, is what stands from `start` to `end`. */
+/** Compares the existing word `id` with the characters from `start` to `end`. */
 function isWord(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): boolean {
   const own = chars.codes;
   let place = chars.starts[id] as number;
@@ -128,7 +128,7 @@ export function charsBytes(chars: WordChars): number {
   return chars.codes.byteLength + chars.starts.byteLength;
 }
 
-/** Copies what is still used to an array with as much room again. */
+/** Moves the characters still in use to an array with as much room again. */
 function makeRoom(chars: WordChars, wanted: number): void {
   let used = wanted + 1;
   for (const start of chars.starts) if (start !== 0) used += (chars.codes[start] as number) + 1;

@@ -17,8 +17,8 @@ import {
 } from './word-lookup.ts';
 
 /**
- * Every word that a live listing has, by a small number. A word that leaves its last listing leaves the table, and its number is
- * given to another, so that edits can not fill the memory. Columns are indexed by the number.
+ * All words of live listings, numbered from small ids up. A word that leaves its last listing leaves the table and frees its number, so
+ * that edits cannot fill the memory. Columns are indexed by the number.
  */
 export interface WordTable {
   readonly slots: WordSlots;
@@ -26,14 +26,14 @@ export interface WordTable {
   readonly texts: string[];
   readonly stemTable: StemTable;
   readonly free: number[];
-  /** How many words have left: while that stays as it is, every number stays its word's. */
+  /** Counts removed words: while it is unchanged, every number keeps its word. */
   removals: number;
-  /** In how many listings the word is. */
+  /** The number of listings that have the word. */
   listings: Uint32Array;
   stems: Uint32Array;
-  /** Which letters the word has, one bit each: two words that are close in spelling are close in this. */
+  /** One bit per letter of the word: words with a similar spelling have similar masks. */
   masks: Uint32Array;
-  /** Words by their first three characters, for beginnings. Group 0 is for shorter words and keeps no list. */
+  /** Groups words by their first three characters, to find beginnings. Group 0 is for shorter words and keeps no list. */
   groups: Uint32Array;
   places: Uint32Array;
   readonly groupIds: Map<string, number>;
@@ -62,14 +62,14 @@ export function createWordTable(stemTable: StemTable): WordTable {
 
 const lookupBuffer = createCodeBuffer();
 
-/** The number of a word; 0 when no live listing has it. */
+/** Returns the number of a word; 0 when no live listing has it. */
 export function wordId(table: WordTable, word: string): number {
   const codes = writeCodes(lookupBuffer, word);
   const hash = hashOf(codes, 0, word.length);
   return findWord(table.slots, table.chars, hash, codes, 0, word.length);
 }
 
-/** The number of the word that stands in a text, known or not. The caller has to count a listing for it. */
+/** Returns the number of a word within a text, adding it if it is new. The caller must count a listing for it. */
 export function internWord(table: WordTable, codes: Uint16Array, start: number, end: number): number {
   const hash = hashOf(codes, start, end);
   const known = findWord(table.slots, table.chars, hash, codes, start, end);
@@ -124,7 +124,7 @@ function removeWord(table: WordTable, id: number): void {
   table.removals += 1;
 }
 
-/** The group of words that begin like this one; 0 when it is too short. */
+/** Returns the group of words that begin like this one; 0 when it is too short. */
 export function groupOf(table: WordTable, word: string): number {
   if (word.length < SHORTEST_BEGINNING) return 0;
   const start = word.slice(0, SHORTEST_BEGINNING);
@@ -136,7 +136,7 @@ export function groupOf(table: WordTable, word: string): number {
   return group;
 }
 
-/** Words that may have this beginning: all that do are among them. */
+/** Returns all words that have this beginning, and some others. */
 export function wordsLike(table: WordTable, beginning: string): readonly number[] {
   const group = table.groupIds.get(beginning.slice(0, SHORTEST_BEGINNING));
   return group === undefined ? [] : (table.groupWords[group] ?? []);
@@ -148,7 +148,7 @@ export function letterMask(word: string): number {
   return mask >>> 0;
 }
 
-/** An estimate: what the runtime keeps in addition to the columns cannot be read. */
+/** An estimate: the runtime's own overhead cannot be measured. */
 export function wordBytes(table: WordTable): number {
   return table.slots.slots.byteLength + charsBytes(table.chars) + table.slots.count * 110 + table.listings.length * 20;
 }
