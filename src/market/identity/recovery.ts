@@ -23,7 +23,7 @@ import {
   revokeAccess,
 } from './store.ts';
 
-/** Wins a store back with one of its codes, or makes new codes (W10). */
+/** Recovers a store with one of its codes, or makes new codes. */
 export const recovery: MarketOperation<Endpoints['recovery']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'recovery');
   switch (body.action) {
@@ -39,8 +39,8 @@ export const recovery: MarketOperation<Endpoints['recovery']> = async (market, {
 };
 
 /**
- * For a caller who has one of the codes in force: shows a new key and eight new codes, which a confirm will put in force. Codes that were
- * made with the key alone and still wait end with this: a stolen key must not cut its owner off.
+ * Shows a new key and eight new codes to a caller with a code in force; a confirm puts them in force. Cancels waiting codes, which were
+ * made with the key alone: a stolen key must not lock its owner out.
  */
 export async function beginRecovery(market: Market, code: string, clientNetwork: string) {
   const { config, database, clock, random, pepper } = market;
@@ -68,7 +68,7 @@ interface ConfirmRecoveryCall {
   clientNetwork: string;
 }
 
-/** Puts new key and codes in force and burns all older ones, once, for a caller who shows the key that the stage gave. */
+/** Puts the new key and codes in force and burns all older ones, once, for a caller who shows the new key. */
 export async function confirmRecovery(market: Market, { body, bearer, clientNetwork }: ConfirmRecoveryCall) {
   const { database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
@@ -98,8 +98,8 @@ interface GenerateCodesCall {
 }
 
 /**
- * Eight new codes, shown this once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays
- * in force meanwhile: with the old codes the owner can undo what a thief of the key alone did.
+ * Shows eight new codes, once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays in
+ * force: with it, the owner can undo what a thief of the key did.
  */
 async function generateCodes(market: Market, { body, bearer, clientNetwork }: GenerateCodesCall) {
   const { config, database, clock, random, pepper } = market;
@@ -112,7 +112,7 @@ async function generateCodes(market: Market, { body, bearer, clientNetwork }: Ge
   const validFrom = code === undefined ? new Date(now + CODES_WAIT_HOURS * 3_600_000) : at;
   const handle = await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
-    // It may have been replaced while this one waited.
+    // The key may have been replaced while this call waited for the lock.
     if ((await findCurrentKey(tx, merchantId)) !== keyId) throw new Refusal('key_invalid');
     if (code === undefined) await cancelWaitingSets(tx, merchantId, at);
     else {

@@ -17,7 +17,7 @@ import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stag
 import { type ClientClass, closeStage, type SecretHashes } from './stages/store.ts';
 import { findRivals, insertMerchant, maybeHandle, nextMerchantId } from './store.ts';
 
-/** Opens a store in two steps (W10). */
+/** Opens a store in two steps. */
 export const register: MarketOperation<Endpoints['register']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'register');
   switch (body.action) {
@@ -30,7 +30,7 @@ export const register: MarketOperation<Endpoints['register']> = async (market, {
   }
 };
 
-/** Makes key and codes and shows them, this once. Nothing exists and no handle is held until the confirm. */
+/** Makes a key and codes and shows them, once. No merchant exists and no handle is reserved until the confirm. */
 export async function stageRegistration(market: Market, body: DoorBody<'register', 'stage'>, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'registration_per_ip_hour', clientNetwork);
@@ -47,13 +47,13 @@ interface ConfirmRegistrationCall {
   clientNetwork: string;
 }
 
-/** Makes the merchant real, once, for a caller who shows the key that the stage gave. */
+/** Creates the merchant, once, for a caller who shows the new key. */
 export async function confirmRegistration(market: Market, { body, bearer, clientNetwork }: ConfirmRegistrationCall) {
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Judged first without any lock: a request that is refused anyway makes no other one wait and uses nothing of the shared quota. In one
-  // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
+  // Check without locks first: a request that will be refused must not make others wait or use up the shared quota. Use one snapshot, or a
+  // change confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
     const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? stage.handle, 'confirm');
@@ -78,7 +78,7 @@ export async function confirmRegistration(market: Market, { body, bearer, client
   return { status: 'confirmed' as const, merchant_id: Number(id), handle };
 }
 
-/** Refuses a handle that a public registration cannot have. */
+/** Refuses a handle that public registration does not allow. */
 async function checkHandle(database: Queryable, handle: string, step: HandleStep): Promise<void> {
   judgeHandle(handle, await findRivals(database, handle), step);
 }
@@ -91,7 +91,7 @@ interface MerchantToAdd {
   secrets: SecretHashes;
 }
 
-/** The merchant, its key, its codes and the event, in the caller's transaction, which holds the lock 'merchants'. */
+/** Inserts the merchant, its key, its codes and the event, in the transaction of the caller, who holds the lock 'merchants'. */
 export async function addMerchant(
   tx: Tx,
   market: Pick<Market, 'clock' | 'wakeEvents'>,
@@ -108,7 +108,7 @@ export async function addMerchant(
   await recordEvent(tx, market, { kind: 'register', actor: handle, detail: { merchant_id: Number(id) } });
 }
 
-/** A JSON object without `action` is the former one-call flow, which gave a key without having it saved first (W10). */
+/** Refuses the former one-call flow, a JSON object without `action`: it returned a key without making sure it was saved. */
 export function retiredFlow(raw: unknown): Refusal | null {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || Object.hasOwn(raw, 'action')) return null;
   return new Refusal('retired_flow', {
@@ -122,7 +122,7 @@ export type MaintainerMarket = Pick<Market, 'database' | 'clock' | 'random' | 'p
   keyPrefix: string;
 };
 
-/** Makes merchant 1 and writes its key and codes into a new file that only its owner can read; shown nowhere else. */
+/** Creates merchant 1 and writes its key and codes to a new file that only its owner can read. They are shown nowhere else. */
 export async function createMaintainer(
   market: MaintainerMarket,
   { handle, out }: { handle: string; out: string },
@@ -135,7 +135,7 @@ export async function createMaintainer(
     throw error;
   });
   try {
-    // On the disk before the commit: if the key were lost, the maintainer could not be made again.
+    // Write to disk before the commit: if the key were lost, the maintainer could not be created again.
     await writeSecrets(file, handle, secrets);
     await insertMaintainer(market, handle, secrets);
   } catch (error) {
@@ -151,7 +151,7 @@ export async function createMaintainer(
   return { merchantId: MAINTAINER_MERCHANT_ID, handle };
 }
 
-/** Reserved words are no obstacle: they are kept for exactly this merchant. */
+/** Skips the check for reserved words: they are reserved for this merchant. */
 async function insertMaintainer(market: MaintainerMarket, handle: string, secrets: MadeSecrets): Promise<void> {
   const id = BigInt(MAINTAINER_MERCHANT_ID);
   await market.database.transaction(async (tx) => {

@@ -11,7 +11,7 @@ import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stag
 import { closeStage } from './stages/store.ts';
 import { cancelWaitingSets, findCurrentKey, findHandle, lockIdentity, replaceKey, revokeAccess } from './store.ts';
 
-/** Replaces a key in two steps (W10). Until the confirm the old key is the key. */
+/** Replaces a key in two steps. The old key stays in force until the confirm. */
 export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'rotate');
   switch (body.action) {
@@ -24,7 +24,7 @@ export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { bod
   }
 };
 
-/** Shows the key that a confirm will put in the place of the caller's. */
+/** Shows the key that a confirm will put in place of the caller's. */
 export async function beginRotation(market: Market, bearer: string | null, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'rotation_starts_per_ip_hour', clientNetwork);
@@ -40,7 +40,7 @@ interface ConfirmRotationCall {
   clientNetwork: string;
 }
 
-/** From its commit on the new key is the key, on every process, and whatever hung on the old one is over. */
+/** Puts the new key in force, in every process from the commit on, and ends all access the old one gave. */
 export async function confirmRotation(market: Market, { body, bearer, clientNetwork }: ConfirmRotationCall) {
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
@@ -55,14 +55,15 @@ export async function confirmRotation(market: Market, { body, bearer, clientNetw
   });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
-    // Lock order: the identity, then the stage's row. The holder of the identity's lock ends the merchant's other stages.
+    // Lock order: first the identity, then the pending change's row. Whoever holds the identity lock ends the merchant's other pending
+    // changes.
     await lockIdentity(tx, merchantId);
     const stage = await judgeStage(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
     if ((await findCurrentKey(tx, merchantId)) !== stage.begunByKey) throw new Refusal('stage_closed');
     await replaceKey(tx, merchantId, stage, at);
     await closeStage(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
-    // The key alone made them, and it may have been replaced because it was stolen: in three days they would win the store back.
+    // Waiting codes were made with the key alone. If a thief made them, they would take the store back in three days.
     await cancelWaitingSets(tx, merchantId, at);
     const own = await findHandle(tx, merchantId);
     await recordEvent(tx, market, { kind: 'rotate', actor: own, detail: { merchant_id: Number(merchantId) } });

@@ -5,12 +5,12 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
 import { type ClientClass, type SecretHashes, supersedeStages } from './stages/store.ts';
 
-/** One at a time for each merchant: whatever replaces its key or its codes. */
+/** Lets one transaction at a time replace the merchant's key or codes. */
 export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-/** The rules for a new handle. */
+/** The handles a new one is checked against. */
 export interface Rivals {
   /** A handle that looks like the new one; null: none. */
   alike: string | null;
@@ -23,7 +23,7 @@ export async function findRivals(database: Queryable, handle: string): Promise<R
       (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
 
-/** To be called under the lock 'merchants'. Id 1 is the maintainer's and never given here. */
+/** Call it under the lock 'merchants'. Never returns 1, the maintainer's id. */
 export async function nextMerchantId(tx: Tx): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`select greatest(next_id('merchants', max(id)), 2) as id from merchants`,
@@ -31,7 +31,7 @@ export async function nextMerchantId(tx: Tx): Promise<bigint> {
   return id;
 }
 
-/** Of a merchant that exists. */
+/** Throws when there is no such merchant. */
 export async function findHandle(database: Queryable, merchantId: bigint): Promise<string> {
   const { handle } = await database.one<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
   return handle;
@@ -67,16 +67,15 @@ async function insertKey(tx: Tx, merchantId: bigint, { keyHash, pepperVersion }:
     values (${keyHash}, ${pepperVersion}, ${merchantId}, ${at})`);
 }
 
-/** Under the lock of the merchant's identity. The old key stays on record, revoked. */
+/** Call it under the identity lock. The old key stays on record, revoked. */
 export async function replaceKey(tx: Tx, merchantId: bigint, key: KeyHash, at: Date): Promise<void> {
   await tx.run(sql`update merchant_keys set revoked_at = ${at}
     where merchant_id = ${merchantId} and revoked_at is null`);
-  // What a recovery of lost history waited for.
+  // A recovery of lost history may have locked the identity until a new key is in place.
   await tx.run(sql`delete from identity_locks where merchant_id = ${merchantId}`);
   await insertKey(tx, merchantId, key, at);
 }
 
-/** The number of the key in force. */
 export async function findCurrentKey(database: Queryable, merchantId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(
     sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
@@ -93,7 +92,7 @@ export interface KeyOwner {
   lastUsedOn: string | null;
 }
 
-/** A revoked key has no owner. */
+/** Returns null for an unknown or revoked key. */
 export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[]): Promise<KeyOwner | null> {
   const row = await database.maybe<{
     key_id: bigint;
@@ -111,7 +110,7 @@ export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[
   return { keyId, pepperVersion, merchantId, handle, lastUsedOn };
 }
 
-/** Under the newest pepper from now on, so that an older one can be given up once its keys have been used. */
+/** Also stores the hash under the newest pepper, so that an older pepper can be dropped once its keys have been used. */
 export async function noteKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
   await database.run(sql`update merchant_keys
     set last_used_on = ${day}::date, key_hash = ${newest.keyHash}, pepper_version = ${newest.pepperVersion}
@@ -132,7 +131,7 @@ export async function insertPairingCode(database: Queryable, code: NewPairingCod
     values (${code.codeHash}, ${code.pepperVersion}, ${code.merchantId}, ${code.createdAt}, ${code.expiresAt})`);
 }
 
-/** Clears away a few that ran out long ago. */
+/** Deletes a few that expired long ago. */
 export async function sweepPairingCodes(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from pairing_codes where code_hash = any (array(
@@ -153,8 +152,8 @@ async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void>
 }
 
 /**
- * The number of the set in force, as a scalar query: the newest that has not ended and whose time has come. One that never had to wait is in
- * force from its commit on, also for a process whose clock is behind.
+ * Selects the number of the set in force: the newest that has not ended and whose time has come. A set that never had to wait is in force
+ * from its commit on, even for a process whose clock is behind.
  */
 function codeSetInForce(merchantId: Sql, at: Date): Sql {
   return sql`(select max(set_number) from recovery_sets
@@ -167,8 +166,8 @@ interface CodeOwner {
 }
 
 /**
- * The owner of this code; null for one that was never made, is over, or is not yet in force. For a code that was never made the sets of
- * another merchant are searched, so that it takes as long as for one that is over.
+ * Returns the owner of this code; null for an unknown or ended code and one not in force yet. For an unknown code it searches another
+ * merchant's sets, so that it takes as long as for an ended one.
  */
 export async function findCodeOwner(
   database: Queryable,
@@ -192,7 +191,7 @@ export async function findCurrentSet(database: Queryable, merchantId: bigint, at
   return row.set_number;
 }
 
-/** When codes that were made with the key alone come in force; null when there are none that wait. */
+/** Returns when codes made with the key alone will be in force; null: none are waiting. */
 export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<Date | null> {
   const row = await database.maybe<{ valid_from: Date }>(sql`
     select valid_from from recovery_sets
@@ -209,7 +208,7 @@ interface NewSet {
   pepperVersion: number;
 }
 
-/** Under the lock of the merchant's identity, or in the transaction that makes the merchant. */
+/** Call it under the identity lock, or in the transaction that creates the merchant. */
 export async function insertSet(tx: Tx, set: NewSet): Promise<void> {
   const { merchantId } = set;
   const { number } = await tx.one<{ number: number }>(sql`
@@ -228,7 +227,7 @@ export async function cancelWaitingSets(tx: Tx, merchantId: bigint, at: Date): P
     where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at`);
 }
 
-/** All of them, the ones that wait too. */
+/** Also ends waiting sets. */
 export async function endSets(tx: Tx, merchantId: bigint, as: 'replaced' | 'burned', at: Date): Promise<void> {
   await tx.run(sql`update recovery_sets set ended_at = ${at}, ended_as = ${as}
     where merchant_id = ${merchantId} and ended_at is null`);
@@ -238,11 +237,11 @@ export interface PepperUse {
   version: number;
   keys: number;
   codes: number;
-  /** Stages and pairing codes that may still be used; they last for minutes. */
+  /** Open pending changes and pairing codes; they last for minutes. */
   open: number;
 }
 
-/** What hangs on each pepper: keys in force, codes in force or waiting, and what is open for a few minutes. */
+/** Counts what depends on each pepper: keys in force, codes in force or waiting, and what is open for a few minutes. */
 export async function countPepperUses(database: Queryable, at: Date): Promise<PepperUse[]> {
   return database.rows<PepperUse>(sql`
     with in_force as (
@@ -264,8 +263,8 @@ export async function countPepperUses(database: Queryable, at: Date): Promise<Pe
 }
 
 /**
- * Ends all access to a merchant, present or possible, except its key and codes: hosted grants, pairing codes, open stages. Call it in the
- * transaction that replaces the key, under the lock of the identity.
+ * Ends all access to a merchant except its key and codes: hosted grants, pairing codes and pending changes. Call it in the transaction that
+ * replaces the key, under the identity lock.
  */
 export async function revokeAccess(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await supersedeStages(tx, merchantId, at);

@@ -26,7 +26,7 @@ interface OpenedStage {
   expires_at: string;
 }
 
-/** Keeps what was made until it is confirmed. It reserves nothing and puts nothing in force. */
+/** Stores a change until it is confirmed. It reserves nothing and puts nothing in force. */
 export async function openStage(
   database: Queryable,
   { clock, random }: Pick<Market, 'clock' | 'random'>,
@@ -37,7 +37,7 @@ export async function openStage(
   const session = random.bytes(32).toString('base64url');
   const csrf = random.bytes(32).toString('base64url');
   await sweepStages(database, new Date(now - KEPT_DAYS * 86_400_000));
-  // 256 random bits need no pepper: no attacker finds them by trying.
+  // 256 random bits need no pepper: they cannot be guessed.
   const hashes = { sessionHash: sha256(session), csrfHash: sha256(csrf) };
   await insertStage(database, { ...hashes, createdAt: new Date(now), expiresAt, of });
   return { session, csrf, expires_at: isoTime(expiresAt) };
@@ -48,7 +48,10 @@ export interface StageIdentity {
   csrf: string;
 }
 
-/** The stage of this session. A stage with a wrong csrf (another caller's) or of another kind is answered like one that never was. */
+/**
+ * Finds the pending change of this session. One with a wrong csrf (another caller's) or of another kind is refused like one that never
+ * existed.
+ */
 export async function findOwnStage<Kind extends StageKind>(
   database: Queryable,
   kind: Kind,
@@ -68,10 +71,10 @@ function isOf<Kind extends StageKind>(kind: Kind, stage: Stage): stage is Stage<
   return stage.of.kind === kind;
 }
 
-/** A confirm: which stage, and the key that it showed. */
+/** A confirm names the pending change and shows its new key. */
 type Confirm = ConfirmKey & { body: StageIdentity };
 
-/** What is staged, if the stage is the caller's, still open, and the key is the one it gave. */
+/** Returns the change if it is the caller's, still open, and its new key is shown. */
 export async function judgeStage<Kind extends StageKind>(
   database: Queryable,
   kind: Kind,
@@ -84,7 +87,7 @@ export async function judgeStage<Kind extends StageKind>(
   return stage.of;
 }
 
-/** Ends the stage; once more changes nothing. What was confirmed is not undone. */
+/** Cancels the pending change; idempotent. A confirmed change cannot be canceled. */
 export async function cancelStage(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   kind: StageKind,
@@ -101,7 +104,7 @@ export async function cancelStage(
 type Doors = 'register' | 'rotate' | 'recovery';
 type Bodies<Door extends Doors> = BodyOf<Endpoints[Door]>;
 
-/** What one step of a door is called with. */
+/** The body of one action of an identity endpoint. */
 export type DoorBody<Door extends Doors, Action extends Bodies<Door>['action']> = Extract<
   Bodies<Door>,
   { action: Action }

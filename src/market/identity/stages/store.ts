@@ -5,7 +5,6 @@ import type { KeyHash } from '../../../platform/staged-key.ts';
 
 export type ClientClass = (typeof CLIENT_CLASSES)[number];
 
-/** What is kept of a key and its codes. */
 export interface SecretHashes extends KeyHash {
   codeHashes: readonly Buffer[];
 }
@@ -20,14 +19,14 @@ interface RegisterStage extends SecretHashes {
 interface RotateStage extends KeyHash {
   kind: 'rotate';
   merchantId: bigint;
-  /** The key whose place the new one takes. Once that is over, so is the stage. */
+  /** The key to be replaced. Once another has replaced it, this change can no longer be confirmed. */
   begunByKey: bigint;
 }
 
 interface RecoveryStage extends SecretHashes {
   kind: 'recovery';
   merchantId: bigint;
-  /** The set of codes that it burns. Once that is over, so is the stage. */
+  /** The set of codes to be burned. Once that is over, this change can no longer be confirmed. */
   begunBySet: number;
 }
 
@@ -37,7 +36,7 @@ export type StageKind = StageOf['kind'];
 
 export type StageOfKind<Kind extends StageKind> = Extract<StageOf, { kind: Kind }>;
 
-/** Something begun at a door and not in force before its confirm. */
+/** A change begun at an identity endpoint, not in force before its confirm. */
 export interface Stage<Of extends StageOf = StageOf> {
   csrfHash: Buffer;
   expiresAt: Date;
@@ -74,7 +73,7 @@ export async function insertStage(database: Queryable, stage: NewStage): Promise
       ${row.begunByKey}, ${row.begunBySet})`);
 }
 
-/** Clears away a few stages that ended without a merchant. Confirmed ones stay: a later confirm must find them closed. */
+/** Deletes a few expired changes that were not confirmed. Confirmed ones stay: a later confirm must find them closed. */
 export async function sweepStages(database: Queryable, expiredBefore: Date): Promise<number> {
   return database.run(sql`
     delete from identity_stages where session_hash = any (array(
@@ -113,7 +112,7 @@ export async function findStage(
   return { csrfHash: row.csrf_hash, expiresAt: row.expires_at, closedAs: row.closed_as, of: kindOf(row) };
 }
 
-/** The table's check says which columns each kind has. */
+/** The table's check constraint defines which columns each kind has. */
 function kindOf(row: Row): StageOf {
   const hashes = { keyHash: row.key_hash, pepperVersion: row.pepper_version };
   switch (row.kind) {
@@ -149,7 +148,7 @@ export async function closeStage(
     where session_hash = ${sessionHash} and closed_at is null`);
 }
 
-/** Every open stage of that merchant; the one that is being confirmed is closed before. */
+/** Closes every open change of that merchant. Close the one being confirmed first. */
 export async function supersedeStages(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded'
     where merchant_id = ${merchantId} and closed_at is null`);
