@@ -10,7 +10,7 @@ import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
 import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
 
 const BEAT_MS = 10_000;
-/** Beats without its bytes being taken, after which a client is let go. */
+/** Heartbeats without any bytes being taken, after which a client is disconnected. */
 const MOST_STALLED = 6;
 const RESTART_RETRY_SECONDS = 2;
 
@@ -24,46 +24,44 @@ export interface EventStreamOptions extends Partial<PlacesOptions> {
   log: Log;
   tail: EventTail;
   beatMs?: number;
-  /** Events in memory, and on a page that is read for a client that is further behind. */
+  /** Events in memory, and per page when a client reads from the database. */
   keptEvents?: number;
   page?: number;
 }
 
-/** What a client asks for. */
 export interface StreamRequest {
   filter: StreamFilter;
-  /** The last event that it has; null: it begins with what comes next. */
+  /** The last event the client has; null: start with the next one. */
   after: number | null;
   clientNetwork: string;
 }
 
 export interface EventStream {
-  /** The tail, for whatever keeps it up to date; the stream hears of it. */
+  /** The tail to keep up to date; the stream is notified of news. */
   follower: FollowedTail;
-  /** How far the log goes, as far as this process knows. */
+  /** The newest event this process knows. */
   head(): number;
-  /** Takes a place, or refuses. Both are parts of the answer. */
+  /** Takes a slot or refuses. Returns the two parts of the answer. */
   admit(request: StreamRequest): { listen(listener: Listener): void; release(): void };
-  /** How many listen. */
   open(): number;
-  /** Ends every stream and takes no more. */
+  /** Ends every stream and admits no more. */
   stop(): Promise<void>;
 }
 
-/** One of thousands, so it is small: what it has not got yet is not kept for it but read again, from its cursor. */
+/** There may be thousands, so a client keeps no queue: missing events are read again from its cursor. */
 interface Client {
   readonly filter: StreamFilter;
   readonly listener: Listener;
-  /** Everything up to there is written to it, or is not for it. */
+  /** Everything up to here was written or is not for this client. */
   cursor: number;
-  /** `reading`: a page is on its way. `full`: it takes nothing now. */
+  /** `reading`: a page is being read. `full`: it accepts no bytes now. */
   state: 'ready' | 'reading' | 'full' | 'gone';
-  /** Nothing was written since the last beat. */
+  /** Nothing was written since the last heartbeat. */
   quiet: boolean;
   stalledBeats: number;
 }
 
-/** The public log as it grows, for any number of clients, each at its own pace. */
+/** Streams the public log to any number of clients, each at its own pace. */
 export function createEventStream(options: EventStreamOptions): EventStream {
   const { clock, log, tail } = options;
   const stopping = new AbortController();
@@ -74,7 +72,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
   const flow = createFlow(options, stopped, () => tail.version());
   let running: Promise<unknown> | null = null;
 
-  /** Events are read only while a client listens. */
+  /** Reads events only while clients listen. */
   const start = (): Promise<unknown> => {
     flow.forget();
     const round = async (): Promise<void> => {
@@ -132,7 +130,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
   };
 }
 
-/** How bytes come to one client: from memory where its place is there, otherwise from the database, and never both at once. */
+/** Sends bytes to a client from memory or, if its cursor is older than that, from the database; never from both at once. */
 function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () => number) {
   const recent = createRecentEvents(options.keptEvents);
 
@@ -154,7 +152,7 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
         readBacklog(client);
         return;
       }
-      // Not read yet: the round that reads it comes by here.
+      // Not in memory yet: the next round continues here.
       if (client.cursor >= recent.last()) return;
       const { bytes, upTo } = recent.after(client.cursor, client.filter);
       client.cursor = upTo;
@@ -176,7 +174,7 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
   return {
     bringOn,
     greet: (client: Client, live: boolean): void => {
-      // The id alone is no event; with it a client that is cut off before the first one still misses none.
+      // An id alone is no event. With it, a client cut off before the first event misses none.
       deliver(client, Buffer.from(`: the public log\nretry: 2000\n${live ? `id: ${client.cursor}\n` : ''}\n`));
       bringOn(client);
     },
@@ -194,10 +192,9 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
   };
 }
 
-/** What has to be known of a tail to keep it up to date. */
 type FollowedTail = Pick<EventTail, 'read'>;
 
-/** The same tail, that tells whenever something was taken in. It may do so in the middle of a transaction. */
+/** Wraps a tail to notify `tell` of news. That may happen in the middle of a transaction. */
 function followTail(tail: EventTail, tell: () => void): FollowedTail {
   return {
     read: async (queryable) => {
@@ -213,18 +210,18 @@ function followTail(tail: EventTail, tell: () => void): FollowedTail {
   };
 }
 
-/** From one round to the next: what happens in between goes out together. */
+/** The pause between rounds: news within it is sent together. */
 const EVERY_MS = 100;
-/** After a round there is a pause so many times as long, so that listeners never take the process from others. */
+/** Each round is followed by a pause this many times as long, so that listeners never starve other work. */
 const REST = 4;
 const LONGEST_REST_MS = 1_000;
 const RETRY_MS = 1_000;
-/** Done without letting others in between. */
+/** Clients handled without yielding. */
 const SLICE = 50;
 
 export interface Signal {
   send(): void;
-  /** Resolves when it was sent after the last call. */
+  /** Resolves when `send` was called after the last `received`. */
   received(): Promise<void>;
 }
 
@@ -250,7 +247,7 @@ export interface SignalLoopOptions {
   stopped: AbortSignal;
 }
 
-/** A loop of its own: the caller that sends may be in the middle of a transaction, and a round asks the database. */
+/** Runs in a loop of its own, since `send` may be called in the middle of a transaction and a round queries the database. */
 async function runOnSignal(
   { clock, log, stopped }: SignalLoopOptions,
   signal: Signal,
@@ -265,7 +262,7 @@ async function runOnSignal(
       await round();
       failing = false;
     } catch (error) {
-      // One line for a whole outage.
+      // Log once per outage.
       if (!failing) log.error('events_not_streamed', { error });
       failing = true;
       signal.send();
@@ -276,7 +273,7 @@ async function runOnSignal(
   }
 }
 
-/** In slices. Who comes meanwhile has a turn too, and who goes has none. */
+/** Acts on all items in slices. Items added meanwhile are included, removed ones are not. */
 async function forEachInSlices<Item>(items: Iterable<Item>, act: (item: Item) => void): Promise<void> {
   let done = 0;
   for (const item of items) {

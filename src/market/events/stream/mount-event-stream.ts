@@ -25,11 +25,11 @@ const PLACE = /^(?:0|[1-9]\d{0,14})$/;
 const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Proxies that collect answers would keep events back.
+  // Buffering proxies would hold events back.
   'x-accel-buffering': 'no',
 };
 
-/** The log pushed to each client that listens: the records of /api/events, oldest first. */
+/** Streams the records of /api/events, oldest first, to each client that listens. */
 export function mountEventStream(database: Database, stream: EventStream): ExtraRoute {
   return {
     method: 'GET',
@@ -47,7 +47,7 @@ export function mountEventStream(database: Database, stream: EventStream): Extra
   };
 }
 
-/** The header counts first: a browser that comes back keeps the address that it began with. */
+/** The header takes precedence: a reconnecting browser repeats its original URL. */
 async function readPlace(
   { headers }: Incoming,
   asked: string | undefined,
@@ -56,7 +56,7 @@ async function readPlace(
   const text = headers['last-event-id'] ?? asked;
   if (text === undefined) return null;
   const place = typeof text === 'string' && PLACE.test(text) ? Number(text) : null;
-  // Another process may have told of events that this one has yet to hear of.
+  // Another process may have sent events this one has not heard of yet.
   const isKnown = place !== null && (place <= stream.head() || place <= (await readNewestEventId(database)));
   if (!isKnown) throw new Refusal('cursor_invalid', { detail: 'Last-Event-ID does not name an event of the log.' });
   return place;

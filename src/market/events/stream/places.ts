@@ -5,9 +5,9 @@ import { Refusal } from '../../../platform/refusal.ts';
 import { createTally } from '../../../platform/tally.ts';
 
 const FULL_RETRY_SECONDS = 30;
-/** The part that is kept for networks that listen to nothing yet. */
+/** One slot in this many is reserved for networks without a stream. */
 const KEPT_PART = 4;
-/** What one region may hold of the kept part. */
+/** One region may hold this fraction of the reserved slots. */
 const REGION_PART = 8;
 
 export interface PlacesOptions {
@@ -22,20 +22,20 @@ export function placesOf(limits: Limits, random: Random): PlacesOptions {
   return { most, mostPerNetwork, networksPerSite, random };
 }
 
-/** A place that is held. */
+/** A slot in use. */
 interface Holder {
   network: string;
   site: string;
   region: string;
   kept: boolean;
-  /** Ends what is held: another has drawn the place. */
+  /** Ends the stream: another client took its slot. */
   leave(): void;
 }
 
 /**
- * How many may listen, in all and from one network or site. Most places go to who comes first; the rest is kept for networks that have
- * none, a few for each region. When those are full as well, a newcomer may draw the place of one of the region that holds most of
- * them: the client that loses it comes back with its last id and has missed nothing. Refuses, or gives what gives the place back.
+ * Limits the streams in all and per network and site. Most slots are first come, first served; the rest is reserved for networks without a
+ * stream, a few per region. When those are full too, a newcomer may evict a random stream from the region that holds most: that client
+ * reconnects with its last id and misses nothing. Refuses, or returns the function that frees the slot.
  */
 export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: PlacesOptions) {
   const kept = Math.floor(most / KEPT_PART);
@@ -57,7 +57,7 @@ export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: 
     if (step > 0) keepers.set(holder.region, ofRegion.add(holder));
     else if (ofRegion.delete(holder) && ofRegion.size === 0) keepers.delete(holder.region);
   };
-  /** A kept place of another client, drawn in the region that holds most; null where no region holds more than one. */
+  /** Picks a random reserved slot of the fullest region, to evict; null when no region holds more than one. */
   const drawHolder = (): Holder | null => {
     const [fullest] = [...keepers.values()].sort((a, b) => b.size - a.size);
     if (fullest === undefined || fullest.size < 2) return null;
@@ -83,7 +83,7 @@ export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: 
     count(holder, 1);
     let isHeld = true;
     return () => {
-      // Given back already where another has drawn it.
+      // An evicted slot is already free.
       const isCounted = !holder.kept || keepers.get(region)?.has(holder) === true;
       if (isHeld && isCounted) count(holder, -1);
       isHeld = false;
