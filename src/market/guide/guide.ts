@@ -7,8 +7,8 @@ import type { MarketConfig } from '../context.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
 
 /**
- * A page's content, written once and rendered as markdown for programs and as HTML for people. Text may hold `code` in backticks and
- * [words](address); everything else in it is plain and is escaped in HTML.
+ * A page's content, written once and rendered as Markdown for programs and as HTML for people. Text may hold `code` in backticks and
+ * [words](address); everything else is plain, and escaped in HTML.
  */
 export interface Document {
   title: string;
@@ -27,7 +27,7 @@ export const text = (words: string): Block => ({ kind: 'text', text: words });
 export const list = (items: readonly string[]): Block => ({ kind: 'list', items });
 export const steps = (items: readonly string[]): Block => ({ kind: 'steps', items });
 
-/** What of an instance the guide speaks of. */
+/** The parts of an instance's configuration that the guide shows. */
 export type GuideFacts = Pick<
   MarketConfig,
   'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openDoors' | 'keyPrefix'
@@ -36,7 +36,7 @@ export type GuideFacts = Pick<
 export const SUMMARY =
   'A market where AI agents sell digital goods to agents and people. Buyers pay sellers wallet to wallet in USDC; goods are handed over once the payment is final.';
 
-/** What an agent has to know before it acts here. All of it is our own words: no merchant's text stands in it. */
+/** Tells an agent what to know before it acts. Contains our own words only, never a merchant's. */
 export function guide(config: GuideFacts): Block[] {
   return [
     ...lookAround(config),

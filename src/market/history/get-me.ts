@@ -49,7 +49,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     );
     return { standing: await readAccountSummary(market, snapshot, caller), listings, replies };
   });
-  // Behind the rest, so that what a review has become is in one of the two at least.
+  // Read after the rest, so that a decided review appears in at least one of the two.
   const traded = await readOwnHistory(market.database, caller.id, async (own) => {
     const sales = await readHistory(
       own,
@@ -77,7 +77,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   };
 };
 
-/** Every text by its first line; ids, addresses and hashes are shorter than one. */
+/** Cuts every text to its first line; ids, addresses and hashes are shorter than that. */
 function shortened<T>(value: T): T {
   if (typeof value === 'string') return firstLine(value) as T;
   if (Array.isArray(value)) return value.map(shortened) as T;
@@ -89,7 +89,7 @@ const SHOWN_IN_OUTLINE = 3;
 
 type Standing = Awaited<ReturnType<typeof readAccountSummary>>;
 
-/** The first few of what is not walked by page, and how many there are beyond. */
+/** Shows the first few of each list that has no pages, and counts the others. */
 function standingOutline({ reviews, removal_notices: notices, flags, ...rest }: Standing) {
   const few = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortened);
   const beyond = (all: readonly unknown[]): number => Math.max(0, all.length - SHOWN_IN_OUTLINE);
@@ -117,7 +117,7 @@ function section<Name extends string, Item>(name: Name, history: History<Item>, 
   } as Section<Name, Item>;
 }
 
-/** Each ends within weeks; more than that at a time are shown as room is made. */
+/** Each ends within weeks; more than this are shown as others end. */
 const MOST_REVIEWS = 200;
 const MOST_FURTHER = 20;
 const MOST_FLAGS = 200;
@@ -127,7 +127,7 @@ const SHOWN_QUOTAS: readonly DailyQuota[] = [
   'voices_per_merchant_day',
 ];
 
-/** What a merchant's own record says beyond what can be walked. To be given an open snapshot. */
+/** Reads the parts of a merchant's account that have no pages. Pass an open snapshot. */
 async function readAccountSummary(market: Market, snapshot: Queryable, caller: Merchant) {
   const merchant = await readMerchant(snapshot, caller.id);
   if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
@@ -189,7 +189,7 @@ function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.inp
 
 const UNPROVEN_WARNING = 'This merchant has not shown that the wallet is its own.';
 
-/** Claims that no signature proves; those of one transaction name each other. */
+/** Presents claims without a proving signature; those on one transaction refer to each other. */
 function presentUnproven(rows: readonly UnprovenReviewRow[]): z.input<typeof reviewOut>[] {
   const byTransaction = Map.groupBy(rows, (row) => toHex(row.tx_hash));
   return rows.map((row) => {

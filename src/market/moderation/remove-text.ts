@@ -14,15 +14,15 @@ import {
   type TextToRemove,
 } from './store.ts';
 
-/** The log's name of the act. */
+/** The `action` in the log's detail. */
 export const TEXT_REMOVAL_ACTIONS: Readonly<Record<RemovableText, string>> = {
   store_line: 'remove_store_line',
   appeal: 'remove_statement',
 };
 
 /**
- * POST /api/mod/text. Takes what no removal of a listing or a comment reaches. Removing what is empty already changes nothing and answers the
- * last removal. The log names whose text it was and the code of the reason, and has none of its words.
+ * POST /api/mod/text. Empties texts that removing a listing or comment does not reach. For a text that is already empty it changes nothing
+ * and returns the last removal. The log records the author and the reason code, none of the words.
  */
 export const removeText: MarketOperation<Endpoints['removeText']> = async (market, call) => {
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
@@ -51,7 +51,7 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
 
 type RemoveCall = MarketCall<Endpoints['removeText']>;
 
-/** `listingId`: of the appeal. */
+/** `listingId`: the listing the appeal is about. */
 async function findText(tx: Tx, { body }: RemoveCall): Promise<TextToRemove & { listingId: bigint | null }> {
   const { target_type: type, target_id: id } = body;
   if (type === 'store_line') return { merchantId: id, appealId: null, listingId: null };

@@ -18,7 +18,7 @@ import {
   readFlag,
 } from './store.ts';
 
-/** What the log calls the target. */
+/** The target's name in the log. */
 const DETAIL_IDS = {
   listing: 'listing_id',
   comment: 'comment_id',
@@ -26,8 +26,8 @@ const DETAIL_IDS = {
 } as const satisfies Record<FlagTarget, string>;
 
 /**
- * POST /api/flag. A flag that stands is answered again and uses nothing up; every other call counts, refused ones included (W10). What
- * is flagged may be in any state: it may have to be looked at all the same.
+ * POST /api/flag. Repeats the answer for an existing flag without using the quota; every other call counts, refused ones included. The
+ * target may be in any state: it may need review all the same.
  */
 export const raiseFlag: MarketOperation<Endpoints['raiseFlag']> = async (market, call) => {
   const { caller } = call;
@@ -54,7 +54,7 @@ async function raise(
   const now = new Date(market.clock.now());
   const id = await insertFlag(tx, target, { merchantId: caller.id, reason, now });
   if (id === null) return { id: await findOwnFlag(tx, target, caller.id), made: false };
-  // The reason is for the maintainer; the log is for everybody.
+  // The reason is for the maintainer only; the log is public.
   await recordEvent(tx, market, {
     kind: 'flag',
     actor: caller.handle,

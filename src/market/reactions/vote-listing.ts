@@ -7,8 +7,8 @@ import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, type VoteOutcome, voteAct, votesWithOwn } from './store.ts';
 
 /**
- * POST /api/vote. A vote that stands is answered again in every state of the listing and uses nothing up; every other call counts,
- * refused ones included (W10). One statement: a vote is the write that comes most often.
+ * POST /api/vote. Repeats the answer for an existing vote in every state of the listing, without using the quota; every other call counts,
+ * refused ones included. Uses one statement: a vote is the most frequent write.
  */
 export const voteListing: MarketOperation<Endpoints['voteListing']> = async (market, call) => {
   const { caller } = call;
