@@ -39,7 +39,7 @@ interface Row {
   nth_of_window: bigint;
 }
 
-/** Recounts the whole log and compares it with the numbers given. */
+/** Recounts the whole log and compares it with the stored numbers. */
 async function expectExactNumbers(count: number): Promise<void> {
   const rows = await db.database.rows<Row>(
     sql`select id, kind, nth_of_kind, nth_of_door, nth_of_window from events where id is not null order by id`,
@@ -152,7 +152,7 @@ test('16 writers with rollbacks between: every walk by pages falls by one, witho
   await expectExactNumbers(all);
 });
 
-/** Every id from the newest down; asserts that the walk is as long as its first page said. */
+/** Pages from the newest event down; asserts that there are as many as the first page's total. */
 async function walk(limit: number): Promise<number[]> {
   const ids: number[] = [];
   let beforeId: bigint | null = null;

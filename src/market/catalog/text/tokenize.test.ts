@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fold, isIdeograph, tokenize } from './tokenize.ts';
 
-/** Any character, halves of characters among them. */
+/** Any code point, lone surrogates included. */
 const anyUnit = fc.integer({ min: 0, max: 0x10ffff }).map((point) => String.fromCodePoint(point));
 
 describe('tokenize', () => {

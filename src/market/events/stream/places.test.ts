@@ -6,7 +6,7 @@ import { createPlaces } from './places.ts';
 
 const options = { most: 400, mostPerNetwork: 10, networksPerSite: 10, random: systemRandom };
 
-/** Places, and who holds one. */
+/** Takes and frees slots by address. */
 function stream(changed: Partial<typeof options> = {}) {
   const take = createPlaces({ ...options, ...changed });
   const held = new Map<number, { address: string; giveBack: () => void }>();
@@ -35,10 +35,10 @@ describe('places of the event stream', () => {
     const one = stream();
     for (let network = 1; network <= 40; network += 1)
       for (let time = 0; time < 10; time += 1) one.come(`10.1.${network}.1`);
-    // Three hundred that go to who comes first, and one each for the ten networks that came after them.
+    // Three hundred first come, first served, and one each for the ten later networks.
     expect(one.of('10.1.')).toBe(310);
     expect(one.come('192.0.2.1')).not.toBeNull();
-    // Its second is one of those that go to who comes first.
+    // A second stream may only take an unreserved slot.
     expect(one.come('192.0.2.1')).toBeNull();
   });
 
