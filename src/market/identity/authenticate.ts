@@ -3,7 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
 import type { Market, MarketConfig, Merchant, Queryable } from '../context.ts';
-import { findKeyOwner, type KeyOwner, noteKeyUse } from './store.ts';
+import { findKeyOwner, type KeyOwner, recordKeyUse } from './store.ts';
 
 type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
 
@@ -24,15 +24,15 @@ async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwne
   const owner = await findKeyOwner(market.database, hashes);
   if (owner === null) return null;
   const today = isoTime(market.clock.now()).slice(0, 10);
-  const isNoted = owner.lastUsedOn === today && owner.pepperVersion >= market.pepper.version;
-  if (!isNoted) noteInPassing(market, owner.keyId, today, bearer);
+  const isRecorded = owner.lastUsedOn === today && owner.pepperVersion >= market.pepper.version;
+  if (!isRecorded) recordKeyUseLater(market, owner.keyId, today, bearer);
   return owner;
 }
 
 /** Records the use in the background: the request neither waits for it nor fails with it. */
-function noteInPassing({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
+function recordKeyUseLater({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
   const newest = { keyHash: pepper.hash(key), pepperVersion: pepper.version };
-  noteKeyUse(database, keyId, today, newest).catch((error: unknown) => {
+  recordKeyUse(database, keyId, today, newest).catch((error: unknown) => {
     log.warn('key_use_not_noted', { error });
   });
 }
@@ -46,6 +46,6 @@ export async function mustOwnKey(market: Authenticator, bearer: string | null): 
 }
 
 /** Refuses when the operator has closed the endpoint (OPENAISLE_DOORS). */
-export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, door: IdentityDoor): void {
-  if (!openDoors.has(door)) throw new Refusal('door_closed');
+export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, endpoint: IdentityDoor): void {
+  if (!openDoors.has(endpoint)) throw new Refusal('door_closed');
 }

@@ -12,9 +12,14 @@ import type { Market, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen } from './authenticate.ts';
+import {
+  type ActionBody,
+  cancelPendingChange,
+  findConfirmableChange,
+  openPendingChange,
+} from './pending-changes/pending-changes.ts';
+import { type ClientClass, closePendingChange, type SecretHashes } from './pending-changes/store.ts';
 import { type MadeSecrets, makeSecrets } from './secrets.ts';
-import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
-import { type ClientClass, closeStage, type SecretHashes } from './stages/store.ts';
 import { findRivals, insertMerchant, maybeHandle, nextMerchantId } from './store.ts';
 
 /** Opens a store in two steps. */
@@ -22,27 +27,27 @@ export const register: MarketOperation<Endpoints['register']> = async (market, {
   mustBeOpen(market.config, 'register');
   switch (body.action) {
     case 'stage':
-      return { status: 200, body: await stageRegistration(market, body, clientNetwork) };
+      return { status: 200, body: await beginRegistration(market, body, clientNetwork) };
     case 'confirm':
       return { status: 200, body: await confirmRegistration(market, { body, bearer, clientNetwork }) };
     case 'cancel':
-      return { status: 200, body: await cancelStage(market, 'register', body) };
+      return { status: 200, body: await cancelPendingChange(market, 'register', body) };
   }
 };
 
 /** Makes a key and codes and shows them, once. No merchant exists and no handle is reserved until the confirm. */
-export async function stageRegistration(market: Market, body: DoorBody<'register', 'stage'>, clientNetwork: string) {
+export async function beginRegistration(market: Market, body: ActionBody<'register', 'stage'>, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'registration_per_ip_hour', clientNetwork);
   await checkHandle(database, body.handle, 'stage');
   const { key, codes, hashes } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
   const { handle, model, client_class: clientClass } = body;
-  const opened = await openStage(database, market, { kind: 'register', ...hashes, handle, model, clientClass });
+  const opened = await openPendingChange(database, market, { kind: 'register', ...hashes, handle, model, clientClass });
   return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
 }
 
 interface ConfirmRegistrationCall {
-  body: DoorBody<'register', 'confirm'>;
+  body: ActionBody<'register', 'confirm'>;
   bearer: string | null;
   clientNetwork: string;
 }
@@ -55,8 +60,8 @@ export async function confirmRegistration(market: Market, { body, bearer, client
   // Check without locks first: a request that will be refused must not make others wait or use up the shared quota. Use one snapshot, or a
   // change confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
-    const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
-    await checkHandle(snapshot, body.handle ?? stage.handle, 'confirm');
+    const change = await findConfirmableChange(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
+    await checkHandle(snapshot, body.handle ?? change.handle, 'confirm');
   });
   await takeSharedQuota(market, {
     name: 'registration_per_hour',
@@ -65,14 +70,14 @@ export async function confirmRegistration(market: Market, { body, bearer, client
     clientNetwork,
   });
   const { id, handle } = await database.transaction(async (tx) => {
-    const stage = await judgeStage(tx, 'register', { body, bearer }, { now, pepper, lock: true });
-    const chosen = body.handle ?? stage.handle;
+    const change = await findConfirmableChange(tx, 'register', { body, bearer }, { now, pepper, lock: true });
+    const chosen = body.handle ?? change.handle;
     await tx.lock('merchants');
     await checkHandle(tx, chosen, 'confirm');
     const merchantId = await nextMerchantId(tx);
-    const { model, clientClass } = stage;
-    await addMerchant(tx, market, { id: merchantId, handle: chosen, model, clientClass, secrets: stage });
-    await closeStage(tx, sha256(body.session), 'confirmed', new Date(now));
+    const { model, clientClass } = change;
+    await addMerchant(tx, market, { id: merchantId, handle: chosen, model, clientClass, secrets: change });
+    await closePendingChange(tx, sha256(body.session), 'confirmed', new Date(now));
     return { id: merchantId, handle: chosen };
   });
   return { status: 'confirmed' as const, merchant_id: Number(id), handle };

@@ -6,9 +6,14 @@ import type { Market, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen, mustOwnKey } from './authenticate.ts';
+import {
+  type ActionBody,
+  cancelPendingChange,
+  findConfirmableChange,
+  openPendingChange,
+} from './pending-changes/pending-changes.ts';
+import { closePendingChange } from './pending-changes/store.ts';
 import { makeKey } from './secrets.ts';
-import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
-import { closeStage } from './stages/store.ts';
 import { cancelWaitingSets, findCurrentKey, findHandle, lockIdentity, replaceKey, revokeAccess } from './store.ts';
 
 /** Replaces a key in two steps. The old key stays in force until the confirm. */
@@ -20,7 +25,7 @@ export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { bod
     case 'confirm':
       return { status: 200, body: await confirmRotation(market, { body, bearer, clientNetwork }) };
     case 'cancel':
-      return { status: 200, body: await cancelStage(market, 'rotate', body) };
+      return { status: 200, body: await cancelPendingChange(market, 'rotate', body) };
   }
 };
 
@@ -30,12 +35,17 @@ export async function beginRotation(market: Market, bearer: string | null, clien
   await takeNetworkQuota(market, 'rotation_starts_per_ip_hour', clientNetwork);
   const { merchantId, handle, keyId } = await mustOwnKey(market, bearer);
   const { key, hashes } = makeKey({ random, pepper, keyPrefix: config.keyPrefix });
-  const opened = await openStage(database, market, { kind: 'rotate', ...hashes, merchantId, begunByKey: keyId });
+  const opened = await openPendingChange(database, market, {
+    kind: 'rotate',
+    ...hashes,
+    merchantId,
+    begunByKey: keyId,
+  });
   return { status: 'staged' as const, handle, ...opened, merchant_key: key };
 }
 
 interface ConfirmRotationCall {
-  body: DoorBody<'rotate', 'confirm'>;
+  body: ActionBody<'rotate', 'confirm'>;
   bearer: string | null;
   clientNetwork: string;
 }
@@ -45,8 +55,12 @@ export async function confirmRotation(market: Market, { body, bearer, clientNetw
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  const staged = await judgeStage(database, 'rotate', { body, bearer }, { now, pepper, lock: false });
-  const { merchantId } = staged;
+  const { merchantId } = await findConfirmableChange(
+    database,
+    'rotate',
+    { body, bearer },
+    { now, pepper, lock: false },
+  );
   await takeQuota(market, {
     name: 'rotation_per_merchant_day',
     subject: String(merchantId),
@@ -58,16 +72,16 @@ export async function confirmRotation(market: Market, { body, bearer, clientNetw
     // Lock order: first the identity, then the pending change's row. Whoever holds the identity lock ends the merchant's other pending
     // changes.
     await lockIdentity(tx, merchantId);
-    const stage = await judgeStage(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
-    if ((await findCurrentKey(tx, merchantId)) !== stage.begunByKey) throw new Refusal('stage_closed');
-    await replaceKey(tx, merchantId, stage, at);
-    await closeStage(tx, sha256(body.session), 'confirmed', at);
+    const change = await findConfirmableChange(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
+    if ((await findCurrentKey(tx, merchantId)) !== change.begunByKey) throw new Refusal('stage_closed');
+    await replaceKey(tx, merchantId, change, at);
+    await closePendingChange(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
     // Waiting codes were made with the key alone. If a thief made them, they would take the store back in three days.
     await cancelWaitingSets(tx, merchantId, at);
-    const own = await findHandle(tx, merchantId);
-    await recordEvent(tx, market, { kind: 'rotate', actor: own, detail: { merchant_id: Number(merchantId) } });
-    return own;
+    const name = await findHandle(tx, merchantId);
+    await recordEvent(tx, market, { kind: 'rotate', actor: name, detail: { merchant_id: Number(merchantId) } });
+    return name;
   });
   return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
 }

@@ -6,7 +6,7 @@ import type { Random } from '../../platform/random.ts';
 import { canonicalCode, isRecoveryCode, makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Market, Pepper } from '../context.ts';
-import type { SecretHashes } from './stages/store.ts';
+import type { SecretHashes } from './pending-changes/store.ts';
 import { countPepperUses, type PepperUse } from './store.ts';
 
 interface SecretSource {

@@ -3,7 +3,7 @@ import { foldHandle, handleSkeleton } from '../../contract/handles.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
-import { type ClientClass, type SecretHashes, supersedeStages } from './stages/store.ts';
+import { type ClientClass, type SecretHashes, supersedePendingChanges } from './pending-changes/store.ts';
 
 /** Lets one transaction at a time replace the merchant's key or codes. */
 export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
@@ -111,7 +111,7 @@ export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[
 }
 
 /** Also stores the hash under the newest pepper, so that an older pepper can be dropped once its keys have been used. */
-export async function noteKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
+export async function recordKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
   await database.run(sql`update merchant_keys
     set last_used_on = ${day}::date, key_hash = ${newest.keyHash}, pepper_version = ${newest.pepperVersion}
     where id = ${keyId} and (last_used_on is distinct from ${day}::date or pepper_version < ${newest.pepperVersion})`);
@@ -267,7 +267,7 @@ export async function countPepperUses(database: Queryable, at: Date): Promise<Pe
  * replaces the key, under the identity lock.
  */
 export async function revokeAccess(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
-  await supersedeStages(tx, merchantId, at);
+  await supersedePendingChanges(tx, merchantId, at);
   await endPairingCodes(tx, merchantId, at);
   await revokeGrants(tx, merchantId, at);
 }
