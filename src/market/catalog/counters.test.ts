@@ -98,7 +98,7 @@ test('whatever is written, by several at once, counters say what the rows say', 
       for (const together of turns) {
         await Promise.all(together.map(({ name, a, b }) => ACTS[name]?.(stage, a, b).catch(refused)));
       }
-      await createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+      await createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
       expect(await findFaults(db.database)).toEqual([]);
     }),
     { numRuns: 12 },
@@ -209,7 +209,7 @@ test('what was there before is counted by the upgrade', async () => {
   for (const name of Object.keys(ACTS)) {
     for (let n = 0; n < 4; n += 1) await ACTS[name]?.(stage, n, n + 1).catch(refused);
   }
-  await createSequencer({ database: old.database, clock: systemClock, log: recordingLog().log }).settled();
+  await createSequencer({ database: old.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
   await migrate(old.url, WHOLE);
   expect(await findFaults(old.database)).toEqual([]);
   const { kept } = await old.database.one<{ kept: bigint }>(sql`select count(*) as kept from listing_counters`);

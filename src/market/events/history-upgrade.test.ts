@@ -31,7 +31,8 @@ const write = (detail: string) =>
     insert into events (kind, at, canonical, in_door, in_window) values ('sale', now(),
       convert_to(${`{"actor":"alice","at":"2026-01-05T12:00:00.000Z","detail":${detail},"kind":"sale"}`}, 'UTF8'), true, true)`);
 
-const number = () => createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+const number = () =>
+  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
 /** The statement of versions without hashes. */
 const numberAsBefore = () =>

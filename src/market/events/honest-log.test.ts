@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 const numbered = (): Promise<void> =>
-  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
 /** Removes a listing, so that the log may record it. */
 async function removeOne(changed: Record<string, string | number> = {}): Promise<void> {
@@ -152,7 +152,7 @@ test('the role of few rights can neither invent a sale, nor date one back, nor g
     ])
       expect(await attempt(statement)).toMatchObject({ code: '42501' });
     await removeOne();
-    await createSequencer({ database: role, clock: systemClock, log: recordingLog().log }).settled();
+    await createSequencer({ database: role, clock: systemClock, log: recordingLog().log }).whenNumbered();
     const last = (await rows()).at(-1);
     expect([last?.running_hash.length, last?.nth]).toEqual([32, last?.id]);
   } finally {

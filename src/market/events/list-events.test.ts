@@ -26,7 +26,7 @@ async function queue(database: Database, kind: EventKind, listing: number | null
 const listingOf = (id: number): number | null => (id % 3 === 0 ? 7 + (id % 2) : null);
 
 const number = (database: Database): Promise<void> =>
-  createSequencer({ database, clock: systemClock, log: recordingLog().log }).settled();
+  createSequencer({ database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
 beforeAll(async () => {
   for (let id = 1; id <= COUNT; id += 1) await queue(db.database, kindOf(id), listingOf(id));

@@ -24,7 +24,7 @@ export interface Sequencer {
   /** Numbers the rest if the database allows it, and stops. */
   stop(): Promise<void>;
   /** Resolves once everything committed before the call is numbered; rejects when that run fails, or after `stop`. */
-  settled(): Promise<void>;
+  whenNumbered(): Promise<void>;
   /** How long the oldest event had waited at the last check; 0: none waited. */
   unnumberedMs(): number;
   /** Whether this process is the one that polls. */
@@ -54,13 +54,13 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     everyMs: PASS_EVERY_MS,
     atOnce: PASSES_AT_ONCE,
   });
-  const quietly = (): Promise<void> => passes.fresh().catch(() => {});
+  const numberQuietly = (): Promise<void> => passes.fresh().catch(() => {});
   let watching: Promise<void> | null = null;
   let unnumberedMs = 0;
 
   const poll = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      await quietly();
+      await numberQuietly();
       await clock.sleep(POLL_MS, signal);
     }
   };
@@ -72,14 +72,14 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
       await clock.sleep(WATCH_MS, stopping.signal);
       if (stopping.signal.aborted) return;
       unnumberedMs = await warnIfOverdue(database, log);
-      if (unnumberedMs >= OVERDUE_MS) void quietly();
+      if (unnumberedMs >= OVERDUE_MS) void numberQuietly();
     }
   };
 
   return {
     wake: () => {
       queued = true;
-      if (!stopping.signal.aborted) void quietly();
+      if (!stopping.signal.aborted) void numberQuietly();
     },
     start: () => {
       if (stopping.signal.aborted) return;
@@ -87,11 +87,11 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
       job.start();
     },
     stop: async () => {
-      await quietly();
+      await numberQuietly();
       stopping.abort();
       await Promise.all([watching, job.stop(), passes.ended()]);
     },
-    settled: () => passes.fresh(),
+    whenNumbered: () => passes.fresh(),
     unnumberedMs: () => unnumberedMs,
     isLeader: () => job.isLeader(),
   };

@@ -46,6 +46,6 @@ export async function mustOwnKey(market: Authenticator, bearer: string | null): 
 }
 
 /** Refuses when the operator has closed the endpoint (OPENAISLE_DOORS). */
-export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, endpoint: IdentityDoor): void {
-  if (!openDoors.has(endpoint)) throw new Refusal('door_closed');
+export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, door: IdentityDoor): void {
+  if (!openDoors.has(door)) throw new Refusal('door_closed');
 }

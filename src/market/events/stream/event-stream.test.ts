@@ -27,7 +27,7 @@ async function append(count: number, detail: Record<string, JsonValue> = {}, of 
     for (const kind of kinds)
       await recordEvent(tx, market, { kind, actor: 'alice', detail: { note: 'a\nb', ...detail } });
   });
-  await createSequencer({ database, clock: systemClock, log: recordingLog().log }).settled();
+  await createSequencer({ database, clock: systemClock, log: recordingLog().log }).whenNumbered();
   log.push(...kinds);
 }
 

@@ -6,8 +6,8 @@ import type { Log } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { EventTail } from '../read-events.ts';
-import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
 import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
+import { createSlots, type SlotOptions, slotOptions } from './slots.ts';
 
 const BEAT_MS = 10_000;
 /** Heartbeats without any bytes being taken, after which a client is disconnected. */
@@ -16,9 +16,9 @@ const RESTART_RETRY_SECONDS = 2;
 
 const HEARTBEAT = Buffer.from(':\n\n');
 const LAST_WORD = Buffer.from(': the market stops here; come back with the last id\n\n');
-const PLACE_DRAWN = Buffer.from(': another client has this place now; come back with the last id\n\n');
+const SLOT_TAKEN = Buffer.from(': another client has this place now; come back with the last id\n\n');
 
-export interface EventStreamOptions extends Partial<PlacesOptions> {
+export interface EventStreamOptions extends Partial<SlotOptions> {
   database: Database;
   clock: Clock;
   log: Log;
@@ -67,43 +67,43 @@ export function createEventStream(options: EventStreamOptions): EventStream {
   const stopping = new AbortController();
   const stopped = stopping.signal;
   const clients = new Set<Client>();
-  const bell = createSignal();
-  const takePlace = createPlaces({ ...placesOf(DEFAULT_LIMITS, systemRandom), ...options });
+  const news = createSignal();
+  const takeSlot = createSlots({ ...slotOptions(DEFAULT_LIMITS, systemRandom), ...options });
   const flow = createFlow(options, stopped, () => tail.version());
   let running: Promise<unknown> | null = null;
 
   /** Reads events only while clients listen. */
   const start = (): Promise<unknown> => {
     flow.forget();
-    const round = async (): Promise<void> => {
+    const runRound = async (): Promise<void> => {
       if (clients.size === 0) return flow.forget();
       await flow.readNews();
-      await forEachInSlices(clients, flow.bringOn);
+      await forEachInSlices(clients, flow.sendNext);
     };
-    const beats = async (): Promise<void> => {
+    const sendHeartbeats = async (): Promise<void> => {
       while (!stopped.aborted) {
         await clock.sleep(options.beatMs ?? BEAT_MS, stopped);
-        if (!stopped.aborted) await forEachInSlices(clients, flow.beat);
+        if (!stopped.aborted) await forEachInSlices(clients, flow.sendHeartbeat);
       }
     };
-    return Promise.all([runOnSignal({ clock, log, stopped }, bell, round), beats()]);
+    return Promise.all([runOnSignal({ clock, log, stopped }, news, runRound), sendHeartbeats()]);
   };
 
   return {
-    follower: followTail(tail, bell.send),
+    follower: followTail(tail, news.send),
     head: () => tail.version(),
     admit: ({ filter, after, clientNetwork }) => {
       if (stopped.aborted) throw new Refusal('unavailable', { retryAfterSeconds: RESTART_RETRY_SECONDS });
       let client: Client | null = null;
       let isGone = false;
-      let isDrawn = false;
-      const giveBack = takePlace(clientNetwork, () => {
-        isDrawn = true;
-        client?.listener.end(PLACE_DRAWN);
+      let isEvicted = false;
+      const freeSlot = takeSlot(clientNetwork, () => {
+        isEvicted = true;
+        client?.listener.end(SLOT_TAKEN);
       });
       return {
         listen: (listener) => {
-          if (isDrawn) return listener.end(PLACE_DRAWN);
+          if (isEvicted) return listener.end(SLOT_TAKEN);
           if (isGone || stopped.aborted) return listener.end(LAST_WORD);
           running ??= start();
           const cursor = after ?? tail.version();
@@ -113,7 +113,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
         },
         release: () => {
           isGone = true;
-          giveBack();
+          freeSlot();
           if (client === null) return;
           client.state = 'gone';
           clients.delete(client);
@@ -123,7 +123,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     open: () => clients.size,
     stop: async () => {
       stopping.abort();
-      bell.send();
+      news.send();
       for (const { listener } of clients) listener.end(LAST_WORD);
       await running;
     },
@@ -142,10 +142,10 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
     client.listener.onceDrained(() => {
       if (client.state !== 'full') return;
       client.state = 'ready';
-      bringOn(client);
+      sendNext(client);
     });
   };
-  const bringOn = (client: Client): void => {
+  const sendNext = (client: Client): void => {
     while (client.state === 'ready' && client.cursor < head()) {
       if (client.cursor < recent.base()) {
         client.state = 'reading';
@@ -167,18 +167,18 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
     take: (client, bytes) => {
       client.state = 'ready';
       if (bytes !== null) deliver(client, bytes);
-      bringOn(client);
+      sendNext(client);
     },
   });
 
   return {
-    bringOn,
+    sendNext,
     greet: (client: Client, live: boolean): void => {
       // An id alone is no event. With it, a client cut off before the first event misses none.
       deliver(client, Buffer.from(`: the public log\nretry: 2000\n${live ? `id: ${client.cursor}\n` : ''}\n`));
-      bringOn(client);
+      sendNext(client);
     },
-    beat: (client: Client): void => {
+    sendHeartbeat: (client: Client): void => {
       if (client.state === 'full') {
         client.stalledBeats += 1;
         if (client.stalledBeats >= MOST_STALLED) client.listener.cut();
@@ -194,8 +194,8 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
 
 type FollowedTail = Pick<EventTail, 'read'>;
 
-/** Wraps a tail to notify `tell` of news. That may happen in the middle of a transaction. */
-function followTail(tail: EventTail, tell: () => void): FollowedTail {
+/** Wraps a tail to call `notify` on news. That may happen in the middle of a transaction. */
+function followTail(tail: EventTail, notify: () => void): FollowedTail {
   return {
     read: async (queryable) => {
       const apply = await tail.read(queryable);
@@ -203,7 +203,7 @@ function followTail(tail: EventTail, tell: () => void): FollowedTail {
         apply &&
         (() => {
           apply();
-          tell();
+          notify();
         })
       );
     },

@@ -2,35 +2,35 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clientNetwork } from '../../../platform/http/client-network.ts';
 import { systemRandom } from '../../../platform/random.ts';
-import { createPlaces } from './places.ts';
+import { createSlots } from './slots.ts';
 
 const options = { most: 400, mostPerNetwork: 10, networksPerSite: 10, random: systemRandom };
 
 /** Takes and frees slots by address. */
 function stream(changed: Partial<typeof options> = {}) {
-  const take = createPlaces({ ...options, ...changed });
-  const held = new Map<number, { address: string; giveBack: () => void }>();
+  const take = createSlots({ ...options, ...changed });
+  const held = new Map<number, { address: string; free: () => void }>();
   let made = 0;
   const come = (address: string): number | null => {
     const id = made;
     made += 1;
     try {
-      const giveBack = take(clientNetwork(address), () => held.delete(id));
-      held.set(id, { address, giveBack });
+      const free = take(clientNetwork(address), () => held.delete(id));
+      held.set(id, { address, free });
       return id;
     } catch {
       return null;
     }
   };
   const go = (id: number): void => {
-    held.get(id)?.giveBack();
+    held.get(id)?.free();
     held.delete(id);
   };
   const of = (prefix: string): number => [...held.values()].filter(({ address }) => address.startsWith(prefix)).length;
   return { come, go, of, held };
 }
 
-describe('places of the event stream', () => {
+describe('slots of the event stream', () => {
   test('that forty networks of one region take leave a newcomer its own', () => {
     const one = stream();
     for (let network = 1; network <= 40; network += 1)
