@@ -32,7 +32,7 @@ function windowParts(model: Model, cursors: Cursors, tail: EventTail, asked: Win
   const { events_limit: eventsSize, listings_limit: listingsSize, merchants_limit: merchantsSize } = asked;
   const plan = planShelf({ limit: listingsSize, ...(asked.fields === undefined ? {} : { fields: asked.fields }) });
   const events = tail.newest('window', eventsSize);
-  const shelf = shelfPage(model, cursors, { plan, search: null, walk: null });
+  const shelf = shelfPage(model, cursors, { plan, search: null, cursor: null });
   const merchants = merchantPage(model, { limit: merchantsSize, afterId: 0 });
   const { aisles } = aislesOf(model);
   const eventItems = events.events.map((event) => JSON.stringify(event)).join(',');

@@ -47,19 +47,19 @@ export type SortRule = {
   /** Whether the figure may rise between two pages. Otherwise it never changes. */
   rises: boolean;
 } & (
-  | { direction: 'ascending' | 'descending'; leadsPinned: false }
+  | { direction: 'ascending' | 'descending'; pinnedFirst: false }
   // Pinned listings come first, sorted among themselves by the same key.
-  | { direction: 'descending'; leadsPinned: true }
+  | { direction: 'descending'; pinnedFirst: true }
 );
 
 /** Every sort of the vocabulary. Pages never repeat a row, because keys rise or stay: a figure that can fall must not be added here. */
 export const SORT_RULES = {
-  new: { key: null, direction: 'descending', leadsPinned: true, rises: false },
-  karma: { key: 'votes', direction: 'descending', leadsPinned: true, rises: true },
-  sales: { key: 'sales', direction: 'descending', leadsPinned: true, rises: true },
-  price_asc: { key: 'priceUnits', direction: 'ascending', leadsPinned: false, rises: false },
-  price_desc: { key: 'priceUnits', direction: 'descending', leadsPinned: false, rises: false },
-  relevance: { key: null, direction: 'descending', leadsPinned: false, rises: false },
+  new: { key: null, direction: 'descending', pinnedFirst: true, rises: false },
+  karma: { key: 'votes', direction: 'descending', pinnedFirst: true, rises: true },
+  sales: { key: 'sales', direction: 'descending', pinnedFirst: true, rises: true },
+  price_asc: { key: 'priceUnits', direction: 'ascending', pinnedFirst: false, rises: false },
+  price_desc: { key: 'priceUnits', direction: 'descending', pinnedFirst: false, rises: false },
+  relevance: { key: null, direction: 'descending', pinnedFirst: false, rises: false },
 } as const satisfies Record<Sort, SortRule>;
 
 type Rules = typeof SORT_RULES;
@@ -69,7 +69,7 @@ export type KeySort = With<{ key: Figure }>;
 export type RisingSort = With<{ rises: true }>;
 
 /** A model keeps one order per sort with a figure, and this one: the last edited first. */
-const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', leadsPinned: false, rises: false };
+const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', pinnedFirst: false, rises: false };
 export type OrderName = KeySort | 'edited';
 
 const ALL = Object.entries(SORT_RULES) as [Sort, SortRule][];

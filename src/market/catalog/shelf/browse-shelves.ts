@@ -7,7 +7,7 @@ import type { MarketCatalog } from '../market-catalog.ts';
 import type { Model } from '../model/model.ts';
 import type { Search } from '../text/text-index.ts';
 import { planShelf, type ShelfPlan } from './plan-shelf.ts';
-import { isBehind, openWalk, shelfParts } from './shelf-page.ts';
+import { isModelBehind, openCursor, shelfParts } from './shelf-page.ts';
 
 const SEARCH_RETRY_SECONDS = 5;
 /** Under very many searches, a set may be evicted between preparing and using it. */
@@ -26,12 +26,12 @@ export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): Mem
     const plan = split && planOf(split.filters);
     if (split === null || plan === null) return null;
     const build = (model: Model) => {
-      const walk = openWalk(shelfCursors, plan, split.cursor);
-      if (isBehind(model, plan, walk)) return null;
-      if (plan.words === null) return shelfParts(model, shelfCursors, { plan, search: null, walk });
+      const cursor = openCursor(shelfCursors, plan, split.cursor);
+      if (isModelBehind(model, plan, cursor)) return null;
+      if (plan.words === null) return shelfParts(model, shelfCursors, { plan, search: null, cursor });
       if (model.textUpTo !== Number.POSITIVE_INFINITY) return null;
       const search = model.text.compile(plan.words);
-      return search && shelfParts(model, shelfCursors, { plan, search, walk });
+      return search && shelfParts(model, shelfCursors, { plan, search, cursor });
     };
     // Clients that page through the same shelves in the same minute get the same cursors, so later pages are worth caching too.
     return answers.fromMemory(asked, build, leastVersion);
@@ -47,15 +47,15 @@ export function makeBrowseShelves({
 }: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
   return async (_market, call) => {
     const plan = planShelf(call.query);
-    const walk = openWalk(shelfCursors, plan, call.query.cursor);
-    if (isBehind(model(), plan, walk)) await fresh();
+    const cursor = openCursor(shelfCursors, plan, call.query.cursor);
+    if (isModelBehind(model(), plan, cursor)) await fresh();
     for (let round = 0; round < TRIES; round += 1) {
-      await prepare(model(), plan);
+      await prepareSearch(model(), plan);
       if (searchOf(model(), plan) === 'unprepared') continue;
       const prepared = await answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (current) => {
         const search = searchOf(current, plan);
         if (search === 'unprepared') throw new Refusal('search_not_ready', { retryAfterSeconds: 1 });
-        return shelfParts(current, shelfCursors, { plan, search, walk });
+        return shelfParts(current, shelfCursors, { plan, search, cursor });
       });
       return { status: 200, prepared };
     }
@@ -63,7 +63,7 @@ export function makeBrowseShelves({
   };
 }
 
-async function prepare(model: Model, { words }: ShelfPlan): Promise<void> {
+async function prepareSearch(model: Model, { words }: ShelfPlan): Promise<void> {
   if (words === null) return;
   checkReady(model);
   await model.text.prepare(words);

@@ -3,25 +3,25 @@ import type { Cursors } from '../../../platform/cursor.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
 import type { Search } from '../text/text-index.ts';
+import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
-import { reachOf, type Walk, walkShelf } from './walk-shelf.ts';
 
 export interface ShelfQuery {
   plan: ShelfPlan;
   /** The compiled words of the plan; null when it has none. */
   search: Search | null;
   /** Null on the first page. */
-  walk: Walk | null;
+  cursor: PageCursor | null;
 }
 
 /** Refuses a cursor that was not made for these filters. */
-export function openWalk(cursors: Cursors, plan: ShelfPlan, cursor: string | undefined): Walk | null {
-  return cursor === undefined ? null : toWalk(cursors.open(plan.key, cursor));
+export function openCursor(cursors: Cursors, plan: ShelfPlan, sealed: string | undefined): PageCursor | null {
+  return sealed === undefined ? null : toCursor(cursors.open(plan.key, sealed));
 }
 
 /** Tells whether the page before came from a copy that was ahead of this one. Continuing here would repeat rows. */
-export function isBehind(model: Model, { sort }: ShelfPlan, walk: Walk | null): boolean {
-  return walk !== null && walk.reach > reachOf(model, sort, walk.key);
+export function isModelBehind(model: Model, { sort }: ShelfPlan, cursor: PageCursor | null): boolean {
+  return cursor !== null && cursor.progress > progressOf(model, sort, cursor.key);
 }
 
 export interface ShelfPage {
@@ -31,25 +31,25 @@ export interface ShelfPage {
 }
 
 /** Selects the listings of a page, and the cursor of the next. */
-export function shelfPage(model: Model, cursors: Cursors, { plan, search, walk }: ShelfQuery): ShelfPage {
+export function shelfPage(model: Model, cursors: Cursors, { plan, search, cursor }: ShelfQuery): ShelfPage {
   const matches = selectShelf(model, plan, search);
   const total = countShelf(model, plan, matches);
   if (matches === null) return { ids: [], total, nextCursor: null };
-  const { ids, next } = walkShelf({ model, plan, matches, scored: search?.scored ?? [], total, walk });
-  return { ids, total, nextCursor: next && cursors.seal(plan.key, toPosition(next)) };
+  const { ids, next } = nextRows({ model, plan, matches, scored: search?.scored ?? [], total, cursor });
+  return { ids, total, nextCursor: next && cursors.seal(plan.key, cursorNumbers(next)) };
 }
 
 /** Builds one page of the shelves; its listings are named, not yet written. */
-export function shelfParts(model: Model, cursors: Cursors, asked: ShelfQuery): PageParts {
-  const { plan, walk } = asked;
-  const { ids, total, nextCursor } = shelfPage(model, cursors, asked);
+export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): PageParts {
+  const { plan, cursor } = query;
+  const { ids, total, nextCursor } = shelfPage(model, cursors, query);
   const rest = {
     total,
     returned: ids.length,
     page_size: plan.limit,
     has_more: nextCursor !== null,
     next_cursor: nextCursor,
-    did_you_mean: total === 0 && walk === null ? didYouMean(model, plan) : null,
+    did_you_mean: total === 0 && cursor === null ? didYouMean(model, plan) : null,
   };
   const suffix = Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
   return { prefix: aislesOf(model).prefix, ids, suffix, outline: plan.outline };
@@ -75,16 +75,16 @@ const WEIGHT = 512;
 const PACKED = 5;
 
 /** The numbers that a cursor seals. */
-export function toPosition({ revision, left, newest, leads, key, id, reach, weights }: Walk): number[] {
-  return [revision, left, newest, leads ? 1 : 0, key, id, reach, ...pack(weights)];
+export function cursorNumbers({ revision, left, newest, isPinned, key, id, progress, weights }: PageCursor): number[] {
+  return [revision, left, newest, isPinned ? 1 : 0, key, id, progress, ...packWeights(weights)];
 }
 
-export function toWalk(position: readonly number[]): Walk {
-  const [revision = 0, left = 0, newest = 0, leads = 0, key = 0, id = 0, reach = 0, ...packed] = position;
-  return { revision, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
+export function toCursor(position: readonly number[]): PageCursor {
+  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, ...packed] = position;
+  return { revision, left, newest, isPinned: isPinned === 1, key, id, progress, weights: unpackWeights(packed) };
 }
 
-function pack(weights: readonly number[]): number[] {
+function packWeights(weights: readonly number[]): number[] {
   const packed: number[] = [];
   for (let from = 0; from < weights.length; from += PACKED) {
     packed.push(weights.slice(from, from + PACKED).reduceRight((sum, weight) => sum * WEIGHT + weight, 0));
@@ -92,7 +92,7 @@ function pack(weights: readonly number[]): number[] {
   return packed;
 }
 
-function unpack(packed: readonly number[]): number[] {
+function unpackWeights(packed: readonly number[]): number[] {
   const weights: number[] = [];
   for (const some of packed) {
     for (let rest = some; rest > 0; rest = Math.floor(rest / WEIGHT)) weights.push(rest % WEIGHT);
