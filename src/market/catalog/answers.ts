@@ -57,9 +57,9 @@ export interface Answers {
    * Answers without waiting; null: use `full`. `leastVersion` allows a page older than the model, but not older than that version. Without
    * it, the page shows the current model.
    */
-  fromMemory(asked: ReadRequest, build: Build, leastVersion?: () => number): Prepared | null;
+  fromMemory(request: ReadRequest, build: Build, leastVersion?: () => number): Prepared | null;
   /** Also reads listings that left memory from the database, all in the same state as the rest of the page. */
-  full(asked: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared>;
+  full(request: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared>;
   /** For pages that contain more than listings. */
   cache: ResponseCache;
   /** Drops what no longer fits, or everything once the model was replaced. */
@@ -87,16 +87,16 @@ interface AnswerDependencies {
   made: number;
 }
 
-export function createAnswers(given: {
+export function createAnswers(options: {
   catalog: AnswerDependencies['catalog'];
   database: Database;
   clock: Clock;
   keepBytes(): number;
 }): Answers {
-  const { catalog, keepBytes } = given;
+  const { catalog, keepBytes } = options;
   const buffers = () => catalog.model().pages.buffers;
-  const cache = createResponseCache({ clock: given.clock, mostBytes: keepBytes, buffers });
-  const parts: AnswerDependencies = { ...given, cache, made: 0 };
+  const cache = createResponseCache({ clock: options.clock, mostBytes: keepBytes, buffers });
+  const parts: AnswerDependencies = { ...options, cache, made: 0 };
   let fitting = { model: catalog.model(), version: 0 };
   const trim = (): void => {
     const model = catalog.model();
@@ -107,13 +107,13 @@ export function createAnswers(given: {
     fitting = { model, version: model.version };
   };
   return {
-    fromMemory: (asked, build, leastVersion) => {
+    fromMemory: (request, build, leastVersion) => {
       trim();
-      return fromMemory(parts, asked, build, leastVersion);
+      return fromMemory(parts, request, build, leastVersion);
     },
-    full: async (asked, build) => {
+    full: async (request, build) => {
       trim();
-      return await readFull(parts, asked, build);
+      return await readFull(parts, request, build);
     },
     cache,
     trim,
@@ -123,43 +123,43 @@ export function createAnswers(given: {
 
 function fromMemory(
   parts: AnswerDependencies,
-  asked: ReadRequest,
+  request: ReadRequest,
   build: Build,
   leastVersion?: () => number,
 ): Prepared | null {
   const { cache, catalog, clock } = parts;
   const model = catalog.model();
-  const key = asked.acceptsGzip ? `${asked.target}\ngzip` : asked.target;
-  const kept = cache.get(key);
-  if (kept !== undefined && isCurrent(kept, model, clock.now(), leastVersion)) return useResponse(kept);
+  const key = request.acceptsGzip ? `${request.target}\ngzip` : request.target;
+  const cached = cache.get(key);
+  if (cached !== undefined && isCurrent(cached, model, clock.now(), leastVersion)) return useResponse(cached);
   // Read the clock before building the page: if the minute ends meanwhile, a cursor only expires later.
   const checkedAt = clock.now();
   const page = build(model);
   if (page === null || !areFilled(model, page.ids)) return null;
   const tag = tagOfParts(model.fragments, page);
-  if (kept !== undefined && (kept.etag === plainTag(tag) || kept.etag === gzipTag(tag))) {
-    Object.assign(kept, { version: model.version, checkedAt });
-    return useResponse(kept);
+  if (cached !== undefined && (cached.etag === plainTag(tag) || cached.etag === gzipTag(tag))) {
+    Object.assign(cached, { version: model.version, checkedAt });
+    return useResponse(cached);
   }
-  const made = join(model, page, tag, asked.acceptsGzip);
-  if (made === null) return null;
+  const joined = joinEncoded(model, page, tag, request.acceptsGzip);
+  if (joined === null) return null;
   parts.made += 1;
-  return useResponse(cache.put(key, { version: model.version, ...made }));
+  return useResponse(cache.put(key, { version: model.version, ...joined }));
 }
 
 /** A cursor holds the minute in which it was made and is the same in every process, so a page lives no longer than its minute. */
-function isCurrent(kept: CachedResponse, model: Model, now: number, leastVersion?: () => number): boolean {
-  if (minuteOf(kept.checkedAt) !== minuteOf(now)) return false;
-  if (kept.version === model.version) return true;
-  const age = now - kept.checkedAt;
-  return leastVersion !== undefined && age >= 0 && age < LONGEST_STALE_MS && Number(kept.version) >= leastVersion();
+function isCurrent(cached: CachedResponse, model: Model, now: number, leastVersion?: () => number): boolean {
+  if (minuteOf(cached.checkedAt) !== minuteOf(now)) return false;
+  if (cached.version === model.version) return true;
+  const age = now - cached.checkedAt;
+  return leastVersion !== undefined && age >= 0 && age < LONGEST_STALE_MS && Number(cached.version) >= leastVersion();
 }
 
 function minuteOf(time: number): number {
   return Math.ceil(time / MINUTE_MS);
 }
 
-function join(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) {
+function joinEncoded(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) {
   const gzip = acceptsGzip ? joinGzipPage(model.pages, page) : null;
   if (gzip !== null) return { etag: gzipTag(tag), head: JSON_GZIP, page: gzip };
   const plain = joinPage(model.pages, page);
@@ -172,12 +172,12 @@ function join(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) 
  */
 async function readFull(
   parts: AnswerDependencies,
-  asked: ReadRequest,
+  request: ReadRequest,
   build: (model: Model) => PageParts,
 ): Promise<Prepared> {
   const { catalog, database } = parts;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const ready = fromMemory(parts, asked, build);
+    const ready = fromMemory(parts, request, build);
     if (ready !== null) return ready;
     const model = catalog.model();
     const page = build(model);
@@ -223,7 +223,7 @@ export interface MemoryCall {
   /** The last segment of the path. */
   name: string;
   query: string;
-  asked: ReadRequest;
+  request: ReadRequest;
   /** The lowest model version this client may see: it includes the client's own last write. */
   leastVersion(): number;
 }

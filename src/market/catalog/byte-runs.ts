@@ -42,18 +42,18 @@ export function slabOf(runs: ByteRuns, id: number): Slab | null {
 /** Stores these parts, concatenated, as the run of the id. */
 export function putRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
   if (id >= runs.slab.length) {
-    runs.slab = grown(runs.slab, id);
-    runs.at = grown(runs.at, id);
-    runs.length = grown(runs.length, id);
+    runs.slab = withCapacity(runs.slab, id);
+    runs.at = withCapacity(runs.at, id);
+    runs.length = withCapacity(runs.length, id);
   }
-  discard(runs, id);
-  write(runs, id, parts);
-  compact(runs);
+  discardRun(runs, id);
+  writeRun(runs, id, parts);
+  compactRuns(runs);
 }
 
 export function dropRun(runs: ByteRuns, id: number): void {
-  discard(runs, id);
-  compact(runs);
+  discardRun(runs, id);
+  compactRuns(runs);
 }
 
 export function isRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): boolean {
@@ -78,7 +78,7 @@ function lengthOf(parts: readonly Uint8Array[]): number {
   return length;
 }
 
-function write(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
+function writeRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
   const length = lengthOf(parts);
   if (runs.open === null || runs.open.from < length) openSlab(runs, Math.max(runs.slabBytes, length));
   const slab = runs.open as Slab;
@@ -106,7 +106,7 @@ function openSlab(runs: ByteRuns, byteCount: number): void {
   freeIfEmpty(runs, closed);
 }
 
-function discard(runs: ByteRuns, id: number): void {
+function discardRun(runs: ByteRuns, id: number): void {
   const slab = slabOf(runs, id);
   if (slab === null) return;
   const length = runs.length[id] as number;
@@ -126,7 +126,7 @@ function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
 }
 
 /** Moves current runs out of the slab with the largest share of garbage. Takes some milliseconds, once in a thousand changes. */
-function compact(runs: ByteRuns): void {
+function compactRuns(runs: ByteRuns): void {
   if (runs.garbage <= Math.max(2 * runs.slabBytes, runs.live * GARBAGE_SHARE)) return;
   const shareOf = (slab: Slab): number => slab.live / slab.bytes.length;
   let victim: Slab | null = null;
@@ -138,15 +138,15 @@ function compact(runs: ByteRuns): void {
     if (runs.slab[id] !== victim.number) continue;
     const at = runs.at[id] as number;
     const run = victim.bytes.subarray(at, at + (runs.length[id] as number));
-    discard(runs, id);
-    write(runs, id, [run]);
+    discardRun(runs, id);
+    writeRun(runs, id, [run]);
   }
 }
 
 const FIRST_CAPACITY = 1_024;
 
 /** Copies the column to one that has room for `id`. Capacity doubles, so copying costs under two moves per entry over a process's life. */
-export function grown<Column extends Uint32Array | Float64Array>(column: Column, id: number): Column {
+export function withCapacity<Column extends Uint32Array | Float64Array>(column: Column, id: number): Column {
   const capacity = Math.max(FIRST_CAPACITY, 2 ** Math.ceil(Math.log2(id + 1)));
   const larger = new (column.constructor as new (length: number) => Column)(capacity);
   larger.set(column);

@@ -92,13 +92,13 @@ const FIRST_PAGE = getListing.query.parse({});
 
 /** GET /api/listing/:id of a listing without comments: only the database has those. */
 export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): MemoryRead {
-  return ({ name, query }) => {
+  return ({ name, query: text }) => {
     const id = ID.test(name) ? Number(name) : 0;
     const model = catalog.model();
     if (!isFilled(model, id) || hasComments(model, id)) return null;
-    const asked = query === '' ? FIRST_PAGE : readQueryAs(getListing.query, query);
-    if (asked === null || asked.comments_after_id !== undefined) return null;
-    const tail = detailTail(model, id, noComments(asked.comments_limit));
+    const query = text === '' ? FIRST_PAGE : readQueryAs(getListing.query, text);
+    if (query === null || query.comments_after_id !== undefined) return null;
+    const tail = detailTail(model, id, noComments(query.comments_limit));
     const body = tail === null ? null : joinDetail(model.fragments, id, tail);
     return tail === null || body === null ? null : prepareDetail(model, id, body, tail);
   };

@@ -35,8 +35,8 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   const catalog = createCatalog({ ...options, isCrowded });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No merchant's secret has the form of this text.
-  const use = 'key of the cursors of the shelves';
-  const kept = pepper.hashes(use).map(({ hash }) => hash);
+  const purpose = 'key of the cursors of the shelves';
+  const keys = pepper.hashes(purpose).map(({ hash }) => hash);
   // Listings may also grow while no requests come, so trim the cached answers here.
   const fresh = async (): Promise<void> => {
     await catalog.fresh();
@@ -56,7 +56,7 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
     facts,
     noteRead,
     answers,
-    shelfCursors: createCursors([pepper.hash(use), ...kept], clock),
+    shelfCursors: createCursors([pepper.hash(purpose), ...keys], clock),
   };
 }
 

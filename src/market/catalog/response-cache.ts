@@ -64,21 +64,21 @@ export function createResponseCache(options: {
     while (responses.calculatedSize > most) responses.pop();
   };
   const put: ResponseCache['put'] = (key, response) => {
-    const kept: CachedResponse = { ...response, checkedAt: clock.now(), users: 0, dropped: false };
+    const entry: CachedResponse = { ...response, checkedAt: clock.now(), users: 0, dropped: false };
     // Count a user until the entry is stored: an entry larger than the room would otherwise be released at once.
-    kept.users += 1;
-    responses.set(key, kept);
+    entry.users += 1;
+    responses.set(key, entry);
     trim();
-    kept.users -= 1;
-    return kept;
+    entry.users -= 1;
+    return entry;
   };
   return {
     get: (key) => responses.get(key),
     put,
     text: (key, version, written) => {
       const name = written.acceptsGzip ? `${key}\ngzip` : key;
-      const known = responses.get(name);
-      if (known?.version === version) return useResponse(known);
+      const cached = responses.get(name);
+      if (cached?.version === version) return useResponse(cached);
       return useResponse(put(name, { version, ...writeText(buffers(), written) }));
     },
     trim,
@@ -112,15 +112,15 @@ function writeText(
   const { head, text } = write();
   const plain = buffers.take(Buffer.byteLength(text));
   const length = plain.bytes.write(text);
-  if (!acceptsGzip) return { ...finish(plain, length), head };
+  if (!acceptsGzip) return { ...finishedPage(plain, length), head };
   const bytes = gzipSync(plain.bytes.subarray(0, length), PACKING);
   plain.release();
   const packed = buffers.take(bytes.length);
   bytes.copy(packed.bytes);
-  return { ...finish(packed, bytes.length), head: [...head, 'content-encoding', 'gzip'] };
+  return { ...finishedPage(packed, bytes.length), head: [...head, 'content-encoding', 'gzip'] };
 }
 
-function finish(
+function finishedPage(
   { bytes, release }: ReturnType<PageBuffers['take']>,
   length: number,
 ): { etag: string; page: PageBytes } {

@@ -57,30 +57,31 @@ export async function readCommentPage(
 ): Promise<CommentPage> {
   const { listingId, afterId, limit } = page;
   const newer = afterId === null ? empty : sql`and c.id > ${afterId}`;
-  const known =
+  const cursorKnown =
     afterId === null
       ? sql`true`
       : sql`exists (select from comments where id = ${afterId} and listing_id = ${listingId})`;
-  const found = await queryable.rows<{ total: bigint; cursor_known: boolean } & (CommentRow | { id: null })>(sql`
+  const rows = await queryable.rows<{ total: bigint; cursor_known: boolean } & (CommentRow | { id: null })>(sql`
     select whole.total, whole.cursor_known, page.* from (
-      select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${known} as cursor_known
+      select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${cursorKnown} as cursor_known
     ) whole left join (
       ${comments} where c.listing_id = ${listingId} ${newer} order by c.id limit ${limit}
     ) page on true order by page.id`);
-  const [first] = found;
+  const [first] = rows;
   return {
     total: first?.total ?? 0n,
     cursorKnown: first?.cursor_known ?? true,
-    rows: found.filter((row) => row.id !== null),
+    rows: rows.filter((row) => row.id !== null),
   };
 }
 
 // Each field is a column of the same name in `listings`: statements and rows are built from the names.
 
-const list = (names: readonly string[], table: string): Sql => raw(names.map((name) => `${table}${name}`).join(', '));
+const columnList = (names: readonly string[], table: string): Sql =>
+  raw(names.map((name) => `${table}${name}`).join(', '));
 
-export const fieldColumns = list(FIELD_NAMES, '');
-export const attributeColumns = list(ATTRIBUTE_NAMES, 'l.');
+export const fieldColumns = columnList(FIELD_NAMES, '');
+export const attributeColumns = columnList(ATTRIBUTE_NAMES, 'l.');
 
 /** In the order of `fieldColumns`. */
 export const fieldValues = (fields: FieldValues): Sql => join(FIELD_NAMES.map((name) => fields[name]));
@@ -88,11 +89,11 @@ export const fieldValues = (fields: FieldValues): Sql => join(FIELD_NAMES.map((n
 export const setFields = (fields: FieldValues): Sql =>
   join(FIELD_NAMES.map((name) => sql`${raw(name)} = ${fields[name]}`));
 
-type GivenFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
+type PartialFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
 
 /** Picks the fields, with null for missing ones. */
-export function fieldsOf(given: GivenFields): FieldValues {
-  return Object.fromEntries(FIELD_NAMES.map((name) => [name, given[name] ?? null])) as FieldValues;
+export function fieldsOf(fields: PartialFields): FieldValues {
+  return Object.fromEntries(FIELD_NAMES.map((name) => [name, fields[name] ?? null])) as FieldValues;
 }
 
 export function attributesOf(row: Readonly<Attributes>): Attributes {

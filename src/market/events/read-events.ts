@@ -35,12 +35,12 @@ export function createEventTail(): EventTail {
       const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT);
       if (upTo === newestId) return null;
       // If the log became shorter, it is a different log, and all of it came with the news.
-      const known = upTo < newestId ? { door: none, window: none } : views;
+      const earlier = upTo < newestId ? { door: none, window: none } : views;
       return () => {
         const atTheDoor = news.filter(({ in_door: inDoor }) => inDoor);
         views = {
-          window: addNews(known.window, news, news[0]?.nth_of_window),
-          door: addNews(known.door, atTheDoor, atTheDoor[0]?.nth_of_door),
+          window: addNews(earlier.window, news, news[0]?.nth_of_window),
+          door: addNews(earlier.door, atTheDoor, atTheDoor[0]?.nth_of_door),
         };
         newestId = upTo;
       };

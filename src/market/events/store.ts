@@ -156,7 +156,7 @@ interface FilterInSql {
 
 function inSql(filter: EventFilter): FilterInSql {
   if (filter !== null && 'listingId' in filter) return ofListing(filter.listingId);
-  const { nth, matches } = numbered(filter);
+  const { nth, matches } = runningCountOf(filter);
   return {
     nth,
     matches,
@@ -165,7 +165,7 @@ function inSql(filter: EventFilter): FilterInSql {
 }
 
 /** Uses the running count stored in every row. */
-function numbered(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
+function runningCountOf(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
   // Rows from before this count existed have their id in its place.
   if (filter === null) return { nth: sql`coalesce(nth, id)`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
@@ -200,11 +200,5 @@ export async function readEventsAfter(
 ): Promise<StreamRow[]> {
   return queryable.rows<StreamRow>(sql`
     select id, kind, in_door, in_window, canonical from events
-    where id > ${afterId} and id <= ${upToId} and id is not null ${matches(filter)} order by id limit ${limit}`);
-}
-
-function matches(filter: StreamedFilter): Sql {
-  if (filter === null) return empty;
-  if ('kind' in filter) return sql`and kind = ${filter.kind}`;
-  return filter.scope === 'door' ? sql`and in_door` : sql`and in_window`;
+    where id > ${afterId} and id <= ${upToId} and id is not null ${runningCountOf(filter).matches} order by id limit ${limit}`);
 }

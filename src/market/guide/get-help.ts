@@ -8,7 +8,7 @@ export function readHelp(facts: GuideFacts) {
   const { baseUrl } = facts;
   return {
     summary: SUMMARY,
-    topics: readTopics(facts),
+    topics: topicsOf(guide(facts)),
     documents: {
       front_door: `${baseUrl}/`,
       guide: `${baseUrl}/llms.txt`,
@@ -28,10 +28,6 @@ interface Topic {
   title: string;
   /** Steps in order, or else facts. */
   steps: string[];
-}
-
-function readTopics(config: GuideFacts): Topic[] {
-  return topicsOf(guide(config));
 }
 
 /** Turns blocks into data: one topic per heading. Blocks before the first heading are left out. */

@@ -40,15 +40,15 @@ export const SUMMARY =
 export function guide(config: GuideFacts): Block[] {
   return [
     ...lookAround(config),
-    ...buy(config),
+    ...howToBuy(config),
     ...payByTransfer(),
-    ...sell(config),
+    ...howToSell(config),
     ...tradeThings(config),
     ...beHeard(config),
     ...openStore(config),
     ...useTools(config),
     ...keepSafe(config),
-    ...errors(),
+    ...whenRefused(),
   ];
 }
 
@@ -67,7 +67,7 @@ function lookAround({ network }: GuideFacts): Block[] {
   ];
 }
 
-function buy({ network }: GuideFacts): Block[] {
+function howToBuy({ network }: GuideFacts): Block[] {
   return [
     heading('Buy'),
     text('A wallet is enough; no account is needed. Any x402 client works, version 1 or 2.'),
@@ -109,7 +109,7 @@ function payByTransfer(): Block[] {
 
 const CHANGED_BEFORE_SALE = FIELD_NAMES.filter((name) => LISTING_FIELDS[name].changes === 'before_sale').join(', ');
 
-function sell({ treasury, limits }: GuideFacts): Block[] {
+function howToSell({ treasury, limits }: GuideFacts): Block[] {
   return [
     heading('Sell'),
     text(
@@ -198,7 +198,7 @@ function keepSafe(config: GuideFacts): Block[] {
   ];
 }
 
-function errors(): Block[] {
+function whenRefused(): Block[] {
   return [
     heading('When something is refused'),
     text(

@@ -50,10 +50,10 @@ export function limitFor(
 ): number {
   if (rules.length === 0) return limits[name];
   const bits = bitsOf(network);
-  const found = rules
+  const matching = rules
     .filter((rule) => rule.limits[name] !== undefined && bits !== null && isIn(bits, rule))
     .sort((a, b) => b.length - a.length);
-  return found[0]?.limits[name] ?? limits[name];
+  return matching[0]?.limits[name] ?? limits[name];
 }
 
 function isIn(bits: Bits, rule: NetworkRule): boolean {
@@ -63,14 +63,14 @@ function isIn(bits: Bits, rule: NetworkRule): boolean {
 
 /** Takes a client network in the form it is counted by. */
 function bitsOf(network: string): Bits | null {
-  if (isIPv4(network)) return { value: joined(network.split('.').map(BigInt), 8n), width: 32 };
+  if (isIPv4(network)) return { value: joinParts(network.split('.').map(BigInt), 8n), width: 32 };
   const groups = CLIENT_IPV6.exec(network)?.[1]?.split(':');
   if (groups === undefined) return null;
   const values = groups.map((group) => BigInt(Number.parseInt(group, 16)));
-  return { value: joined(values, 16n), width: 64 };
+  return { value: joinParts(values, 16n), width: 64 };
 }
 
-function joined(parts: readonly bigint[], width: bigint): bigint {
+function joinParts(parts: readonly bigint[], width: bigint): bigint {
   return parts.reduce((sum, part) => (sum << width) | part, 0n);
 }
 

@@ -20,12 +20,12 @@ const AT_ONCE = 500;
 
 /** Answers pages of a store. Whole stores are charged to a budget, so the operation answers them. */
 export function storeFromMemory({ answers }: MarketCatalog): MemoryRead {
-  return ({ name: handle, query, asked }) => {
+  return ({ name: handle, query, request }) => {
     if (query === '' || !HANDLE.test(handle)) return null;
     const { limit, before_id: beforeId = 0n, fields } = readQueryAs(getStore.query, query) ?? {};
     if (limit === undefined) return null;
     const outline = fields === 'outline';
-    return answers.fromMemory(asked, (model) =>
+    return answers.fromMemory(request, (model) =>
       storeParts(model, { handle, limit, beforeId: Number(beforeId), outline }),
     );
   };
@@ -123,17 +123,17 @@ export function limitWholeStores(
     if (call.query.limit !== undefined) return await operation(market, call);
     const merchant = merchantNamed(catalog.model(), call.params.handle);
     const bytes = merchant.live.count * BYTES_OF_LISTING;
-    const taken = wholeStores.take({ network: call.clientNetwork }, megabytes(bytes), HOW_TO_PAGE);
+    const taken = wholeStores.take({ network: call.clientNetwork }, toMegabytes(bytes), HOW_TO_PAGE);
     const answer = await operation(market, call);
     if (!('prepared' in answer)) return answer;
     const { prepared } = answer;
     if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
-    taken.settle(megabytes(prepared.body.byteLength));
+    taken.settle(toMegabytes(prepared.body.byteLength));
     return answer;
   };
 }
 
-function megabytes(bytes: number): number {
+function toMegabytes(bytes: number): number {
   return bytes / MEGABYTE;
 }
 
@@ -147,7 +147,7 @@ function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
         yield piece;
       }
     } finally {
-      taken.settle(megabytes(bytes));
+      taken.settle(toMegabytes(bytes));
     }
   }
   return { ...stream, pieces: pieces() };

@@ -36,13 +36,13 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
       if (standing.statement !== body.statement) throw new Refusal('already_appealed');
       return { status: 200, body: { appeal: presentAppealRow(standing) } };
     }
-    const made = await insertAppeal(tx, listing.id, body.statement, new Date(market.clock.now()));
+    const appeal = await insertAppeal(tx, listing.id, body.statement, new Date(market.clock.now()));
     await recordEvent(tx, market, {
       kind: 'appeal',
       actor: caller.handle,
-      detail: { appeal_id: Number(made.id), listing_id: Number(listing.id), merchant_id: Number(caller.id) },
+      detail: { appeal_id: Number(appeal.id), listing_id: Number(listing.id), merchant_id: Number(caller.id) },
     });
-    return { status: 201, body: { appeal: presentAppealRow(made) } };
+    return { status: 201, body: { appeal: presentAppealRow(appeal) } };
   });
 };
 
@@ -53,12 +53,12 @@ type DecideCall = MarketCall<Endpoints['decideAppeal']>;
  * changes nothing, not even its reason.
  */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
-  const appeal = await market.database.transaction((tx) => decide(tx, market, call));
+  const appeal = await market.database.transaction((tx) => decideInTransaction(tx, market, call));
   const { body } = await answerListing(market, appeal.listing_id);
   return { status: 200, body: { appeal: presentAppealRow(appeal), ...body } };
 };
 
-async function decide(tx: Tx, market: Market, { caller, body }: DecideCall): Promise<AppealRow> {
+async function decideInTransaction(tx: Tx, market: Market, { caller, body }: DecideCall): Promise<AppealRow> {
   const { listing_id: listingId } = await mustFind(tx, body.appeal_id);
   const listing = mustExist(await lockListing(tx, listingId));
   // Read again under the lock: it may have waited for another decision.

@@ -26,11 +26,11 @@ export const TEXT_REMOVAL_ACTIONS: Readonly<Record<RemovableText, string>> = {
  */
 export const removeText: MarketOperation<Endpoints['removeText']> = async (market, call) => {
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
-  const removal = await market.database.transaction(async (tx) => {
+  const lastRemoval = await market.database.transaction(async (tx) => {
     const text = await findText(tx, call);
     const isThere = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
-    const given = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
-    const isRemoved = isThere && (await insertTextRemoval(tx, text, given));
+    const removal = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
+    const isRemoved = isThere && (await insertTextRemoval(tx, text, removal));
     const last = await findTextRemoval(tx, text);
     if (last === null) throw new Refusal('not_found', { detail: 'There is no merchant of that id with a store line.' });
     if (!isRemoved) return last;
@@ -46,7 +46,7 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
     });
     return last;
   });
-  return { status: 200, body: { removal: presentRemoval(call.body, removal) } };
+  return { status: 200, body: { removal: presentRemoval(call.body, lastRemoval) } };
 };
 
 type RemoveCall = MarketCall<Endpoints['removeText']>;

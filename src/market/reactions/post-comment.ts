@@ -25,30 +25,30 @@ const SAME_MS = 86_400_000;
  * Every other call counts, refused ones included.
  */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
-  const { caller, body: given } = call;
+  const { caller, body } = call;
   const comment = {
-    listingId: given.listing_id,
+    listingId: body.listing_id,
     merchantId: caller.id,
-    parentId: given.parent_id ?? null,
-    body: given.body,
+    parentId: body.parent_id ?? null,
+    body: body.body,
   };
   const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
-  const standing = await takeQuotaUnless(market, quota, sameComment(comment, sinceOf(market.clock.now())));
+  const existingId = await takeQuotaUnless(market, quota, sameComment(comment, sinceOf(market.clock.now())));
   const { id, made } =
-    standing === null
-      ? await market.database.transaction((tx) => comeTo(tx, market, caller, comment))
-      : { id: standing, made: false };
+    existingId === null
+      ? await market.database.transaction((tx) => makeComment(tx, market, caller, comment))
+      : { id: existingId, made: false };
   return { status: made ? 201 : 200, body: await answerComment(market, id) };
 };
 
-async function comeTo(
+async function makeComment(
   tx: Tx,
   market: Market,
   caller: Merchant,
   comment: CommentToMake,
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, parentId } = comment;
-  const listing = await mustBeOpen(tx, comment);
+  const listing = await mustAcceptComment(tx, comment);
   // Lock, so that ids follow the order of commits: a reader who has read up to an id never meets a lower one later, and paging from the
   // newest finds exactly the first total. Also serializes requests with the same words: the second finds the comment of the first.
   await tx.lock(COMMENTS_LOCK);
@@ -74,7 +74,7 @@ async function comeTo(
 }
 
 /** Checks while holding the row, so that it waits for a removal in progress. */
-async function mustBeOpen(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
+async function mustAcceptComment(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
   const listing = mustExist(await shareListing(tx, listingId));
   mustStep(listing, 'comment');
   if (parentId !== null && !(await isCommentOn(tx, parentId, listingId)))

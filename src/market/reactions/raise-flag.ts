@@ -34,15 +34,15 @@ export const raiseFlag: MarketOperation<Endpoints['raiseFlag']> = async (market,
   const { target_type: type, target_id: targetId, reason } = call.body;
   const target = { type, id: targetId };
   const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
-  const standing = await takeQuotaUnless(market, quota, ownFlag(target, caller.id));
+  const existingId = await takeQuotaUnless(market, quota, ownFlag(target, caller.id));
   const { id, made } =
-    standing === null
-      ? await market.database.transaction((tx) => raise(tx, market, caller, { target, reason }))
-      : { id: standing, made: false };
+    existingId === null
+      ? await market.database.transaction((tx) => raiseInTransaction(tx, market, caller, { target, reason }))
+      : { id: existingId, made: false };
   return { status: made ? 201 : 200, body: { flag: presentFlag(await readFlag(market.database, id)) } };
 };
 
-async function raise(
+async function raiseInTransaction(
   tx: Tx,
   market: Market,
   caller: Merchant,

@@ -46,15 +46,15 @@ export async function readFollowers(queryable: Queryable, followers: readonly Fo
  */
 export async function applyFeed(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds } = source;
-  const known = { revision: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
+  const request = { revision: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
   const [applies, changes] = await database.transaction(
     // The commit is sent with the last query, so that all of it is one round trip.
-    (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, known)]),
+    (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, request)]),
     // Planning takes three times as long as execution.
     { isolation: 'repeatable read', readOnly: true, planned: 'once' },
   );
   if (changes.listings === null) return applyFeedInPortions(model, since, source);
-  apply(model, { listings: changes.listings, applies, lastRevision: changes.lastRevision });
+  applyRows(model, { listings: changes.listings, applies, lastRevision: changes.lastRevision });
   return momentOf(changes);
 }
 
@@ -80,11 +80,11 @@ async function applyFeedInPortions(model: Model, since: Moment, source: Source):
         return { merchants, listings: rows };
       };
       while (merchantIds.length + listingIds.length > PORTION) {
-        apply(model, await readPortion());
+        applyRows(model, await readPortion());
         if (stopped?.aborted) return since;
       }
       const pins = lastRevision > BigInt(model.revision) ? await readPinPeriods(tx, BigInt(model.revision)) : [];
-      apply(model, {
+      applyRows(model, {
         ...(await readPortion()),
         pins,
         applies: await readFollowers(tx, followers),
@@ -107,7 +107,10 @@ interface ChangedRows {
 }
 
 /** Applies everything synchronously, so that no reader sees half of it. */
-function apply(model: Model, { merchants = [], listings, pins = [], applies = [], lastRevision }: ChangedRows): void {
+function applyRows(
+  model: Model,
+  { merchants = [], listings, pins = [], applies = [], lastRevision }: ChangedRows,
+): void {
   model.torn = true;
   for (const row of merchants) applyMerchant(model, row);
   for (const row of listings) applyListing(model, row);

@@ -140,20 +140,20 @@ function readAhead(model: Model): ReadAhead {
   const pending: Promise<ReadTexts>[] = [];
   let above = model.textUpTo;
 
-  async function ask(): Promise<ReadTexts> {
-    const given = textsAbove(model, above);
-    above = given.upTo;
-    const { bytes, ends } = given;
+  async function askNext(): Promise<ReadTexts> {
+    const batch = textsAbove(model, above);
+    above = batch.upTo;
+    const { bytes, ends } = batch;
     const read = await thread.ask({ bytes, ends }, [bytes.buffer, ends.buffer]);
     learnWords(words, read.newWords);
-    return { ...given, tokens: read.tokens, ends: read.ends, words };
+    return { ...batch, tokens: read.tokens, ends: read.ends, words };
   }
 
   return {
     next: async () => {
       if (pending.length === 0 && above < model.newestId) await model.filling.past(above);
       while (pending.length < BATCHES_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
-        const asking = ask();
+        const asking = askNext();
         // It may reject after everyone has stopped waiting for it.
         asking.catch(() => {});
         pending.push(asking);

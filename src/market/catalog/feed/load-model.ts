@@ -123,17 +123,17 @@ async function eachRange<Row>(
   tell: (upTo: number) => void = () => {},
 ): Promise<void> {
   const step = BigInt(size);
-  const ask = (above: bigint): Promise<Row[]> | null => {
+  const requestRange = (above: bigint): Promise<Row[]> | null => {
     if (above >= last) return null;
-    const asked = read(above, above + step);
+    const rowsAhead = read(above, above + step);
     // It may reject after everyone has stopped waiting, when processing the range before throws.
-    asked.catch(() => {});
-    return asked;
+    rowsAhead.catch(() => {});
+    return rowsAhead;
   };
-  let asked = ask(0n);
-  for (let above = step; asked !== null; above += step) {
-    const rows = await asked;
-    asked = ask(above);
+  let rowsAhead = requestRange(0n);
+  for (let above = step; rowsAhead !== null; above += step) {
+    const rows = await rowsAhead;
+    rowsAhead = requestRange(above);
     for (let from = 0; from < rows.length; from += SLICE) {
       // Yield, so that the next query is sent and its result is read from the socket.
       await yieldToEventLoop();

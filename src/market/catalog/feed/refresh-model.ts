@@ -113,8 +113,8 @@ async function loadAll(feed: Feed): Promise<void> {
   // Set before filling and indexing, which stop for any model that is not the current one.
   state.model = model;
   const rest = { ...feed, model, begun, givenUp };
-  const searchable = index(rest);
-  const done = Promise.all([fill(rest, opened.filled), searchable]);
+  const searchable = indexModel(rest);
+  const done = Promise.all([fillModel(rest, opened.filled), searchable]);
   Object.assign(state, {
     model,
     moment: momentOf(opened),
@@ -139,7 +139,7 @@ interface BackgroundFill extends Feed {
 }
 
 /** Waits for the initial load. If that is cut off, refreshes read the rest. */
-async function fill(rest: BackgroundFill, filled: Promise<void>): Promise<void> {
+async function fillModel(rest: BackgroundFill, filled: Promise<void>): Promise<void> {
   const { model, clock, log, begun, givenUp } = rest;
   try {
     await filled;
@@ -166,7 +166,16 @@ async function fillMissing({ model, givenUp, loadListings, clock, log, stopped }
   }
 }
 
-async function index({ state, model, begun, givenUp, database, clock, log, stopped }: BackgroundFill): Promise<void> {
+async function indexModel({
+  state,
+  model,
+  begun,
+  givenUp,
+  database,
+  clock,
+  log,
+  stopped,
+}: BackgroundFill): Promise<void> {
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);

@@ -115,9 +115,9 @@ export interface Peek extends Moment {
 export async function peekAtChanges(
   queryable: Queryable,
   since: Moment,
-  known: { revision: bigint; most: number; requestedIds: readonly bigint[] },
+  request: { revision: bigint; most: number; requestedIds: readonly bigint[] },
 ): Promise<Peek> {
-  const { revision, most, requestedIds } = known;
+  const { revision, most, requestedIds } = request;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
       select ${moment(since.tellsTimeline)}, s.last_act as "lastRevision",

@@ -1,6 +1,6 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { shiftOfBytes } from '../../../platform/gzip.ts';
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import type { Fragments } from './fragments.ts';
 
 const MOST_RING_BYTES = 2 ** 31;
@@ -26,19 +26,19 @@ interface Ring {
   readonly bytes: Buffer;
   written: number;
   /** By id: the block's offset plus one (0: none), and the fragment version it was made of. */
-  places: Float64Array;
+  offsets: Float64Array;
   versions: Uint32Array;
 }
 
 /** Rewrites a requested block that lies in the older half, so the ring drops the least recently used ones. */
 export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBytes: number }): Deflated {
   const bytes = Buffer.allocUnsafeSlow(Math.min(budgetBytes, MOST_RING_BYTES));
-  const ring: Ring = { bytes, written: 0, places: new Float64Array(0), versions: new Uint32Array(0) };
+  const ring: Ring = { bytes, written: 0, offsets: new Float64Array(0), versions: new Uint32Array(0) };
   return {
     missing(ids) {
       let count = 0;
       for (const id of ids) {
-        if (placeOf(ring, id, fragments.version(id)) >= 0) continue;
+        if (offsetOf(ring, id, fragments.version(id)) >= 0) continue;
         if (!fragments.has(id)) return -1;
         count += 1;
       }
@@ -46,13 +46,13 @@ export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBy
     },
     block(id) {
       const version = fragments.version(id);
-      const place = placeOf(ring, id, version);
-      if (place < 0) {
+      const offset = offsetOf(ring, id, version);
+      if (offset < 0) {
         const fragment = fragments.view(id);
         return fragment && keepBlock(ring, id, version, deflateFragment(fragment));
       }
-      const block = readBlock(ring, place);
-      return place < ring.written - bytes.length / 2 ? keepBlock(ring, id, version, block) : block;
+      const block = readBlock(ring, offset);
+      return offset < ring.written - bytes.length / 2 ? keepBlock(ring, id, version, block) : block;
     },
     pressed: () => ring.written > bytes.length,
     bytes: () => Math.min(ring.written, bytes.length),
@@ -60,13 +60,13 @@ export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBy
 }
 
 /** Returns -1 when there is no block of that version. */
-function placeOf({ bytes, written, places, versions }: Ring, id: number, version: number): number {
-  const place = (places[id] ?? 0) - 1;
-  return versions[id] === version && place >= written - bytes.length ? place : -1;
+function offsetOf({ bytes, written, offsets, versions }: Ring, id: number, version: number): number {
+  const offset = (offsets[id] ?? 0) - 1;
+  return versions[id] === version && offset >= written - bytes.length ? offset : -1;
 }
 
-function readBlock({ bytes }: Ring, place: number): Block {
-  const from = place % bytes.length;
+function readBlock({ bytes }: Ring, offset: number): Block {
+  const from = offset % bytes.length;
   return {
     source: bytes,
     from: from + HEAD_BYTES,
@@ -84,11 +84,11 @@ function keepBlock(ring: Ring, id: number, version: number, block: Block): Block
   // A block never wraps around the end.
   const left = bytes.length - (ring.written % bytes.length);
   if (needed > left) ring.written += left;
-  if (id >= ring.places.length) {
-    ring.places = grown(ring.places, id);
-    ring.versions = grown(ring.versions, id);
+  if (id >= ring.offsets.length) {
+    ring.offsets = withCapacity(ring.offsets, id);
+    ring.versions = withCapacity(ring.versions, id);
   }
-  ring.places[id] = ring.written + 1;
+  ring.offsets[id] = ring.written + 1;
   ring.versions[id] = version;
   const from = ring.written % bytes.length;
   ring.written += needed;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type ByteRuns, createByteRuns, dropRun, grown, isRun, putRun, slabOf } from '../byte-runs.ts';
+import { type ByteRuns, createByteRuns, dropRun, isRun, putRun, slabOf, withCapacity } from '../byte-runs.ts';
 
 /** Limits ids so that an id times eight still fits 32 bits. */
 const LAST_ID = 2 ** 29 - 1;
@@ -56,12 +56,12 @@ function createFragmentStore(slabBytes: number, middle: Uint8Array): FragmentSto
 function reachId(store: FragmentStore, id: number): void {
   if (!Number.isInteger(id) || id < 1 || id > LAST_ID) throw new RangeError(`not a listing id: ${id}`);
   if (id < store.size.length) return;
-  store.size = grown(store.size, id);
-  store.head = grown(store.head, id);
-  store.line = grown(store.line, id);
-  store.cut = grown(store.cut, id);
-  store.version = grown(store.version, id);
-  store.stamp = grown(store.stamp, store.size.length * 2 - 1);
+  store.size = withCapacity(store.size, id);
+  store.head = withCapacity(store.head, id);
+  store.line = withCapacity(store.line, id);
+  store.cut = withCapacity(store.cut, id);
+  store.version = withCapacity(store.version, id);
+  store.stamp = withCapacity(store.stamp, store.size.length * 2 - 1);
 }
 
 function spanOf({ head, line }: FragmentStore, id: number): OutlineSpan {
@@ -122,7 +122,7 @@ const NOTHING = Buffer.alloc(0);
  */
 function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
   const { runs, middle, cut: cuts } = store;
-  const { slab: places, at: commas, length: lengths } = runs;
+  const { slab: slabNumbers, at: commas, length: lengths } = runs;
   let written = at;
   // The bytes still to be copied: `run` from `from` to `to`, in slab `number`. Empty at first.
   let number = 0;
@@ -130,15 +130,15 @@ function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Ar
   let from = 0;
   let to = 0;
   for (const id of ids) {
-    const place = places[id] ?? 0;
-    if (place === 0) return -1;
+    const slabNumber = slabNumbers[id] ?? 0;
+    if (slabNumber === 0) return -1;
     const comma = commas[id] ?? 0;
-    if (place !== number || comma !== to) {
+    if (slabNumber !== number || comma !== to) {
       written += run.copy(target, written, from, to);
       // Skip the comma of the very first fragment.
       from = number === 0 ? comma + 1 : comma;
-      number = place;
-      run = runs.table[place]?.bytes ?? NOTHING;
+      number = slabNumber;
+      run = runs.table[slabNumber]?.bytes ?? NOTHING;
     }
     to = comma + (lengths[id] ?? 0);
     const cut = cuts[id] ?? 0;

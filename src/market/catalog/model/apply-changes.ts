@@ -43,31 +43,32 @@ export function applyFigures(
   const wasLive = columns.state[id] === LIVE;
   const isLive = state === LIVE;
   const edited = columns.editedRevision[id] !== row.editedRevision;
-  const known = columns.state[id] !== 0;
+  const isNew = columns.state[id] === 0;
 
-  if (!known) {
+  if (isNew) {
     columns.merchant[id] = row.merchantId;
     columns.priceUnits[id] = row.priceUnits;
   }
-  const turn = { wasLive, isLive };
+  const change = { id, wasLive, isLive };
   model.editRevision = Math.max(model.editRevision, row.editedRevision);
   columns.state[id] = state;
-  moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
-  moveLabels(model, 'tags', id, row.tags, turn);
-  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, id, row[name] === null ? [] : [row[name]], turn);
+  moveAisle(model, AISLES.indexOf(row.aisle), change);
+  moveLabels(model, 'tags', row.tags, change);
+  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, row[name] === null ? [] : [row[name]], change);
   countSales(model, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
-  rank(model, row, orders ? turn : { wasLive: false, isLive: false });
+  updateOrders(model, row, orders ? change : { id, wasLive: false, isLive: false });
   setLevel(model.verified, id, isLive && row.verifiedSales > 0 ? 1 : 0);
-  return { ...turn, edited };
+  return { wasLive, isLive, edited };
 }
 
-interface Turn {
+interface LiveChange {
+  id: number;
   wasLive: boolean;
   isLive: boolean;
 }
 
-function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): void {
+function moveAisle(model: Model, aisle: number, { id, wasLive, isLive }: LiveChange): void {
   const { aisle: column } = model.columns;
   const before = model.aisles[column[id] ?? 0];
   const after = model.aisles[aisle];
@@ -76,25 +77,25 @@ function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }:
   column[id] = aisle;
 }
 
-function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): void {
-  const { wasLive, isLive } = turn;
+function moveLabels(model: Model, kind: LabelKind, texts: readonly string[], change: LiveChange): void {
+  const { id, wasLive, isLive } = change;
   const column = model.columns[kind];
-  const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
-  const from = id * places;
+  const slots = kind === 'tags' ? TAGS_PER_LISTING : 1;
+  const from = id * slots;
   // Most listings leave most attributes empty.
   if (texts.length === 0 && column[from] === 0) return;
   const labels = model.labels[kind];
-  const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
+  const wanted = texts.slice(0, slots).map((text) => labelOf(labels, text));
   let same = true;
-  for (let at = 0; at < places; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
+  for (let at = 0; at < slots; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
   if (same && wasLive === isLive) return;
   if (wasLive) {
-    for (let at = from; at < from + places; at += 1) {
+    for (let at = from; at < from + slots; at += 1) {
       const label = labels.all[(column[at] ?? 0) - 1];
       if (label !== undefined) setLevel(label.live, id, 0);
     }
   }
-  for (let at = 0; at < places; at += 1) {
+  for (let at = 0; at < slots; at += 1) {
     const label = wanted[at];
     column[from + at] = label?.number ?? 0;
     if (label !== undefined && isLive) setLevel(label.live, id, 1);
@@ -102,8 +103,8 @@ function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly s
 }
 
 function labelOf({ byText, all }: Labels, text: string): Label {
-  const known = byText.get(text);
-  if (known !== undefined) return known;
+  const existing = byText.get(text);
+  if (existing !== undefined) return existing;
   const label = { number: all.length + 1, live: createPosting() };
   all.push(label);
   byText.set(text, label);
@@ -134,8 +135,11 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
  * Updates the figures and the listing's place in each order. An order finds a member by the key it was inserted with, so remove it before
  * the key changes.
  */
-function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, isLive }: Turn): void {
-  const { id } = row;
+function updateOrders(
+  { columns, orders, sums }: Model,
+  row: ListingFigures,
+  { id, wasLive, isLive }: LiveChange,
+): void {
   const entered: SortedIds[] = [];
   for (const { name, key } of ORDERS) {
     const same = columns[key][id] === row[key];
@@ -172,11 +176,11 @@ const QUOTATION_MARKS = 2;
 
 export function applyMerchant(model: Model, row: MerchantRow): void {
   const id = Number(row.id);
-  const known = model.merchants[id];
-  if (known !== undefined) {
-    known.storeLine = row.store_line;
-    known.cityHandle = row.city_handle;
-    known.json = null;
+  const existing = model.merchants[id];
+  if (existing !== undefined) {
+    existing.storeLine = row.store_line;
+    existing.cityHandle = row.city_handle;
+    existing.json = null;
     return;
   }
   const merchant = {

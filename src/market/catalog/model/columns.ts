@@ -24,7 +24,7 @@ const KINDS = {
     Uint32ArrayConstructor
   >),
 };
-const PLACES: Readonly<Record<string, number>> = { tags: TAGS_PER_LISTING };
+const SLOTS: Readonly<Record<string, number>> = { tags: TAGS_PER_LISTING };
 
 type Kinds = typeof KINDS;
 
@@ -46,19 +46,21 @@ export const FIGURES = Object.keys(READ_FIGURE) as readonly Figure[];
 const FIRST_CAPACITY = 1_024;
 
 export function createColumns(): Columns {
-  return sized(FIRST_CAPACITY);
+  return columnsFor(FIRST_CAPACITY);
 }
 
-function sized(capacity: number): Columns {
-  const made = Object.entries(KINDS).map(([name, Kind]) => [name, new Kind(capacity * (PLACES[name] ?? 1))]);
-  return { capacity, ...Object.fromEntries(made) };
+function columnsFor(capacity: number): Columns {
+  const columns = Object.entries(KINDS).map(([name, Kind]) => [name, new Kind(capacity * (SLOTS[name] ?? 1))]);
+  return { capacity, ...Object.fromEntries(columns) };
 }
 
 /** Makes room for the id. Growing replaces the arrays, so callers must not keep a reference to one. */
 export function reachId(columns: Columns, id: number): void {
   if (id < columns.capacity) return;
   // Grow by a quarter: doubling a million listings would take most of a memory budget.
-  const larger = sized(Math.max(id + 1, columns.capacity + (columns.capacity >> 2), columns.capacity + FIRST_CAPACITY));
+  const larger = columnsFor(
+    Math.max(id + 1, columns.capacity + (columns.capacity >> 2), columns.capacity + FIRST_CAPACITY),
+  );
   for (const name of Object.keys(KINDS) as (keyof Kinds)[]) larger[name].set(columns[name]);
   Object.assign(columns, larger);
 }

@@ -179,11 +179,11 @@ export function isFilled({ fragments }: Pick<Model, 'fragments'>, id: number): b
 /** Returns the first listings above that id whose JSON was never read. */
 export function nextUnfilled(model: Model, above: number, most: number): number[] {
   const { columns, newestId } = model;
-  const found: number[] = [];
-  for (let id = above + 1; id <= newestId && found.length < most; id += 1) {
-    if (columns.state[id] !== 0 && !isFilled(model, id)) found.push(id);
+  const ids: number[] = [];
+  for (let id = above + 1; id <= newestId && ids.length < most; id += 1) {
+    if (columns.state[id] !== 0 && !isFilled(model, id)) ids.push(id);
   }
-  return found;
+  return ids;
 }
 
 export function areFilled(model: Pick<Model, 'fragments'>, ids: readonly number[]): boolean {

@@ -25,18 +25,18 @@ export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
 
 /** Cursors of about the same time ask for the same acts. */
 const MOST_REVISIONS = 16;
-const known = new WeakMap<object, Map<number, Pinned>>();
+const remembered = new WeakMap<object, Map<number, Pinned>>();
 
 /** Like `pinnedAt`, cached: later acts do not change the result. */
 export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number }, revision: number): Pinned {
   // Do not cache an act this copy has not reached: more pins of it may come.
   if (revision > model.pinRevision) return pinnedAt(model.pins, revision);
-  const asOf = known.get(model) ?? new Map<number, Pinned>();
-  known.set(model, asOf);
-  const found = asOf.get(revision) ?? pinnedAt(model.pins, revision);
+  const asOf = remembered.get(model) ?? new Map<number, Pinned>();
+  remembered.set(model, asOf);
+  const pinned = asOf.get(revision) ?? pinnedAt(model.pins, revision);
   if (asOf.size >= MOST_REVISIONS) asOf.clear();
-  asOf.set(revision, found);
-  return found;
+  asOf.set(revision, pinned);
+  return pinned;
 }
 
 /** Applies the periods that began or ended up to this act. */
@@ -49,9 +49,9 @@ export function applyPins(
     const id = Number(period.listing_id);
     const began = Number(period.began);
     const ended = Number(period.ended ?? 0n);
-    const known = model.pins.find((pin) => pin.id === id && pin.began === began);
-    if (known === undefined) model.pins.push({ id, began, ended });
-    else known.ended = ended;
+    const existing = model.pins.find((pin) => pin.id === id && pin.began === began);
+    if (existing === undefined) model.pins.push({ id, began, ended });
+    else existing.ended = ended;
     model.pinRevision = Math.max(model.pinRevision, began, ended);
   }
   model.revision = Number(lastRevision);

@@ -19,25 +19,25 @@ export function createValueSums(): ValueSums {
 
 export function moveValue({ tree }: ValueSums, before: number, after: number): void {
   if (before === after) return;
-  add(tree, before, -before);
-  add(tree, after, after);
+  addToTree(tree, before, -before);
+  addToTree(tree, after, after);
 }
 
 export function sumFrom({ tree }: ValueSums, least: number): number {
   let sum = 0;
-  for (let place = placeOf(least); place > 0; place -= place & -place) sum += tree[place] as number;
+  for (let index = indexOf(least); index > 0; index -= index & -index) sum += tree[index] as number;
   return sum;
 }
 
-function add(tree: Float64Array, value: number, amount: number): void {
+function addToTree(tree: Float64Array, value: number, amount: number): void {
   if (value === 0) return;
-  for (let place = placeOf(value); place <= HIGHEST; place += place & -place) {
-    tree[place] = (tree[place] as number) + amount;
+  for (let index = indexOf(value); index <= HIGHEST; index += index & -index) {
+    tree[index] = (tree[index] as number) + amount;
   }
 }
 
 /** The tree index of a value, 1 for the highest. Callers skip 0: it adds nothing to a sum. */
-function placeOf(value: number): number {
+function indexOf(value: number): number {
   return HIGHEST + 1 - Math.min(Math.max(value, 1), HIGHEST);
 }
 

@@ -1,6 +1,6 @@
-import { type Matches, passes } from './matches.ts';
+import { type Matches, passesTests } from './matches.ts';
 import type { Posting } from './posting.ts';
-import { atLeast, type Dense, denseLevel, reaches } from './posting-dense.ts';
+import { atLeast, coversId, type Dense, denseLevel } from './posting-dense.ts';
 
 /** A set that adds to the score of its members: weight (a whole number, at least 1) times level. */
 export interface Weighted {
@@ -47,14 +47,14 @@ export function bestMatches(
   let worst = -1;
   for (let at = used - 1; at >= 0 && worst < most; at -= 1) {
     const word = words[at] as number;
-    let left = narrow(parts, word, bits[at] as number);
+    let left = narrowByLevels(parts, word, bits[at] as number);
     while (left !== 0) {
       const bit = 31 - Math.clz32(left);
       left ^= 1 << bit;
       const id = (word << 5) | bit;
       const score = scoreOf(parts, id);
       const rank = score * IDS + id;
-      if (score <= worst || rank >= behind || !passes(tests, id)) continue;
+      if (score <= worst || rank >= behind || !passesTests(tests, id)) continue;
       ranks[size] = rank;
       size += 1;
       if (size < ranks.length) continue;
@@ -81,7 +81,7 @@ function partOf({ posting, weight }: Weighted): Part {
 }
 
 /** Keeps those of 32 ids that each set alone allows to reach the score. */
-function narrow(parts: readonly Part[], word: number, bits: number): number {
+function narrowByLevels(parts: readonly Part[], word: number, bits: number): number {
   let left = bits;
   for (let at = 0; left !== 0 && at < parts.length; at += 1) {
     const { dense, low } = parts[at] as Part;
@@ -97,7 +97,7 @@ function scoreOf(parts: readonly Part[], id: number): number {
     const part = parts[at] as Part;
     const { dense, weight } = part;
     if (dense === null) score += weight * nextLevel(part, id);
-    else if (reaches(dense, id)) score += weight * denseLevel(dense, id);
+    else if (coversId(dense, id)) score += weight * denseLevel(dense, id);
   }
   return score;
 }

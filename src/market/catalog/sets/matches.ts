@@ -99,7 +99,7 @@ export function bitsOf(word: number): number {
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-export function passes(tests: Selection['tests'], id: number): boolean {
+export function passesTests(tests: Selection['tests'], id: number): boolean {
   for (let at = 0; at < tests.length; at += 1) {
     if (tests[at]?.(id) === false) return false;
   }
@@ -108,7 +108,7 @@ export function passes(tests: Selection['tests'], id: number): boolean {
 
 export function isMatch({ words, bits, used, tests }: Matches, id: number): boolean {
   const at = wordsUpTo(words, used, id >>> 5) - 1;
-  return words[at] === id >>> 5 && (((bits[at] as number) >>> (id & 31)) & 1) === 1 && passes(tests, id);
+  return words[at] === id >>> 5 && (((bits[at] as number) >>> (id & 31)) & 1) === 1 && passesTests(tests, id);
 }
 
 /** Counts the words with at most that number. */
@@ -148,7 +148,7 @@ function forEachMatch({ words, bits, used, tests }: Matches, below: number, visi
       const bit = 31 - Math.clz32(left);
       left ^= 1 << bit;
       const id = (word << 5) | bit;
-      if (id < below && passes(tests, id) && !visit(id)) return;
+      if (id < below && passesTests(tests, id) && !visit(id)) return;
     }
   }
 }
@@ -176,7 +176,7 @@ function followOrder(
 ): number[] {
   const found: number[] = [];
   const { tests } = matches;
-  const end = spread(matches);
+  const end = spreadIntoPlane(matches);
   const position = positionAfter(order, after);
   let place = placeIn(position);
   for (let at = blockOf(position); at < order.blocks.length; at += 1) {
@@ -184,7 +184,7 @@ function followOrder(
     const size = order.sizes[at] as number;
     for (; place < size; place += 1) {
       const id = block[place] as number;
-      if (id >= end || (((plane[id >>> 5] as number) >>> (id & 31)) & 1) === 0 || !passes(tests, id)) continue;
+      if (id >= end || (((plane[id >>> 5] as number) >>> (id & 31)) & 1) === 0 || !passesTests(tests, id)) continue;
       found.push(id);
       if (found.length === limit) return found;
     }
@@ -194,7 +194,7 @@ function followOrder(
 }
 
 /** Writes the words into the plane by number; returns the end of the ids. */
-function spread({ words, bits, used }: Matches): number {
+function spreadIntoPlane({ words, bits, used }: Matches): number {
   const length = used === 0 ? 0 : (words[used - 1] as number) + 1;
   if (plane.length < length) plane = new Int32Array(length * 2);
   else plane.fill(0, 0, length);

@@ -40,7 +40,7 @@ export function createDense(highest: number, own: number): Dense {
   };
 }
 
-export function reaches(dense: Dense, id: number): boolean {
+export function coversId(dense: Dense, id: number): boolean {
   return id >>> 5 < dense.member.length;
 }
 

@@ -1,11 +1,11 @@
 import {
+  coversId,
   createDense,
   type Dense,
   denseBelow,
   denseBytesFor,
   denseLevel,
   growDense,
-  reaches,
   setDense,
 } from './posting-dense.ts';
 
@@ -37,7 +37,7 @@ export function createPosting(): Posting {
 
 export function levelOf(posting: Posting, id: number): number {
   const { dense } = posting;
-  if (dense !== null) return reaches(dense, id) ? denseLevel(dense, id) : 0;
+  if (dense !== null) return coversId(dense, id) ? denseLevel(dense, id) : 0;
   return levelAt(posting.entries, posting.count, placeOf(posting.entries, posting.count, id), id);
 }
 
@@ -104,7 +104,7 @@ function setInList(posting: Open, id: number, level: number): void {
 }
 
 function setInPlanes(posting: Open, dense: Dense, id: number, level: number): void {
-  if (!reaches(dense, id)) {
+  if (!coversId(dense, id)) {
     if (level === 0) return;
     if (isThin(posting.count, id, dense.own)) {
       becomeSparse(posting, dense);

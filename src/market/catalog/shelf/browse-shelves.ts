@@ -21,7 +21,7 @@ const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 /** GET /api/shelves while its listings and words are in memory. */
 export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {
   const planOf = createPlans();
-  return ({ query, asked, leastVersion }) => {
+  return ({ query, request, leastVersion }) => {
     const split = splitCursor(query);
     const plan = split && planOf(split.filters);
     if (split === null || plan === null) return null;
@@ -34,7 +34,7 @@ export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): Mem
       return search && shelfParts(model, shelfCursors, { plan, search, cursor });
     };
     // Clients that page through the same shelves in the same minute get the same cursors, so later pages are worth caching too.
-    return answers.fromMemory(asked, build, leastVersion);
+    return answers.fromMemory(request, build, leastVersion);
   };
 }
 
@@ -97,8 +97,8 @@ function createPlans(): (filters: string) => ShelfPlan | null {
   const plans = new Map<string, ShelfPlan | null>();
   return (filters) => {
     if (filters.length > LONGEST_FILTERS) return null;
-    const known = plans.get(filters);
-    if (known !== undefined) return known;
+    const cached = plans.get(filters);
+    if (cached !== undefined) return cached;
     const query = readQueryAs(shelfQuery, filters);
     const plan = query && planShelf(query);
     if (plans.size >= MOST_PLANS) plans.clear();

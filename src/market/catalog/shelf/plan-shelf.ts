@@ -112,14 +112,14 @@ export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null
 
 /** Counts all matches. Cached until the model changes. */
 export function countShelf(model: Model, plan: ShelfPlan, matches: Matches | null): number {
-  const known = plan.counted;
-  if (known !== null && known.model === model && known.version === model.version) return known.total;
-  const total = matches === null ? 0 : count(model, plan, matches);
+  const last = plan.counted;
+  if (last !== null && last.model === model && last.version === model.version) return last.total;
+  const total = matches === null ? 0 : countMatching(model, plan, matches);
   plan.counted = { model, version: model.version, total };
   return total;
 }
 
-function count(model: Model, plan: ShelfPlan, matches: Matches): number {
+function countMatching(model: Model, plan: ShelfPlan, matches: Matches): number {
   const { must, mustNot, tests } = matches;
   // With a price limit and no other filter, the order by price has the count.
   if (plan.maxPriceUnits !== null && tests.length === 1 && mustNot.length === 0 && must[0] === model.live) {

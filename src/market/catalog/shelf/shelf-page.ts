@@ -59,8 +59,8 @@ export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): P
 function didYouMean(model: Model, plan: ShelfPlan): string | null {
   const { typed } = plan;
   if (typed === null) return null;
-  const known = plan.suggested;
-  if (known !== null && known.model === model && known.version === model.version) return known.words;
+  const last = plan.suggested;
+  if (last !== null && last.model === model && last.version === model.version) return last.words;
   const suggestion = model.text.suggest(typed, (near) => {
     const search = model.text.compile(near);
     if (search === null) return false;
@@ -111,11 +111,11 @@ const countedAisles = new WeakMap<Model, AisleCounts>();
 
 /** Returns all aisles with their number of live listings, whatever the filters. */
 export function aislesOf(model: Model): AisleCounts {
-  const known = countedAisles.get(model);
-  if (known?.version === model.version) return known;
-  if (known?.aisles.every(({ count }, at) => count === model.aisles[at]?.count)) {
-    known.version = model.version;
-    return known;
+  const counted = countedAisles.get(model);
+  if (counted?.version === model.version) return counted;
+  if (counted?.aisles.every(({ count }, at) => count === model.aisles[at]?.count)) {
+    counted.version = model.version;
+    return counted;
   }
   const aisles = AISLES.map((name, at) => ({
     name,

@@ -2,7 +2,7 @@ import { type Posting, setLevel } from '../sets/posting.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
 import { postingOfStem, stemOf } from './stem-table.ts';
-import { rarity } from './term-levels.ts';
+import { rarityWeight } from './term-levels.ts';
 import {
   beginningLevel,
   buildBeginning,
@@ -34,7 +34,7 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
     return postingOfStem(state.stems, stemOf(beginning));
   }
   if (plan.cost > COST_IN_PASSING) return MISSING;
-  const posting = atOnce(buildBeginning(state, plan));
+  const posting = buildNow(buildBeginning(state, plan));
   keepBeginning(sets, state, beginning, posting);
   return posting;
 }
@@ -49,13 +49,13 @@ function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[
   if (sets.building.has(key)) return MISSING;
   const plan = planPhrase(state, ids);
   if (plan.cost > COST_IN_PASSING) return MISSING;
-  const posting = atOnce(buildPhrase(state, plan));
+  const posting = buildNow(buildPhrase(state, plan));
   keepPhrase(sets, words, posting);
   return posting;
 }
 
-function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
-  return make(sets, beginningKey(beginning), async (touched) => {
+function buildBeginningInSlices(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
+  return buildOnce(sets, beginningKey(beginning), async (touched) => {
     const steps = buildBeginning(state, planBeginning(state, beginning));
     const posting = await inSlices(sets, state, steps);
     for (const id of touched) setLevel(posting, id, beginningLevel(state, beginning, id));
@@ -63,8 +63,8 @@ function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   });
 }
 
-function makePhrase(sets: DerivedSets, state: TextState, words: readonly string[]): Promise<void> {
-  return make(sets, phraseKey(words), async (touched) => {
+function buildPhraseInSlices(sets: DerivedSets, state: TextState, words: readonly string[]): Promise<void> {
+  return buildOnce(sets, phraseKey(words), async (touched) => {
     const ids = phraseWords(state, words);
     if (ids === null) return;
     const posting = await inSlices(sets, state, buildPhrase(state, planPhrase(state, ids)));
@@ -74,7 +74,7 @@ function makePhrase(sets: DerivedSets, state: TextState, words: readonly string[
 }
 
 /** Builds a set once for all callers that ask for it meanwhile. */
-function make(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
+function buildOnce(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
   const underWay = sets.building.get(key);
   if (underWay !== undefined) return underWay.done;
   const touched: number[] = [];
@@ -95,7 +95,7 @@ async function inSlices(sets: DerivedSets, state: TextState, steps: Generator<vo
   }
 }
 
-function atOnce(steps: Generator<void, Posting>): Posting {
+function buildNow(steps: Generator<void, Posting>): Posting {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -116,7 +116,7 @@ export interface Search {
 /** Returns null when a set has to be built first: call `prepareQuery`. */
 export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Search | null {
   const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
-  const scoredNames = new Set<string>();
+  const scoring = { state, scored: search.scored, names: new Set<string>() };
   let isMissing = false;
   // Check plain words first: if one of them is nowhere, no set has to be built.
   for (const term of wordsFirst(query)) {
@@ -127,7 +127,7 @@ export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQ
     } else if (found === null) return { must: [], mustNot: [], scored: [], matchesNothing: true };
     else {
       addOnce(search.must, found);
-      addScored(state, search, scoredNames, term, found);
+      addScored(scoring, term, found);
     }
   }
   return isMissing ? null : search;
@@ -139,8 +139,8 @@ export async function prepareQuery(sets: DerivedSets, state: TextState, query: P
     const found = findTerm(sets, state, term);
     if (found === null && !term.excluded) return;
     if (found !== MISSING) continue;
-    if (term.kind === 'beginning') await makeBeginning(sets, state, term.words[0] ?? '');
-    else await makePhrase(sets, state, term.words);
+    if (term.kind === 'beginning') await buildBeginningInSlices(sets, state, term.words[0] ?? '');
+    else await buildPhraseInSlices(sets, state, term.words);
   }
 }
 
@@ -163,17 +163,23 @@ function nonEmpty(found: FoundSet): FoundSet {
   return found !== null && found !== MISSING && found.count === 0 ? null : found;
 }
 
+interface Scoring {
+  state: TextState;
+  scored: Search['scored'];
+  names: Set<string>;
+}
+
 /**
  * Scores the words of a phrase, not the phrase: all matches have it. A repeated term counts once, compared by name: in one process two
  * names may share a set, and not in another.
  */
-function addScored(state: TextState, search: Search, names: Set<string>, term: QueryTerm, found: Posting): void {
+function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
   const add = (name: string, posting: Posting | null): void => {
     if (posting === null || names.has(name)) return;
     names.add(name);
-    search.scored.push({ posting, weight: rarity(state.listings, posting.count) });
+    scored.push({ posting, weight: rarityWeight(state.listings, posting.count) });
   };
-  if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, found);
+  if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, set);
   else {
     for (const stem of stemsOfTerm(term)) add(stem, postingOfStem(state.stems, stem));
   }

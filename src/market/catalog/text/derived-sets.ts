@@ -86,18 +86,18 @@ export function keepBeginning(sets: DerivedSets, state: TextState, beginning: st
     bytes: bytesOf(posting),
     pending: 0,
   };
-  keep(sets, entry);
+  keepEntry(sets, entry);
   sets.watchers.set(group, [...(sets.watchers.get(group) ?? []), entry]);
   makeRoom(sets);
 }
 
 export function keepPhrase(sets: DerivedSets, words: readonly string[], posting: Posting): void {
   const key = phraseKey(words);
-  keep(sets, { key, kind: 'phrase', words, group: 0, stem: '', posting, bytes: bytesOf(posting), pending: 0 });
+  keepEntry(sets, { key, kind: 'phrase', words, group: 0, stem: '', posting, bytes: bytesOf(posting), pending: 0 });
   makeRoom(sets);
 }
 
-function keep(sets: DerivedSets, entry: DerivedEntry): void {
+function keepEntry(sets: DerivedSets, entry: DerivedEntry): void {
   dropDerived(sets, entry.key);
   sets.entries.set(entry.key, entry);
   sets.bytes += entry.bytes;

@@ -22,10 +22,10 @@ const QUOTES = /[\u201c-\u201f\u00ab\u00bb\uff02]/g;
 /** Parses what a person or program typed. No query is invalid: meaningless parts are skipped. */
 export function parseQuery(q: string): ParsedQuery {
   const text = q.replace(QUOTES, '"');
-  const found = new Map<string, QueryTerm>();
+  const terms = new Map<string, QueryTerm>();
   const add = (term: QueryTerm): void => {
     const key = termKey(term);
-    if (!found.has(key)) found.set(key, term);
+    if (!terms.has(key)) terms.set(key, term);
   };
   let at = 0;
   while (at < text.length) {
@@ -48,7 +48,7 @@ export function parseQuery(q: string): ParsedQuery {
       else addWords(chunk, at === text.length, add);
     }
   }
-  return { key: [...found.keys()].sort().join(' '), terms: [...found.values()] };
+  return { key: [...terms.keys()].sort().join(' '), terms: [...terms.values()] };
 }
 
 function termKey(term: QueryTerm): string {

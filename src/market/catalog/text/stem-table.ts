@@ -24,10 +24,10 @@ export function postingOfStem(stems: StemTable, stem: string): Posting | null {
 
 /** Returns the id of a stem and counts one more word that has it. */
 export function holdStem(stems: StemTable, stem: string): number {
-  const known = stems.ids.get(stem);
-  if (known !== undefined) {
-    stems.words[known] = (stems.words[known] ?? 0) + 1;
-    return known;
+  const existing = stems.ids.get(stem);
+  if (existing !== undefined) {
+    stems.words[existing] = (stems.words[existing] ?? 0) + 1;
+    return existing;
   }
   const id = stems.free.pop() ?? stems.texts.length;
   const posting = createPosting();

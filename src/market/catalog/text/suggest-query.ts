@@ -40,12 +40,12 @@ export function suggestQuery(
   if (words.includes(null)) return null;
   const best = words.flatMap((word) => word ?? []);
   let tries = 0;
-  for (const attempt of attempts(best, near)) {
+  for (const attempt of spellings(best, near)) {
     const text = attempt.join(' ');
     // The space ends the last word, so it is tested as a whole word; if that matches, so does the beginning.
-    const asked = parseQuery(`${text} `);
+    const tested = parseQuery(`${text} `);
     if (text.length > LONGEST_QUERY || parseQuery(text).key === query.key) continue;
-    if (matches(asked)) return text;
+    if (matches(tested)) return text;
     tries += 1;
     if (tries === MOST_TRIES) return null;
   }
@@ -53,7 +53,7 @@ export function suggestQuery(
 }
 
 /** Yields the best guess for all unknown words, then each word in turn with other spellings. */
-function* attempts(
+function* spellings(
   best: readonly string[],
   near: ReadonlyMap<number, readonly string[]>,
 ): Generator<readonly string[]> {
@@ -91,17 +91,17 @@ export function nearWords(table: WordTable, word: string, limit: number): string
   const most = word.length <= 4 ? 1 : 2;
   const { masks, listings, texts } = table;
   const mask = letterMask(word);
-  const found: { text: string; distance: number; listings: number }[] = [];
+  const near: { text: string; distance: number; listings: number }[] = [];
   for (let id = FIRST_WORD; id < texts.length; id += 1) {
     // One edit changes at most two bits of the mask, which rules out nearly all words without comparing them.
     if (bitsOf((masks[id] as number) ^ mask) > most * 2 || listings[id] === 0) continue;
     const text = texts[id] ?? '';
     if (Math.abs(text.length - word.length) > most || text === word) continue;
     const distance = spellingDistance(word, text, most);
-    if (distance <= most) found.push({ text, distance, listings: listings[id] as number });
+    if (distance <= most) near.push({ text, distance, listings: listings[id] as number });
   }
-  found.sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1));
-  return found.slice(0, limit).map(({ text }) => text);
+  near.sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1));
+  return near.slice(0, limit).map(({ text }) => text);
 }
 
 let older = new Uint8Array(80);

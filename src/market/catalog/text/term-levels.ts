@@ -26,7 +26,7 @@ export function termLevel(weightedCount: number, length: number): number {
 }
 
 /** Weighs a word by how few listings have it. A whole number, so that sums are exact. */
-export function rarity(listings: number, having: number): number {
+export function rarityWeight(listings: number, having: number): number {
   return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
 }
 
@@ -34,7 +34,7 @@ export function rarity(listings: number, having: number): number {
  * Counts the distinct words and stems of one listing. Two of these are reused: the stamp marks current entries, so nothing has to be
  * cleared.
  */
-export interface Tally {
+export interface TermCounter {
   stamp: number;
   wordCount: number;
   words: Uint32Array;
@@ -46,7 +46,7 @@ export interface Tally {
   byStem: Uint32Array;
 }
 
-export function createTally(): Tally {
+export function createTermCounter(): TermCounter {
   return {
     stamp: 0,
     wordCount: 0,
@@ -58,18 +58,18 @@ export function createTally(): Tally {
   };
 }
 
-export function hasWord(tally: Tally, word: number): boolean {
-  return tally.wordStamps[word] === tally.stamp;
+export function hasWord(counter: TermCounter, word: number): boolean {
+  return counter.wordStamps[word] === counter.stamp;
 }
 
 /** The level of a stem in the listing counted last; 0 when it does not have it. */
-export function levelInTally(tally: Tally, stem: number): number {
-  return tally.byStem[stem * 2] === tally.stamp ? (tally.byStem[stem * 2 + 1] as number) : 0;
+export function countedLevel(counter: TermCounter, stem: number): number {
+  return counter.byStem[stem * 2] === counter.stamp ? (counter.byStem[stem * 2 + 1] as number) : 0;
 }
 
-export function tallyTokens(tally: Tally, table: WordTable, tokens: Uint32Array, count: number): void {
-  prepare(tally, table, count);
-  const { stamp, wordStamps, byStem, words, stems } = tally;
+export function countTokens(counter: TermCounter, table: WordTable, tokens: Uint32Array, count: number): void {
+  prepareCounter(counter, table, count);
+  const { stamp, wordStamps, byStem, words, stems } = counter;
   const stemOf = table.stems;
   let wordCount = 0;
   let stemCount = 0;
@@ -91,35 +91,35 @@ export function tallyTokens(tally: Tally, table: WordTable, tokens: Uint32Array,
       words[wordCount] = token;
       wordCount += 1;
     }
-    const place = (stemOf[token] as number) * 2;
-    if (byStem[place] !== stamp) {
-      byStem[place] = stamp;
-      byStem[place + 1] = weight;
-      stems[stemCount] = place >>> 1;
+    const slot = (stemOf[token] as number) * 2;
+    if (byStem[slot] !== stamp) {
+      byStem[slot] = stamp;
+      byStem[slot + 1] = weight;
+      stems[stemCount] = slot >>> 1;
       stemCount += 1;
-    } else byStem[place + 1] = (byStem[place + 1] as number) + weight;
+    } else byStem[slot + 1] = (byStem[slot + 1] as number) + weight;
   }
-  tally.wordCount = wordCount;
-  tally.stemCount = stemCount;
+  counter.wordCount = wordCount;
+  counter.stemCount = stemCount;
   for (let index = 0; index < stemCount; index += 1) {
-    const place = (stems[index] as number) * 2 + 1;
-    byStem[place] = termLevel(byStem[place] as number, length);
+    const slot = (stems[index] as number) * 2 + 1;
+    byStem[slot] = termLevel(byStem[slot] as number, length);
   }
 }
 
-function prepare(tally: Tally, table: WordTable, count: number): void {
+function prepareCounter(counter: TermCounter, table: WordTable, count: number): void {
   const capacity = table.listings.length;
   // There are never more stems than words, so one capacity serves both.
-  if (tally.wordStamps.length < capacity || tally.stamp === 0xffffffff) {
-    tally.stamp = 0;
-    tally.wordStamps = new Uint32Array(capacity);
-    tally.byStem = new Uint32Array(capacity * 2);
+  if (counter.wordStamps.length < capacity || counter.stamp === 0xffffffff) {
+    counter.stamp = 0;
+    counter.wordStamps = new Uint32Array(capacity);
+    counter.byStem = new Uint32Array(capacity * 2);
   }
-  if (tally.words.length < count) {
-    tally.words = new Uint32Array(count * 2);
-    tally.stems = new Uint32Array(count * 2);
+  if (counter.words.length < count) {
+    counter.words = new Uint32Array(count * 2);
+    counter.stems = new Uint32Array(count * 2);
   }
-  tally.stamp += 1;
-  tally.wordCount = 0;
-  tally.stemCount = 0;
+  counter.stamp += 1;
+  counter.wordCount = 0;
+  counter.stemCount = 0;
 }

@@ -99,7 +99,7 @@ export function* buildBeginning(state: TextState, plan: BeginningPlan): Generato
   return built;
 }
 
-function raise({ levels, ids }: Raised, id: number, level: number): void {
+function raiseLevel({ levels, ids }: Raised, id: number, level: number): void {
   // A listing added after the start is beyond the array; it is updated at the end of the build.
   if (id >= levels.length || level <= (levels[id] as number)) return;
   if (levels[id] === 0) ids.push(id);
@@ -109,7 +109,7 @@ function raise({ levels, ids }: Raised, id: number, level: number): void {
 function raiseAll(state: TextState, stem: number, raised: Raised): number {
   const posting = state.stems.postings[stem];
   if (posting === undefined) return 0;
-  forEachMember(posting, (id, level) => raise(raised, id, level));
+  forEachMember(posting, (id, level) => raiseLevel(raised, id, level));
   return posting.count;
 }
 
@@ -129,7 +129,7 @@ function membersOf(state: TextState, stem: number): Uint32Array {
 function raiseMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, raised: Raised): void {
   for (const id of ids) {
     const level = stemLevel(state.stems, stem, id);
-    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raise(raised, id, level);
+    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raiseLevel(raised, id, level);
   }
 }
 
@@ -178,7 +178,7 @@ const CANDIDATES_PER_SLICE = 1_000;
 /** Encodes the words as tokens; null when one of them is in no listing, so that nothing can match. */
 export function encodePhrase(state: TextState, words: readonly string[]): Uint8Array | null {
   const ids = phraseWords(state, words);
-  return ids === null ? null : encoded(ids);
+  return ids === null ? null : encodeWords(ids);
 }
 
 /** Returns the numbers of the words; null when one of them is in no listing. */
@@ -192,7 +192,7 @@ export function phraseWords(state: TextState, words: readonly string[]): number[
   return ids;
 }
 
-function encoded(ids: readonly number[]): Uint8Array {
+function encodeWords(ids: readonly number[]): Uint8Array {
   const bytes = new Uint8Array(ids.length * MOST_BYTES);
   return bytes.subarray(0, encodeTokens(Uint32Array.from(ids), ids.length, bytes));
 }
@@ -200,7 +200,7 @@ function encoded(ids: readonly number[]): Uint8Array {
 export function planPhrase(state: TextState, words: readonly number[]): PhrasePlan {
   const stems = new Set(words.map((word) => state.words.stems[word] as number));
   const postings = [...stems].flatMap((stem) => state.stems.postings[stem] ?? []).sort((a, b) => a.count - b.count);
-  return { needle: encoded(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
+  return { needle: encodeWords(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
 }
 
 /** Builds the set in slices, like `buildBeginning`. */

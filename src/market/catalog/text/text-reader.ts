@@ -1,5 +1,5 @@
 import type { Answered } from '../../../platform/worker-thread.ts';
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { addListingText, addToken, createTokenList, FIRST_WORD, type TokenList } from './tokens.ts';
 import { addChars, addSlot, createWordChars, createWordSlots, findWord, hashOf } from './word-lookup.ts';
@@ -67,7 +67,7 @@ export function createWordsElsewhere(): WordsElsewhere {
 export function learnWords(elsewhere: WordsElsewhere, words: readonly string[]): void {
   for (const word of words) elsewhere.texts.push(word);
   if (elsewhere.texts.length > elsewhere.numbers.length)
-    elsewhere.numbers = grown(elsewhere.numbers, elsewhere.texts.length);
+    elsewhere.numbers = withCapacity(elsewhere.numbers, elsewhere.texts.length);
 }
 
 /** Adds the tokens with our word numbers. The caller must count a listing for each word. */

@@ -51,7 +51,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 const SPECIAL = /[ßςæœøłđðþħı]/g;
 
 /** Folds text outside ASCII for comparison: compatibility forms, case and accents. Folding twice changes nothing. */
-export function fold(text: string): string {
+export function foldText(text: string): string {
   const bare = cutPiles(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
   // Compose again, so that remaining marks join their letter and a Korean syllable is one character.
   return bare.replace(SPECIAL, (letter) => LETTERS[letter] ?? letter).normalize('NFC');
@@ -124,9 +124,9 @@ function isPlain(code: number): boolean {
 }
 
 export function tokenize(text: string): string[] {
-  const found: string[] = [];
-  readWords(text, (codes, start, end) => found.push(String.fromCharCode(...codes.subarray(start, end))));
-  return found;
+  const words: string[] = [];
+  readWords(text, (codes, start, end) => words.push(String.fromCharCode(...codes.subarray(start, end))));
+  return words;
 }
 
 /** Caches the folded forms of words outside ASCII: folding costs twenty times a lookup. Cleared when full. */
@@ -137,7 +137,7 @@ const LONGEST_FOLDED = 32;
 function giveFolded(run: string, sink: WordSink): void {
   let words = folded.get(run);
   if (words === undefined) {
-    words = (fold(run).match(TOKEN) ?? []).map((word) => copyOf(cut(word)));
+    words = (foldText(run).match(TOKEN) ?? []).map((word) => copyOf(cutWord(word)));
     if (folded.size === MOST_FOLDED) folded.clear();
     // Store copies: a slice would keep the whole text in memory.
     if (run.length <= LONGEST_FOLDED) folded.set(copyOf(run), words);
@@ -149,7 +149,7 @@ function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
-function cut(word: string): string {
+function cutWord(word: string): string {
   if (word.length <= LONGEST_WORD) return word;
   const head = word.slice(0, LONGEST_WORD);
   // Do not cut a character in half.

@@ -1,4 +1,4 @@
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import { readWords, type WordSink } from './tokenize.ts';
 
 /**
@@ -141,7 +141,7 @@ function addWords(list: TokenList, text: string, mark: number): void {
 }
 
 export function addToken(list: TokenList, token: number): void {
-  if (list.count === list.tokens.length) list.tokens = grown(list.tokens, list.count);
+  if (list.count === list.tokens.length) list.tokens = withCapacity(list.tokens, list.count);
   list.tokens[list.count] = token;
   list.count += 1;
 }

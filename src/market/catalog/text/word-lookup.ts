@@ -1,4 +1,4 @@
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 
 /**
  * Finds the number of a word from its characters within a longer text. A Map would need a string and its hash per lookup: half of the time
@@ -45,9 +45,9 @@ export function findWord(
 
 export function addSlot(table: WordSlots, id: number, hash: number): void {
   // At most half full, so that probes stay short.
-  if (table.count * 4 >= table.slots.length) grow(table);
+  if (table.count * 4 >= table.slots.length) growSlots(table);
   table.count += 1;
-  place(table.slots, id, hash);
+  insertSlot(table.slots, id, hash);
 }
 
 export function removeSlot(table: WordSlots, id: number, hash: number): void {
@@ -67,7 +67,7 @@ export function removeSlot(table: WordSlots, id: number, hash: number): void {
   slots[hole] = 0;
 }
 
-function place(slots: Uint32Array, id: number, hash: number): void {
+function insertSlot(slots: Uint32Array, id: number, hash: number): void {
   const mask = slots.length - 1;
   let at = (hash * 2) & mask;
   while (slots[at] !== 0) at = (at + 2) & mask;
@@ -75,11 +75,11 @@ function place(slots: Uint32Array, id: number, hash: number): void {
   slots[at + 1] = hash;
 }
 
-function grow(table: WordSlots): void {
+function growSlots(table: WordSlots): void {
   const old = table.slots;
   table.slots = new Uint32Array(old.length * 2);
   for (let at = 0; at < old.length; at += 2) {
-    if (old[at] !== 0) place(table.slots, old[at] as number, old[at + 1] as number);
+    if (old[at] !== 0) insertSlot(table.slots, old[at] as number, old[at + 1] as number);
   }
 }
 
@@ -101,18 +101,18 @@ export function createWordChars(): WordChars {
 /** Compares the existing word `id` with the characters from `start` to `end`. */
 function isWord(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): boolean {
   const own = chars.codes;
-  let place = chars.starts[id] as number;
-  if (own[place] !== end - start) return false;
+  let index = chars.starts[id] as number;
+  if (own[index] !== end - start) return false;
   for (let at = start; at < end; at += 1) {
-    place += 1;
-    if (own[place] !== codes[at]) return false;
+    index += 1;
+    if (own[index] !== codes[at]) return false;
   }
   return true;
 }
 
 export function addChars(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): void {
   const length = end - start;
-  if (id >= chars.starts.length) chars.starts = grown(chars.starts, id);
+  if (id >= chars.starts.length) chars.starts = withCapacity(chars.starts, id);
   if (chars.end + length + 1 > chars.codes.length) makeRoom(chars, length + 1);
   chars.codes[chars.end] = length;
   chars.codes.set(codes.subarray(start, end), chars.end + 1);

@@ -1,4 +1,4 @@
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import { holdStem, releaseStem, type StemTable, stemOf } from './stem-table.ts';
 import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { FIRST_WORD } from './tokens.ts';
@@ -72,8 +72,8 @@ export function wordId(table: WordTable, word: string): number {
 /** Returns the number of a word within a text, adding it if it is new. The caller must count a listing for it. */
 export function internWord(table: WordTable, codes: Uint16Array, start: number, end: number): number {
   const hash = hashOf(codes, start, end);
-  const known = findWord(table.slots, table.chars, hash, codes, start, end);
-  return known === 0 ? addWord(table, codes, start, end, hash) : known;
+  const existing = findWord(table.slots, table.chars, hash, codes, start, end);
+  return existing === 0 ? addWord(table, codes, start, end, hash) : existing;
 }
 
 function addWord(table: WordTable, codes: Uint16Array, start: number, end: number, hash: number): number {
@@ -128,8 +128,8 @@ function removeWord(table: WordTable, id: number): void {
 export function groupOf(table: WordTable, word: string): number {
   if (word.length < SHORTEST_BEGINNING) return 0;
   const start = word.slice(0, SHORTEST_BEGINNING);
-  const known = table.groupIds.get(start);
-  if (known !== undefined) return known;
+  const existing = table.groupIds.get(start);
+  if (existing !== undefined) return existing;
   const group = table.groupWords.length;
   table.groupIds.set(start, group);
   table.groupWords.push([]);
@@ -154,9 +154,9 @@ export function wordBytes(table: WordTable): number {
 }
 
 function growColumns(table: WordTable, id: number): void {
-  table.listings = grown(table.listings, id);
-  table.stems = grown(table.stems, id);
-  table.masks = grown(table.masks, id);
-  table.groups = grown(table.groups, id);
-  table.places = grown(table.places, id);
+  table.listings = withCapacity(table.listings, id);
+  table.stems = withCapacity(table.stems, id);
+  table.masks = withCapacity(table.masks, id);
+  table.groups = withCapacity(table.groups, id);
+  table.places = withCapacity(table.places, id);
 }

@@ -99,7 +99,7 @@ interface Recent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
   bytes: Buffer;
 }
 
-export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
+export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
   let base = 0;
   let events: Recent[] = [];
   const portions = new Map<string, Portion>();
@@ -128,22 +128,22 @@ export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
     forget,
     readTo: async (queryable, upTo) => {
       if (upTo <= last()) return;
-      if (upTo - last() > kept) forget(upTo - kept);
-      const rows = await readEventsAfter(queryable, null, { afterId: last(), upToId: upTo, limit: kept });
+      if (upTo - last() > most) forget(upTo - most);
+      const rows = await readEventsAfter(queryable, null, { afterId: last(), upToId: upTo, limit: most });
       for (const row of rows) {
         // A recovery has skipped ids.
         if (Number(row.id) !== last() + 1) forget(Number(row.id) - 1);
         events.push({ ...row, bytes: encodeEvent(row) });
       }
-      const over = Math.max(0, events.length - kept);
+      const over = Math.max(0, events.length - most);
       events.splice(0, over);
       base += over;
       portions.clear();
     },
     after: (cursor, filter) => {
       const key = `${cursor} ${filter.key}`;
-      const known = portions.get(key);
-      if (known !== undefined) return known;
+      const existing = portions.get(key);
+      if (existing !== undefined) return existing;
       if (portions.size >= PORTIONS_KEPT) portions.clear();
       const portion = build(cursor, filter);
       portions.set(key, portion);
