@@ -53,10 +53,7 @@ export interface ReadRequest {
 
 /** Builds pages of listings as bytes, from the cache or from the model. */
 export interface Answers {
-  /**
-   * Answers without waiting; null: use `full`. `leastVersion` allows a page older than the model, but not older than that version. Without
-   * it, the page shows the current model.
-   */
+  /** Answers at once; null: use `full`. With `leastVersion` the page may be older than the model, but not older than that. */
   fromMemory(request: ReadRequest, build: Build, leastVersion?: () => number): Prepared | null;
   /** Also reads listings that left memory from the database, all in the same state as the rest of the page. */
   full(request: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared>;
@@ -166,10 +163,7 @@ function joinEncoded(model: Model, page: PageParts, tag: string, acceptsGzip: bo
   return plain && { etag: plainTag(tag), head: JSON_PLAIN, page: plain };
 }
 
-/**
- * Builds a page some of whose listings left memory. They are read from the database and must match the model; if they changed, the model is
- * refreshed and the page built again. So a page never mixes two moments.
- */
+/** Reads absent listings from the database. When one no longer matches the model, refreshes and builds again: no page mixes two moments. */
 async function readFull(
   parts: AnswerDependencies,
   request: ReadRequest,
@@ -199,10 +193,7 @@ async function readFull(
 const TAG_CHARACTERS = 27;
 let scratch = Buffer.alloc(16_384);
 
-/**
- * Returns a strong ETag without quotes, derived from everything the page is made of; each listing is represented by its stamp. The bytes
- * need not exist yet, and the tag is the same in every process and after every restart.
- */
+/** Derives a strong ETag, without quotes, from everything the page is made of: the same in every process and after every restart. */
 function tagOfParts(fragments: Fragments, { prefix, ids, suffix, outline }: PageParts): string {
   const length = 8 + prefix.length + ids.length * STAMP_BYTES + suffix.length + 1;
   if (scratch.length < length) scratch = Buffer.alloc(length * 2);

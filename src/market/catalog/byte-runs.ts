@@ -1,7 +1,4 @@
-/**
- * A block of memory, filled once from its end to its beginning and never rewritten, so a view of it stays valid as long as it is held.
- * Newer runs lie before older ones: a page in the order "newest first" lies in memory as it is sent, commas included.
- */
+/** Filled once, from end to start, and never rewritten, so views stay valid. A page in the order "newest first" lies in memory as sent. */
 export interface Slab {
   readonly number: number;
   readonly bytes: Buffer;
@@ -39,7 +36,6 @@ export function slabOf(runs: ByteRuns, id: number): Slab | null {
   return runs.table[runs.slab[id] ?? 0] ?? null;
 }
 
-/** Stores these parts, concatenated, as the run of the id. */
 export function putRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
   if (id >= runs.slab.length) {
     runs.slab = withCapacity(runs.slab, id);
@@ -67,7 +63,6 @@ export function isRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]):
   return true;
 }
 
-/** Includes the columns. */
 export function bytesOfRuns({ live, garbage, open, slab }: ByteRuns): number {
   return live + garbage + (open?.from ?? 0) + slab.byteLength * 3;
 }

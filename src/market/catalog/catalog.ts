@@ -33,14 +33,10 @@ export interface Catalog {
   stop(): Promise<void>;
   /** Resolves when everything committed before the call is in the model. */
   fresh(): Promise<void>;
-  /**
-   * Resolves after a refresh that read the JSON of these listings, which a newly opened model may not have yet. With very many at a time,
-   * some may still be missing.
-   */
+  /** Resolves after a refresh that read the JSON of these listings, if a new model lacks it. With very many, some may still be missing. */
   loadListings(ids: readonly number[]): Promise<void>;
   /** Makes the next refresh reload everything: the database now holds a different history. */
   reload(): void;
-  /** Resolves when words can be searched for. */
   searchable(): Promise<void>;
   facts(): CatalogFacts;
 }

@@ -20,7 +20,6 @@ const PREFIX = '{"listing":';
 const LIVE_JSON =
   '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null,"world_receipt":null';
 
-/** Tells whether the model has that listing, in any state. */
 function isListed(model: Model, id: number): boolean {
   return (model.columns.state[id] ?? 0) !== 0;
 }
@@ -120,10 +119,7 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
   };
 }
 
-/**
- * Answers from one moment of the model. Comments come from the database, which is never behind it. Null: try again, the model has been
- * refreshed.
- */
+/** Answers from one moment of the model; comments come from the database, which is never behind. Null: the model was refreshed, retry. */
 async function answerWith(
   catalog: MarketCatalog,
   database: Database,

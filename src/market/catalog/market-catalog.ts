@@ -26,7 +26,6 @@ export interface MarketCatalogOptions extends CatalogOptions {
   pepper: { hash(secret: string): Buffer; hashes(secret: string): readonly { hash: Buffer }[] };
 }
 
-/** Creates the catalog and the caches that answer from it. */
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());

@@ -29,10 +29,7 @@ import {
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
-/**
- * A removed listing's row keeps its texts for a later restore, but no response shows them. A removed thing of a city may still be sold: its
- * state then says so, and its texts stay hidden.
- */
+/** The row of a removed listing keeps its texts for a later restore; no response shows them, even if a thing is sold after its removal. */
 export function shownTitle(row: { removed_at: Date | null; title: string }): string {
   return row.removed_at === null ? row.title : REMOVAL_NOTICE;
 }
@@ -92,9 +89,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
 
 const LINE = new RegExp(`^[^\\r\\n]{0,${FIRST_LINE_CHARACTERS}}`, 'u');
 
-/**
- * Returns a prefix of the text and adds nothing: the catalog serves both from the bytes of one description. Never cuts a character in two.
- */
+/** A prefix of the text and nothing else: the catalog serves both from one description's bytes. Never cuts a character in two. */
 export function firstLine(text: string): string {
   return LINE.exec(text)?.[0] ?? '';
 }

@@ -172,10 +172,7 @@ export interface ListingRow extends Attributes {
   verified_sales: bigint;
 }
 
-/**
- * A row for bulk reads. Short values come as one text separated by spaces: the driver takes about as long for one number as for a page of
- * text. Missing values are empty or 0, since concat_ws skips nulls.
- */
+/** A bulk row: short values share one text, as the driver is slow per value. Missing ones are empty or 0: concat_ws skips null. */
 export interface PackedRow
   extends Attributes,
     Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,

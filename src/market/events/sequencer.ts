@@ -27,7 +27,6 @@ export interface Sequencer {
   whenNumbered(): Promise<void>;
   /** How long the oldest event had waited at the last check; 0: none waited. */
   unnumberedMs(): number;
-  /** Whether this process is the one that polls. */
   isLeader(): boolean;
 }
 
@@ -37,10 +36,7 @@ interface SequencerDependencies {
   log: Log;
 }
 
-/**
- * Numbers committed events: without gaps, in queue order, and in one process at a time. Business transactions never number, so they do not
- * wait for each other here.
- */
+/** Numbers committed events without gaps, in queue order, one process at a time. Business transactions never wait for it. */
 export function createSequencer({ database, clock, log }: SequencerDependencies): Sequencer {
   const stopping = new AbortController();
   let queued = false;
@@ -105,7 +101,6 @@ interface Numbering {
   stopped: AbortSignal;
 }
 
-/** Creates a run that numbers everything unnumbered. */
 function createNumbering({ database, log, takeQueued, stopped }: Numbering): () => Promise<void> {
   let failing = false;
   return async () => {

@@ -8,7 +8,6 @@ export interface QueuedEvent {
   canonical: Buffer;
   inDoor: boolean;
   inWindow: boolean;
-  /** The listing the event is about. */
   listingId: bigint | null;
 }
 

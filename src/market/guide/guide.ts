@@ -6,10 +6,7 @@ import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } 
 import type { MarketConfig } from '../context.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
 
-/**
- * A page's content, written once and rendered as Markdown for programs and as HTML for people. Text may hold `code` in backticks and
- * [words](address); everything else is plain, and escaped in HTML.
- */
+/** A page, rendered as Markdown for programs and as HTML for people. `code` and [words](address) are markup; the rest is plain text. */
 export interface Document {
   title: string;
   summary: string;

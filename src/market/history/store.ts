@@ -113,10 +113,7 @@ export async function readSalesStart(database: Queryable, page: HistoryPage): Pr
   return readPageStart(database, sql`sales`, isKnown, page);
 }
 
-/**
- * Reads what others said under the merchant's comments and listings, newest first. A reply to an own comment on an own listing appears
- * once.
- */
+/** Reads others' comments under the merchant's comments and listings, newest first, each once even if it is under both. */
 export async function readReplies(database: Queryable, page: HistoryPage): Promise<CommentRow[]> {
   const before = page.beforeId === null ? empty : sql`and comment_id < ${page.beforeId}`;
   return database.rows<CommentRow>(sql`

@@ -10,7 +10,6 @@ export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-/** The handles a new one is checked against. */
 export interface Rivals {
   /** A handle that looks like the new one; null: none. */
   alike: string | null;
@@ -262,10 +261,7 @@ export async function countPepperUses(database: Queryable, at: Date): Promise<Pe
     from uses group by pepper_version order by pepper_version desc`);
 }
 
-/**
- * Ends all access to a merchant except its key and codes: hosted grants, pairing codes and pending changes. Call it in the transaction that
- * replaces the key, under the identity lock.
- */
+/** Ends grants, pairing codes and pending changes. Call it under the identity lock, in the transaction that replaces the key. */
 export async function revokeAccess(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await supersedePendingChanges(tx, merchantId, at);
   await endPairingCodes(tx, merchantId, at);

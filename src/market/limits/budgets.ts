@@ -9,11 +9,9 @@ const HOUR_SECONDS = 3_600;
 export interface Budgets {
   /** Payments opened and not yet verified. */
   attempts: Budget;
-  /** Requests to chain providers. */
   chainReads: Budget;
   /** Requests to chain providers per wallet, wherever its signatures come from. */
   walletReads: Budget;
-  /** Milliseconds spent on reads. */
   readMs: Budget;
   /** Megabytes of whole stores. */
   wholeStores: Budget;

@@ -22,10 +22,7 @@ const READS_RESERVED = 6;
 /** Cost of a read not answered from memory: reading rows, making JSON. */
 const READ_MS = 2;
 
-/**
- * Charges the caller's budget before the operation starts: a refused operation has queried neither chain nor database. An operation that
- * has started is never cut short, so that no payment stops half-way.
- */
+/** Charges the budget before an operation starts, and never cuts one short: no payment may stop half-way. */
 export function limitOperations(budgets: Budgets, operations: MarketOperations): MarketOperations {
   const limited = Object.entries(operations).map(([name, operation]) => {
     // Drop the types: each operation has its own, so a table cannot be iterated with them.
@@ -85,10 +82,7 @@ const PROBE = '/readyz';
 /** A probe reads the heads of the chain. */
 const PROBE_READS = 3;
 
-/**
- * Charges probes that read the chain (all without `reads`), only to the client's own network: strangers must not be able to block the
- * probes of others.
- */
+/** Charges probes that read the chain to their own network only: strangers must not be able to block the probes of others. */
 export function limitProbes(chainReads: Budget, pages: readonly AnyPageRoute[]): AnyPageRoute[] {
   return pages.map((page) => {
     if (page.method !== 'GET' || page.path !== PROBE) return page;

@@ -25,10 +25,7 @@ type Bits = NetworkRule['bits'];
 const CIDR = /^([0-9a-f.:]+)\/(0|[1-9]\d?)$/i;
 const CLIENT_IPV6 = /^((?:[0-9a-f]{1,4}:){3}[0-9a-f]{1,4})::\/64$/;
 
-/**
- * Reads `203.0.113.0/24` or `2001:db8::/48`. Null for anything else, for bits beyond the length, and for networks smaller than the ones
- * counted.
- */
+/** Reads `203.0.113.0/24` or `2001:db8::/48`. Null: no network, bits beyond its length, or smaller than the networks counted. */
 export function readNetwork(text: string): Pick<NetworkRule, 'bits' | 'length'> | null {
   const [, address = '', digits = ''] = CIDR.exec(text) ?? [];
   if (!isIPv4(address) && !isIPv6(address)) return null;

@@ -161,10 +161,7 @@ interface StoreSource {
   database: Database;
 }
 
-/**
- * Streams a whole store of any size. Each listing is sent as it is at its turn, and the counts at the end say what was sent, so no ETag can
- * be known beforehand.
- */
+/** Streams a whole store of any size. Listings are sent as they are at their turn and counted at the end, so there is no ETag. */
 function streamStore(source: StoreSource, store: Omit<StoreRequest, 'limit'>): PreparedStream {
   return { etag: null, head: ['content-type', 'application/json; charset=utf-8'], pieces: piecesOf(source, store) };
 }

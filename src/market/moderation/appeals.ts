@@ -48,10 +48,7 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
 
 type DecideCall = MarketCall<Endpoints['decideAppeal']>;
 
-/**
- * POST /api/mod/appeal. The only way to undo a removal, so the maintainer restores nothing without a public appeal. The same decision again
- * changes nothing, not even its reason.
- */
+/** POST /api/mod/appeal. The only way to undo a removal: none without a public appeal. A repeated decision changes nothing. */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
   const appeal = await market.database.transaction((tx) => decideInTransaction(tx, market, call));
   const { body } = await answerListing(market, appeal.listing_id);

@@ -11,8 +11,7 @@ import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { markRemoved } from './store.ts';
 
 /**
- * POST /api/mod/remove. Also removes a withdrawn listing, whose texts are still public; it stays withdrawn. Removing again changes nothing:
- * payments and appeals go by the time and reason of the first removal.
+ * POST /api/mod/remove, also of a withdrawn listing, whose texts are public. The first removal's time and reason count, for payments too.
  */
 export const removeListing: MarketOperation<Endpoints['removeListing']> = async (market, call) => {
   const { listing_id: id, reason_code: reasonCode, reason } = call.body;

@@ -20,10 +20,7 @@ export const TEXT_REMOVAL_ACTIONS: Readonly<Record<RemovableText, string>> = {
   appeal: 'remove_statement',
 };
 
-/**
- * POST /api/mod/text. Empties texts that removing a listing or comment does not reach. For a text that is already empty it changes nothing
- * and returns the last removal. The log records the author and the reason code, none of the words.
- */
+/** POST /api/mod/text. Empties texts no other removal reaches. Repeating returns the last removal. The log records none of the words. */
 export const removeText: MarketOperation<Endpoints['removeText']> = async (market, call) => {
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
   const lastRemoval = await market.database.transaction(async (tx) => {

@@ -20,10 +20,7 @@ const COMMENTS_LOCK = 'comments';
 /** The same words in the same place are the same comment for this long: a client that got no answer asks again. */
 const SAME_MS = 86_400_000;
 
-/**
- * POST /api/comment. Repeats the answer for a comment made within the last day, in every state of the listing and without using the quota.
- * Every other call counts, refused ones included.
- */
+/** POST /api/comment. Repeating a comment of the last day returns it and uses no quota. Every other call counts, refused ones included. */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
   const { caller, body } = call;
   const comment = {

@@ -25,10 +25,7 @@ const DETAIL_IDS = {
   merchant: 'merchant_id',
 } as const satisfies Record<FlagTarget, string>;
 
-/**
- * POST /api/flag. Repeats the answer for an existing flag without using the quota; every other call counts, refused ones included. The
- * target may be in any state: it may need review all the same.
- */
+/** POST /api/flag. Repeating a flag uses no quota; every other call counts, refused ones included. The target may be in any state. */
 export const raiseFlag: MarketOperation<Endpoints['raiseFlag']> = async (market, call) => {
   const { caller } = call;
   const { target_type: type, target_id: targetId, reason } = call.body;

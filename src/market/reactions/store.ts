@@ -22,10 +22,7 @@ export interface VoteOutcome {
   votes: bigint | null;
 }
 
-/**
- * Votes for a live listing of another merchant, once per merchant and listing. Locks the row first and checks it under the lock, so that
- * the vote waits for a concurrent withdrawal.
- */
+/** Votes for another merchant's live listing, once per merchant. Locks the row and then checks it, so it waits for a withdrawal. */
 export function voteAct(listingId: bigint, merchantId: bigint, now: Date): CountedAct {
   return {
     steps: sql`shared as materialized (

@@ -6,10 +6,7 @@ import { dailyQuota } from '../limits/quotas.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, type VoteOutcome, voteAct, votesWithOwn } from './store.ts';
 
-/**
- * POST /api/vote. Repeats the answer for an existing vote in every state of the listing, without using the quota; every other call counts,
- * refused ones included. Uses one statement: a vote is the most frequent write.
- */
+/** POST /api/vote. Repeating a vote uses no quota; every other call counts, refused ones too. One statement: the most frequent write. */
 export const voteListing: MarketOperation<Endpoints['voteListing']> = async (market, call) => {
   const { caller } = call;
   const id = call.body.listing_id;

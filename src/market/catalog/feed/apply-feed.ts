@@ -34,7 +34,6 @@ export interface Source {
   stopped?: AbortSignal;
 }
 
-/** Returns the functions that apply the news of all followers. */
 export async function readFollowers(queryable: Queryable, followers: readonly Follower[]): Promise<(() => void)[]> {
   const applies = await Promise.all(followers.map((follower) => follower.read(queryable)));
   return applies.filter((apply) => apply !== null);
@@ -58,10 +57,7 @@ export async function applyFeed(model: Model, since: Moment, source: Source): Pr
   return momentOf(changes);
 }
 
-/**
- * Applies any number of changes in portions, answering requests in between. All portions come from one snapshot and are ordered by the act
- * that edited them.
- */
+/** Applies changes in portions, answering requests in between. All come from one snapshot, in the order of the acts that edited. */
 async function applyFeedInPortions(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds: wanted, stopped } = source;
   return database.transaction(

@@ -31,10 +31,7 @@ export interface Opened extends Moment {
   filled: Promise<void>;
 }
 
-/**
- * Fills an empty model from one snapshot and returns that snapshot. Loads what the shelves need first, so that they can be served; then the
- * listings' JSON from the same snapshot. Does not build the text index.
- */
+/** Fills an empty model from one snapshot, shelves first, so that they can be served before the JSON is read. Leaves out the text index. */
 export async function loadModel(model: Model, loading: Loading): Promise<Opened> {
   const opened = Promise.withResolvers<Moment>();
   const byTimeline = await tellsTimeline(loading.database);

@@ -15,7 +15,6 @@ export interface FeedOptions {
   memoryBytes: number;
   followers: readonly Follower[];
   stopped: AbortSignal;
-  /** Resolves after a refresh that has read these listings. */
   loadListings(ids: readonly number[]): Promise<void>;
 }
 
@@ -130,7 +129,6 @@ async function loadAll(feed: Feed): Promise<void> {
   log.info('catalog_loaded', { count: model.newestId, ms: loadedAt - begun });
 }
 
-/** Work that continues while shelves are served. */
 interface BackgroundFill extends Feed {
   model: Model;
   begun: number;

@@ -24,7 +24,6 @@ export interface PinPeriod {
 export interface Moment {
   /** A PostgreSQL snapshot as text: the transactions it sees. */
   snapshot: string;
-  /** Whether the server tells its timeline. */
   tellsTimeline: boolean;
   /** The server's timeline (or its start time) and the database's oid, as text. Another server may lack what the model holds. */
   server: string;
@@ -38,10 +37,7 @@ export function momentOf({ snapshot, tellsTimeline, server, startedAt, lastRevis
   return { snapshot, tellsTimeline, server, startedAt, lastRevision };
 }
 
-/**
- * Killing one session makes the server recover, with its start time unchanged. It resets its in-memory counters after each crash, before it
- * accepts connections. An administrator may reset them too, which costs one read of all kept changes.
- */
+/** A crash leaves the start time but resets these counters before it takes connections. A manual reset costs one read of all changes. */
 const startedAt = sql`concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())`;
 const serverOf = (tellsTimeline: boolean): Sql => sql`
     (select ${tellsTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
@@ -152,10 +148,7 @@ export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Prom
     select listing_id, began, ended from pin_periods where began > ${afterRevision} or ended > ${afterRevision} order by began`);
 }
 
-/**
- * Deletes a batch of old changes and records up to where the list is incomplete. Only deletes changes of transactions older than every
- * running one: so the mark never passes a change still to be written, and an up-to-date reader never has to reload.
- */
+/** Deletes old changes of transactions before every running one, so that the mark never passes a change that is yet to be written. */
 async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
   const { count, highest } = await tx.one<{ count: number; highest: string | null }>(sql`
     with old as (
@@ -198,7 +191,6 @@ export async function pruneChanges(
   }
 }
 
-/** Prunes the list of changes; one process runs the job at a time. */
 export function createPruning({ database, clock, log }: { database: Database; clock: Clock; log: Log }): SingletonJob {
   return createSingletonJob({
     database,

@@ -129,10 +129,7 @@ export function blockBound(size: number): number {
   return size + (size >>> 5) + (size >>> 7) + 64;
 }
 
-/**
- * Deflates one fragment up to a byte boundary. The stored block at its end carries the comma that follows in a list, so the separator costs
- * a single byte; `dropLastComma` removes it after the last fragment.
- */
+/** Deflates a fragment to a byte boundary. The stored block at its end carries the comma of a list; `dropLastComma` removes it. */
 function deflateFragment(fragment: Uint8Array): Block {
   // Size the chunk for this fragment: the usual 16 KiB for each would soon fill the heap with garbage.
   const raw = deflateRawSync(fragment, {

@@ -116,10 +116,7 @@ function viewFragment(store: FragmentStore, id: number): Buffer | null {
 
 const NOTHING = Buffer.alloc(0);
 
-/**
- * Writes fragments separated by commas from `at` on; returns the end, or -1 when one is not in memory. Each lies in its slab after its own
- * comma, so neighbours are copied together, from one shared middle to the next.
- */
+/** Writes fragments separated by commas; returns the end, or -1 when one is not in memory. Copies neighbours in a slab together. */
 function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
   const { runs, middle, cut: cuts } = store;
   const { slab: slabNumbers, at: commas, length: lengths } = runs;
@@ -192,7 +189,6 @@ export interface Fragments {
   view(id: number): Buffer | null;
   /** Writes all of them separated by commas; returns the end, or -1 when one is not in memory. */
   join(ids: readonly number[], target: Uint8Array, at: number): number;
-  /** Like `join`, with outlines. */
   joinOutlines(ids: readonly number[], target: Uint8Array, at: number): number;
   /** Writes 8 bytes of the fragment's SHA-256. Also known for fragments that left memory. */
   stampInto(id: number, target: Buffer, at: number): void;
@@ -262,10 +258,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
   };
 }
 
-/**
- * Makes the stamp when it is first needed, at the latest when the bytes leave memory: stamping during the first load would take a tenth of
- * its time.
- */
+/** Makes the stamp when needed, at the latest when the bytes leave memory: stamps would take a tenth of the first load. */
 function stampStored(store: FragmentStore, id: number): void {
   // A stamp that happens to be all zeros is recomputed each time, which is correct.
   const isMade = store.stamp[id * 2] !== 0 || store.stamp[id * 2 + 1] !== 0;

@@ -31,7 +31,6 @@ interface Slab {
   readonly taken: Uint8Array;
   /** The longest run of free steps. */
   longest: number;
-  /** True once some of it was written. */
   touched: boolean;
 }
 

@@ -46,7 +46,6 @@ export interface PageBytes {
   body: Uint8Array;
   /** The memory reserved for the body, in bytes. */
   takenBytes: number;
-  /** Allows the bytes to be overwritten. */
   release(): void;
 }
 
@@ -70,10 +69,7 @@ export function joinPage(sources: PageSources, parts: PageParts): PageBytes | nu
   return { body: bytes.subarray(0, at + suffix.length), takenBytes: bytes.length, release: buffer.release };
 }
 
-/**
- * Joins the same bytes in gzip. Null when compression costs more than it saves (many blocks are missing while memory for them is short, or
- * outlines are many) or a fragment is not in memory. The caller then sends the page uncompressed.
- */
+/** Joins the page in gzip. Null when a fragment is not in memory, or compressing costs too much: send the page uncompressed then. */
 export function joinGzipPage(sources: PageSources, parts: PageParts, mostMissing = MOST_MISSING): PageBytes | null {
   if (parts.outline) return compressOutlines(sources, parts);
   const { fragments, deflated, buffers } = sources;
@@ -128,17 +124,13 @@ interface GzipPage {
   suffix: Uint8Array;
 }
 
-/** The longest the gzip form can become. */
 function gzipBound(fragments: Fragments, page: GzipPage): number {
   let bound = plainBound(page.prefix.length) + plainBound(page.suffix.length);
   for (const id of page.ids) bound += blockBound(fragments.size(id));
   return bound;
 }
 
-/**
- * Writes prefix, fragments separated by commas, and suffix as one gzip file. Copies compressed blocks and combines their checksums instead
- * of compressing again. Returns the length, or -1 when a fragment is not in memory.
- */
+/** Writes the page as one gzip file of compressed blocks, combining their checksums. Returns the length; -1: a fragment is missing. */
 function writeGzip(deflated: Deflated, page: GzipPage, target: Buffer): number {
   const member = beginMember(target, page.prefix);
   let isFirst = true;

@@ -131,10 +131,7 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
   merchant.json = null;
 }
 
-/**
- * Updates the figures and the listing's place in each order. An order finds a member by the key it was inserted with, so remove it before
- * the key changes.
- */
+/** Updates figures and orders. An order finds a member by the key it was inserted with, so remove it before the key changes. */
 function updateOrders(
   { columns, orders, sums }: Model,
   row: ListingFigures,
@@ -151,7 +148,6 @@ function updateOrders(
   for (const order of entered) insertSorted(order, id);
 }
 
-/** Stores the listing's JSON, and what its detail adds. */
 export function putFragment(model: Model, id: number, row: ListingRow): void {
   const { bytes, span } = fragmentOf(row);
   model.fragments.put(id, bytes, span);

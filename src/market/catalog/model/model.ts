@@ -59,7 +59,6 @@ export interface Model {
   orders: Record<OrderName, SortedIds>;
   fragments: Fragments;
   filling: Filling;
-  /** What is needed to write pages of fragments. */
   pages: PageSources;
   text: TextIndex;
   /** Listings up to this id are in the text index; Infinity once it is complete. */
@@ -91,7 +90,6 @@ export interface ModelOptions {
   /** For fragments in gzip. */
   deflatedBytes: number;
   giveWay(): Promise<void>;
-  /** Reserved for finished pages. */
   pageBytes: number;
 }
 
@@ -168,10 +166,7 @@ function createFilling(): Filling {
   };
 }
 
-/**
- * Tells whether the listing's JSON was ever read. If not, the model only knows its figures and cannot make an ETag. Stays true after the
- * JSON left memory.
- */
+/** Tells whether the JSON was ever read, even if it left memory since. If not, the model has only figures and can make no ETag. */
 export function isFilled({ fragments }: Pick<Model, 'fragments'>, id: number): boolean {
   return fragments.version(id) !== 0;
 }

@@ -1,10 +1,7 @@
 import type { Sort } from '../../../contract/vocabulary.ts';
 import type { Figure } from './columns.ts';
 
-/**
- * Sums all values at or above a bound, over listings whose values only rise. Such a sum rises exactly when a value that reaches the bound
- * rises.
- */
+/** Sums all values at or above a bound. Values only rise, so a sum rises exactly when a value that reaches the bound rises. */
 export interface ValueSums {
   /** A Fenwick tree, highest value first. */
   tree: Float64Array;
@@ -65,7 +62,6 @@ export const SORT_RULES = {
 type Rules = typeof SORT_RULES;
 type With<Part> = { [S in Sort]: Rules[S] extends Part ? S : never }[Sort];
 export type KeySort = With<{ key: Figure }>;
-/** Sorted by a figure that rises. */
 export type RisingSort = With<{ rises: true }>;
 
 /** A model keeps one order per sort with a figure, and this one: the last edited first. */

@@ -10,10 +10,7 @@ export interface Selection {
   readonly tests: readonly ((id: number) => boolean)[];
 }
 
-/**
- * A selection with one bit per id that its sets let through, 32 ids a word, empty words left out. All selections share the same memory:
- * valid until the next one is marked, or a set changes.
- */
+/** One bit per id its sets let through, 32 a word, empty words left out. Shares memory: valid until the next selection or set change. */
 export interface Matches extends Selection {
   /** Word numbers in ascending order, and the bits of each. */
   readonly words: Uint32Array;

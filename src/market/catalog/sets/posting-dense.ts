@@ -1,7 +1,4 @@
-/**
- * The bitmap form of a posting: one plane of bits for membership, three for level - 1. Membership has its own plane so that intersections
- * and counts read one word per 32 ids. Planes that are all zero are not stored: all postings share one.
- */
+/** Bit planes: one for membership, so that intersections read one word per 32 ids, and three for level - 1. Zero planes are shared. */
 export interface Dense {
   /** No other plane is shorter. */
   member: Uint32Array;

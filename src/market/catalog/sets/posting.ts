@@ -9,16 +9,10 @@ import {
   setDense,
 } from './posting-dense.ts';
 
-/**
- * A set of listing ids (1 to 2^29 - 1) whose members have a level from 1 to 7. Small sets are a sorted list, large ones bit planes: `dense`
- * says which.
- */
+/** A set of listing ids (1 to 2^29 - 1), each with a level from 1 to 7: a sorted list, or bit planes (`dense`) when there are many. */
 export interface Posting {
   readonly count: number;
-  /**
-   * Empty while `dense` is set. Otherwise id * 8 + level in ascending order with spare room at the end: one array answers membership and
-   * level.
-   */
+  /** Empty while `dense` is set. Else id * 8 + level, ascending, with room at the end: one array answers membership and level. */
   readonly entries: Uint32Array;
   readonly dense: Dense | null;
   /** The level planes a list would need as `dense`. */
@@ -128,8 +122,7 @@ function countMove(posting: Open, before: number, level: number): void {
 }
 
 /**
- * Planes may take twice the memory of the list, because intersections are that much quicker. Going back takes four times, so that a set at
- * the edge does not change its form with every listing.
+ * Planes may take twice the list's memory, as intersections are much faster. Four times to go back, so that sets at the edge do not flip.
  */
 function becomeDenseIfFull(posting: Open): void {
   const { entries, count } = posting;

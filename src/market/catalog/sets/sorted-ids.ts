@@ -1,7 +1,4 @@
-/**
- * Ids sorted by a key, equal keys newest id first, split into blocks so that an insertion moves at most 4 KiB. Keys are not stored: `keyOf`
- * is called, so a key must not change while its id is in the order (remove, change, insert).
- */
+/** Ids by key, equal keys newest first, in blocks of at most 4 KiB. Keys are not stored: remove an id before its key changes. */
 export interface SortedIds {
   readonly count: number;
   readonly keyOf: (id: number) => number;
@@ -169,10 +166,7 @@ const HIGHEST_ID = 2 ** 29 - 1;
 /** Index of the less significant half of a 64-bit number on this machine. */
 const LOW = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 
-/**
- * Sorts ids by key, equal keys newest id first. Keys must be whole numbers from 0 to 2^35 - 1: key (35 bits) and id (29 bits) then fit one
- * 64-bit number, and the engine sorts an array of those without a comparison function.
- */
+/** Sorts by key, then newest id. A key (35 bits) and an id (29 bits) make one 64-bit number, which the engine sorts without callbacks. */
 export function sortByKey(ids: Uint32Array, keyOf: (id: number) => number, descending: boolean): Uint32Array {
   const joined = new BigUint64Array(ids.length);
   const halves = new Uint32Array(joined.buffer);

@@ -50,10 +50,7 @@ interface RowsRequest {
   cursor: PageCursor | null;
 }
 
-/**
- * Returns the next page. Sort keys only rise (votes, sales) or never change (price, id; relevance without edited listings), so a row that
- * was returned never appears again on a later page.
- */
+/** Returns the next page. Keys only rise or never change (relevance leaves edited listings out), so no later page repeats a row. */
 export function nextRows(request: RowsRequest): NextRows {
   const { plan, total, cursor } = request;
   const left = cursor?.left ?? total;
@@ -66,7 +63,6 @@ export function nextRows(request: RowsRequest): NextRows {
   return { ids: shown.map(({ id }) => id), next };
 }
 
-/** The cursor after that row. */
 function cursorAfter(
   request: RowsRequest,
   { isPinned, key, id }: Pick<PageCursor, 'isPinned' | 'key' | 'id'>,

@@ -30,7 +30,6 @@ export interface ShelfPage {
   nextCursor: string | null;
 }
 
-/** Selects the listings of a page, and the cursor of the next. */
 export function shelfPage(model: Model, cursors: Cursors, { plan, search, cursor }: ShelfQuery): ShelfPage {
   const matches = selectShelf(model, plan, search);
   const total = countShelf(model, plan, matches);

@@ -21,7 +21,6 @@ type FoundSet = Posting | null | typeof MISSING;
 /** About a millisecond. */
 const COST_IN_PASSING = 10_000;
 
-/** Finds the listings with a word that begins with this; null: none. */
 function findBeginning(sets: DerivedSets, state: TextState, beginning: string): FoundSet {
   const key = beginningKey(beginning);
   const known = keptDerived(sets, key);
@@ -39,7 +38,6 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   return posting;
 }
 
-/** Finds the listings with these words in a row; null: none. */
 function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[]): FoundSet {
   const ids = phraseWords(state, words);
   if (ids === null) return null;
@@ -102,10 +100,7 @@ function buildNow(steps: Generator<void, Posting>): Posting {
   }
 }
 
-/**
- * The sets a query selects from. Use it at once: the sets change with the index. An empty `must` means all live listings (less `mustNot`),
- * unless `matchesNothing`.
- */
+/** Use it at once: the sets change with the index. An empty `must` means all live listings, unless `matchesNothing`. */
 export interface Search {
   must: Posting[];
   mustNot: Posting[];
@@ -170,8 +165,7 @@ interface Scoring {
 }
 
 /**
- * Scores the words of a phrase, not the phrase: all matches have it. A repeated term counts once, compared by name: in one process two
- * names may share a set, and not in another.
+ * Scores the words of a phrase, not the phrase, which all matches have. Repeated terms count once, by name: shared sets vary by process.
  */
 function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
   const add = (name: string, posting: Posting | null): void => {

@@ -3,10 +3,7 @@ import { stemOf } from './stem-table.ts';
 import type { TextState } from './text-state.ts';
 import { groupOf } from './word-table.ts';
 
-/**
- * Sets built for queries: beginnings and phrases. Membership of a listing depends on its own text alone, so sets are kept and each changed
- * listing is updated in all of them. When there are too many, the least recently used are dropped.
- */
+/** Sets built for queries, least recently used dropped. Membership depends on a listing's own text, so each change updates each set. */
 export interface DerivedSets {
   readonly entries: Map<string, DerivedEntry>;
   /** Beginnings by the group of their words. */

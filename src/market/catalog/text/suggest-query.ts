@@ -18,10 +18,7 @@ const MOST_CORRECTED = 4;
 const MOST_TRIES = 40;
 const LONGEST_QUERY = 100;
 
-/**
- * Finds a similar spelling of a query that matches something, or null. Phrases become plain words: suggestions are tested without building
- * sets, so words alone must decide.
- */
+/** Finds a similar spelling that matches something, or null. Phrases become plain words, which can be tested without building sets. */
 export function suggestQuery(
   state: TextState,
   query: ParsedQuery,
@@ -108,10 +105,7 @@ let older = new Uint8Array(80);
 let above = new Uint8Array(80);
 let row = new Uint8Array(80);
 
-/**
- * Counts the letters to add, drop, replace or swap with a neighbour; returns more than `most` when that is exceeded. Only computes cells
- * near the diagonal, which are all that matter. For words of at most 64 characters.
- */
+/** Counts edits and swaps of neighbours; more than `most` if exceeded. Reads only cells near the diagonal. For at most 64 characters. */
 export function spellingDistance(from: string, to: string, most: number): number {
   const beyond = most + 1;
   if (Math.abs(from.length - to.length) > most) return beyond;

@@ -6,10 +6,7 @@ export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
 
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
-/**
- * A constant instead of the true average, so that a word's level depends on its listing alone: changes of other listings do not move it,
- * and a new index has the same levels as one that followed every change.
- */
+/** Constant, not the true average: a word's level depends on its listing alone, and a new index equals one that followed every change. */
 const USUAL_LENGTH = 150;
 /** Chosen so that once in the text, seller, tag and title of a usual listing are different levels. */
 const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
@@ -30,10 +27,7 @@ export function rarityWeight(listings: number, having: number): number {
   return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
 }
 
-/**
- * Counts the distinct words and stems of one listing. Two of these are reused: the stamp marks current entries, so nothing has to be
- * cleared.
- */
+/** Counts the distinct words and stems of one listing. Reused: the stamp marks current entries, so nothing has to be cleared. */
 export interface TermCounter {
   stamp: number;
   wordCount: number;

@@ -62,10 +62,7 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
   return { beginning, whole, partial, words: matching, isTypedStem, cost };
 }
 
-/**
- * Builds the set in slices; the caller may run other work after each. The loops are separate functions because the engine optimizes them
- * there, but not inside a generator.
- */
+/** Yields between slices for other work. The loops are separate functions: the engine optimizes them there, not inside a generator. */
 export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
   const raised: Raised = { levels: new Uint8Array(state.highest + 1), ids: [] };
   let visited = 0;
@@ -151,7 +148,6 @@ function hasOne(state: TextState, id: number, stem: number, words: ReadonlySet<n
   return false;
 }
 
-/** Computes the level of one listing from its text. */
 export function beginningLevel(state: TextState, beginning: string, id: number): number {
   const { words: table, stems } = state;
   const typed = stems.ids.get(stemOf(beginning));
@@ -241,7 +237,6 @@ function hasAll(postings: readonly Posting[], id: number): boolean {
   return true;
 }
 
-/** Computes the level of one listing from its text. */
 export function phraseLevel(state: TextState, words: readonly string[], id: number): number {
   const needle = encodePhrase(state, words);
   return needle !== null && isInListing(state, id, needle) ? 1 : 0;

@@ -176,14 +176,12 @@ function removeFromSets(state: TextState, before: TermCounter, id: number, now: 
   for (let index = 0; index < before.wordCount; index += 1) discountListing(state.words, before.words[index] as number);
 }
 
-/** The encoded tokens of a listing's new text, and their counts. */
 interface CountedText {
   readonly counter: TermCounter;
   readonly encoded: Uint8Array;
   readonly length: number;
 }
 
-/** Updates all derived sets for the new text of a listing. */
 function followListing(sets: DerivedSets, state: TextState, id: number, now: CountedText): void {
   for (const { touched } of sets.building.values()) touched.push(id);
   if (sets.watchers.size > 0) followBeginnings(sets, state, now.counter);

@@ -3,10 +3,7 @@ import { addStemLevels, type StemTable, setStemLevel } from './stem-table.ts';
 import { decodeTokens } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/**
- * Levels of new listings not yet written to their sets. Writing them set by set for many listings fetches each set from memory once,
- * instead of a hundred sets per listing: indexing takes half as long.
- */
+/** Levels not yet written to their sets. Writing many listings set by set fetches each set once: indexing takes half as long. */
 interface WaitingLevels {
   readonly stems: Uint32Array;
   /** Listing and level as one number, like the entries of a set. */
@@ -83,7 +80,6 @@ export function waitingBytes(waiting: WaitingLevels): number {
   return waiting.stems.byteLength + waiting.entries.byteLength + waiting.sorted.byteLength + waiting.starts.byteLength;
 }
 
-/** The state shared by the parts of the text index. */
 export interface TextState {
   readonly words: WordTable;
   readonly stems: StemTable;

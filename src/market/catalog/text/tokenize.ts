@@ -26,10 +26,7 @@ function withRoom(length: number): CodeBuffer {
   return { codes, bytes: Buffer.from(codes.buffer) };
 }
 
-/**
- * Accents, vowel points and other marks people leave out when they type. Marks of other scripts (Devanagari vowels, the voicing of kana)
- * change the word and stay.
- */
+/** Marks people leave out when they type, such as accents. In other scripts (Devanagari, kana) marks change the word and stay. */
 const ACCENTS =
   /[[\p{M}&&[\p{Script=Inherited}\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]]--[\u3099\u309a]]/gv;
 

@@ -1,10 +1,7 @@
 import { withCapacity } from '../byte-runs.ts';
 import { readWords, type WordSink } from './tokenize.ts';
 
-/**
- * A listing's text as numbers: word ids in order, a mark after each field, and a mark between tags. Ids are assigned as words are first
- * seen, so frequent words have small ones. When encoded, the first byte tells how many follow.
- */
+/** A listing's text as numbers: word ids, marks after fields and between tags. Frequent words get small ids, encoded in fewer bytes. */
 export const END_OF_FIELD = 0;
 const BREAK = 1;
 export const FIRST_WORD = 2;
@@ -76,10 +73,7 @@ export function decodeTokens(bytes: Uint8Array, start: number, length: number, i
   return count;
 }
 
-/**
- * Searches encoded tokens for the encoded `needle`. No token's bytes begin another's, so comparing where tokens begin is enough. No needle
- * contains the marks between fields and tags, so no phrase reaches across them.
- */
+/** Compares where tokens begin, since no token's bytes begin another's. Marks keep phrases from reaching across fields and tags. */
 export function hasInRow(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
   const last = start + length - needle.length;
   const wanted = needle[0];
@@ -115,7 +109,6 @@ export interface TokenList {
   readonly sink: WordSink;
 }
 
-/** `numberOf` returns the number of a word. */
 export function createTokenList(numberOf: (codes: Uint16Array, start: number, end: number) => number): TokenList {
   const list: TokenList = {
     tokens: new Uint32Array(4096),
@@ -125,7 +118,6 @@ export function createTokenList(numberOf: (codes: Uint16Array, start: number, en
   return list;
 }
 
-/** Adds all words of a listing, and the marks between its fields and tags. */
 export function addListingText(list: TokenList, text: ListingText): void {
   addWords(list, text.title, END_OF_FIELD);
   for (const tag of text.tags) addWords(list, tag, BREAK);

@@ -1,9 +1,6 @@
 import { withCapacity } from '../byte-runs.ts';
 
-/**
- * Finds the number of a word from its characters within a longer text. A Map would need a string and its hash per lookup: half of the time
- * of indexing. Uses open addressing with linear probing; each number is stored next to its hash.
- */
+/** Finds a word's number within a longer text. A Map would need a string per lookup: half of the time of indexing. Linear probing. */
 export interface WordSlots {
   /** Number and hash in turn; number 0 is an empty slot. */
   slots: Uint32Array;
@@ -83,10 +80,7 @@ function growSlots(table: WordSlots): void {
   }
 }
 
-/**
- * The characters of all words by number, in one array, because comparing with a string is slow per character. The length precedes the
- * characters, so that one memory access fetches both.
- */
+/** The characters of all words, by number: comparing strings is slow per character. The length precedes them, for one memory access. */
 export interface WordChars {
   codes: Uint16Array;
   end: number;

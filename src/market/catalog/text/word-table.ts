@@ -16,10 +16,7 @@ import {
   type WordSlots,
 } from './word-lookup.ts';
 
-/**
- * All words of live listings, numbered from small ids up. A word that leaves its last listing leaves the table and frees its number, so
- * that edits cannot fill the memory. Columns are indexed by the number.
- */
+/** All words of live listings, by number. A word that leaves its last listing frees its number, so that edits cannot fill the memory. */
 export interface WordTable {
   readonly slots: WordSlots;
   readonly chars: WordChars;

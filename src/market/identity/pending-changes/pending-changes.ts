@@ -48,10 +48,7 @@ export interface PendingChangeSession {
   csrf: string;
 }
 
-/**
- * Finds the pending change of this session. One with a wrong csrf (another caller's) or of another kind is refused like one that never
- * existed.
- */
+/** Finds the session's pending change. A wrong csrf (another caller's) or kind is refused like a session that never existed. */
 export async function findOwnPendingChange<Kind extends ChangeKind>(
   database: Queryable,
   kind: Kind,
