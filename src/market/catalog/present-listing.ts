@@ -101,21 +101,7 @@ export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> 
   return { id, title, ...noteOf(title), price_usdc, merchant, ...mark, aisle, verified_sales, first_line, state };
 }
 
-type OfDelivery = Pick<
-  ListingSummary,
-  | 'delivery_kind'
-  | 'city_url'
-  | 'world_offer_id'
-  | 'world_asset_id'
-  | 'world_seller_handle'
-  | 'world_draft_id'
-  | 'world_state'
-  | 'city_offer_url'
-  | 'world_asset_url'
-  | 'requires_city_resident'
->;
-
-const GOODS: OfDelivery = {
+const GOODS = {
   delivery_kind: 'artifact',
   city_url: null,
   world_offer_id: null,
@@ -126,7 +112,7 @@ const GOODS: OfDelivery = {
   city_offer_url: null,
   world_asset_url: null,
   requires_city_resident: false,
-};
+} satisfies Partial<ListingSummary>;
 
 /** The members most summaries have in common, contiguous in their JSON. */
 const USUAL_MEMBERS = {
@@ -140,7 +126,7 @@ const USUAL_MEMBERS = {
 
 export const USUAL_JSON = `,${JSON.stringify(USUAL_MEMBERS).slice(1, -1)},`;
 
-function presentThing(world: WorldFacts, state: ListingState): OfDelivery {
+function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSummary, keyof typeof GOODS> {
   return {
     delivery_kind: 'city_ownership',
     city_url: world.city_url,

@@ -38,7 +38,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     const listings = await readHistory(
       snapshot,
       pageOf(query.listings_limit, query.listings_before_id),
-      { readStart: store.readListingsStart, read: readOwnListings, cursorName: 'listings_before_id' },
+      { readStart: store.readListingsStart, read: readListingsOf, cursorName: 'listings_before_id' },
       (row: ListingRow) => (isOutline ? presentOwnOutline(row) : presentDetail(row)),
     );
     const replies = await readHistory(
@@ -99,8 +99,6 @@ function summaryOutline({ reviews, removal_notices: notices, flags, ...rest }: A
     left_out: { reviews: beyond(reviews), removal_notices: beyond(notices), flags: beyond(flags) },
   };
 }
-
-const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);
 
 type Section<Name extends string, Item> = { [K in Name]: Item[] } & {
   [K in `${Name}_${'total' | 'returned' | 'page_size'}`]: number;

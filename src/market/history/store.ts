@@ -135,10 +135,9 @@ export async function readListingsStart(database: Queryable, page: HistoryPage):
 /** `counter`: the column of merchant_counters that counts this history's rows. */
 async function readPageStart(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
   const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
-  const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(sql`
+  return database.one<PageStart>(sql`
     select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,
-      ${known} as cursor_known`);
-  return { total, cursorKnown: cursor_known };
+      ${known} as "cursorKnown"`);
 }
 
 export interface ReviewRow {

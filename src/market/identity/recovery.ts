@@ -8,7 +8,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen, mustOwnKey } from './authenticate.ts';
 import {
-  type ActionBody,
+  type ActionCall,
   cancelPendingChange,
   findConfirmableChange,
   openPendingChange,
@@ -72,14 +72,11 @@ export async function beginRecovery(market: Market, code: string, clientNetwork:
   });
 }
 
-interface ConfirmRecoveryCall {
-  body: ActionBody<'recovery', 'confirm'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
 /** Puts the new key and codes in force and burns all older ones, once, for a caller who shows the new key. */
-export async function confirmRecovery(market: Market, { body, bearer, clientNetwork }: ConfirmRecoveryCall) {
+export async function confirmRecovery(
+  market: Market,
+  { body, bearer, clientNetwork }: ActionCall<'recovery', 'confirm'>,
+) {
   const { database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
@@ -106,17 +103,11 @@ export async function confirmRecovery(market: Market, { body, bearer, clientNetw
   return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
 }
 
-interface GenerateCodesCall {
-  body: ActionBody<'recovery', 'generate'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
 /**
  * Shows eight new codes, once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays in
  * force: with it, the owner can undo what a thief of the key did.
  */
-async function generateCodes(market: Market, { body, bearer, clientNetwork }: GenerateCodesCall) {
+async function generateCodes(market: Market, { body, bearer, clientNetwork }: ActionCall<'recovery', 'generate'>) {
   const { config, database, clock, random, pepper } = market;
   await takeNetworkQuota(market, 'recovery_starts_per_ip_hour', clientNetwork);
   const { merchantId, keyId } = await mustOwnKey(market, bearer);

@@ -46,14 +46,11 @@ export async function beginRegistration(market: Market, body: ActionBody<'regist
   return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
 }
 
-interface ConfirmRegistrationCall {
-  body: ActionBody<'register', 'confirm'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
 /** Creates the merchant, once, for a caller who shows the new key. */
-export async function confirmRegistration(market: Market, { body, bearer, clientNetwork }: ConfirmRegistrationCall) {
+export async function confirmRegistration(
+  market: Market,
+  { body, bearer, clientNetwork }: ActionCall<'register', 'confirm'>,
+) {
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();

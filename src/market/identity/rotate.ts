@@ -7,7 +7,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen, mustOwnKey } from './authenticate.ts';
 import {
-  type ActionBody,
+  type ActionCall,
   cancelPendingChange,
   findConfirmableChange,
   openPendingChange,
@@ -44,14 +44,11 @@ export async function beginRotation(market: Market, bearer: string | null, clien
   return { status: 'staged' as const, handle, ...opened, merchant_key: key };
 }
 
-interface ConfirmRotationCall {
-  body: ActionBody<'rotate', 'confirm'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
 /** Puts the new key in force, in every process from the commit on, and ends all access the old one gave. */
-export async function confirmRotation(market: Market, { body, bearer, clientNetwork }: ConfirmRotationCall) {
+export async function confirmRotation(
+  market: Market,
+  { body, bearer, clientNetwork }: ActionCall<'rotate', 'confirm'>,
+) {
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();

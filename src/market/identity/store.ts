@@ -50,13 +50,11 @@ interface NewMerchant extends SecretHashes {
 }
 
 export async function insertMerchant(tx: Tx, merchant: NewMerchant): Promise<void> {
-  const { id, joinedAt, pepperVersion } = merchant;
-  const { handle } = merchant;
+  const { id, handle, joinedAt, pepperVersion, codeHashes } = merchant;
   await tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, handle_folded, model, client_class, joined_at)
     values (${id}, ${handle}, ${handleSkeleton(handle)}, ${foldHandle(handle)}, ${merchant.model}, ${merchant.clientClass}, ${joinedAt})`);
   await insertKey(tx, id, merchant, joinedAt);
-  const { codeHashes } = merchant;
   await insertSet(tx, { merchantId: id, createdAt: joinedAt, validFrom: joinedAt, codeHashes, pepperVersion });
 }
 
@@ -93,20 +91,11 @@ export interface KeyOwner {
 
 /** Returns null for an unknown or revoked key. */
 export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[]): Promise<KeyOwner | null> {
-  const row = await database.maybe<{
-    key_id: bigint;
-    pepper_version: number;
-    id: bigint;
-    handle: string;
-    last_used_on: string | null;
-  }>(sql`
-    select merchant_keys.id as key_id, merchant_keys.pepper_version, merchants.id, merchants.handle,
-      merchant_keys.last_used_on
+  return database.maybe<KeyOwner>(sql`
+    select merchant_keys.id as "keyId", merchant_keys.pepper_version as "pepperVersion", merchants.id as "merchantId", merchants.handle,
+      merchant_keys.last_used_on as "lastUsedOn"
     from merchant_keys join merchants on merchants.id = merchant_keys.merchant_id
     where merchant_keys.key_hash = any (${hashes}::bytea[]) and merchant_keys.revoked_at is null`);
-  if (row === null) return null;
-  const { key_id: keyId, pepper_version: pepperVersion, id: merchantId, handle, last_used_on: lastUsedOn } = row;
-  return { keyId, pepperVersion, merchantId, handle, lastUsedOn };
 }
 
 /** Also stores the hash under the newest pepper, so that an older pepper can be dropped once its keys have been used. */
@@ -173,21 +162,18 @@ export async function findCodeOwner(
   hashes: readonly Buffer[],
   at: Date,
 ): Promise<CodeOwner | null> {
-  const row = await database.maybe<{ merchant_id: bigint; set_number: number }>(sql`
+  return database.maybe<CodeOwner>(sql`
     with named as materialized (
       select coalesce(code.merchant_id, other.merchant_id) as merchant_id, coalesce(code.set_number, -1) as set_number
       from (select merchant_id from recovery_codes limit 1) as other
         left join recovery_codes as code on code.code_hash = any (${hashes}::bytea[])
     )
-    select merchant_id, set_number from named where set_number = ${codeSetInForce(sql`named.merchant_id`, at)}`);
-  return row === null ? null : { merchantId: row.merchant_id, setNumber: row.set_number };
+    select merchant_id as "merchantId", set_number as "setNumber" from named where set_number = ${codeSetInForce(sql`named.merchant_id`, at)}`);
 }
 
 export async function findCurrentSet(database: Queryable, merchantId: bigint, at: Date): Promise<number | null> {
-  const row = await database.one<{ set_number: number | null }>(
-    sql`select ${codeSetInForce(sql`${merchantId}`, at)} as set_number`,
-  );
-  return row.set_number;
+  const query = sql`select ${codeSetInForce(sql`${merchantId}`, at)} as number`;
+  return (await database.one<{ number: number | null }>(query)).number;
 }
 
 /** Returns when codes made with the key alone will be in force; null: none are waiting. */

@@ -131,10 +131,9 @@ export async function findAppellant(
   queryable: Queryable,
   appealId: bigint,
 ): Promise<{ merchantId: bigint; listingId: bigint } | null> {
-  const row = await queryable.maybe<{ merchant_id: bigint; listing_id: bigint }>(
-    sql`select l.merchant_id, a.listing_id from appeals a join listings l on l.id = a.listing_id where a.id = ${appealId}`,
-  );
-  return row && { merchantId: row.merchant_id, listingId: row.listing_id };
+  return await queryable.maybe(sql`
+    select l.merchant_id as "merchantId", a.listing_id as "listingId" from appeals a join listings l on l.id = a.listing_id
+    where a.id = ${appealId}`);
 }
 
 /** Returns whether there was a line. Locks it: the merchant cannot write another until the transaction ends. */

@@ -89,9 +89,9 @@ export interface CommentState {
 
 /** Blocks other removals until the transaction ends; replies go on. */
 export async function lockComment(tx: Tx, id: bigint): Promise<CommentState | null> {
-  const row = await tx.maybe<{ listing_id: bigint; merchant_id: bigint; removed: boolean }>(sql`
-    select listing_id, merchant_id, removed_at is not null as removed from comments where id = ${id} for no key update`);
-  return row && { listingId: row.listing_id, merchantId: row.merchant_id, removed: row.removed };
+  return await tx.maybe<CommentState>(sql`
+    select listing_id as "listingId", merchant_id as "merchantId", removed_at is not null as removed
+    from comments where id = ${id} for no key update`);
 }
 
 /** The row keeps the words; no response shows them. */

@@ -118,20 +118,14 @@ function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, st
   return at;
 }
 
-interface GzipPage {
-  prefix: Uint8Array;
-  ids: readonly number[];
-  suffix: Uint8Array;
-}
-
-function gzipBound(fragments: Fragments, page: GzipPage): number {
+function gzipBound(fragments: Fragments, page: PageParts): number {
   let bound = plainBound(page.prefix.length) + plainBound(page.suffix.length);
   for (const id of page.ids) bound += blockBound(fragments.size(id));
   return bound;
 }
 
 /** Writes the page as one gzip file of compressed blocks, combining their checksums. Returns the length; -1: a fragment is missing. */
-function writeGzip(deflated: Deflated, page: GzipPage, target: Buffer): number {
+function writeGzip(deflated: Deflated, page: PageParts, target: Buffer): number {
   const member = beginMember(target, page.prefix);
   let isFirst = true;
   for (const id of page.ids) {

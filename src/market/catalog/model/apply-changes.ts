@@ -24,16 +24,11 @@ export function applyListing(model: Model, row: ListingRow): void {
   }
 }
 
-/** During a first load `orders` is false: the orders are filled in one go afterwards. */
-export interface Applying {
-  orders: boolean;
-}
-
-/** Applies everything but the texts. */
+/** Applies everything but the texts. A first load passes `orders: false` and fills the orders in one go afterwards. */
 export function applyFigures(
   model: Model,
   row: ListingFigures,
-  { orders }: Applying,
+  { orders }: { orders: boolean },
 ): { wasLive: boolean; isLive: boolean; edited: boolean } {
   const { columns } = model;
   const { id } = row;

@@ -1,5 +1,5 @@
 import type { Posting } from './posting.ts';
-import { blockOf, placeIn, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
+import { blockOf, type Point, placeIn, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
 
 /** Selects the ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
 export interface Selection {
@@ -151,12 +151,7 @@ function forEachMatch({ words, bits, used, tests }: Matches, below: number, visi
 }
 
 /** Returns matches in the order of a key, starting after a point. Every match must be in the order. */
-export function matchesInOrder(
-  matches: Matches,
-  order: SortedIds,
-  after: { key: number; id: number } | null,
-  limit: number,
-): number[] {
+export function matchesInOrder(matches: Matches, order: SortedIds, after: Point | null, limit: number): number[] {
   const { marked } = matches;
   if (limit <= 0 || marked === 0) return [];
   const steps = Math.min(order.count, (limit * order.count) / marked);
@@ -165,12 +160,7 @@ export function matchesInOrder(
 }
 
 /** Tests the ids of the order one by one: quick with many matches, and at most a few milliseconds per million ids. */
-function followOrder(
-  matches: Matches,
-  order: SortedIds,
-  after: { key: number; id: number } | null,
-  limit: number,
-): number[] {
+function followOrder(matches: Matches, order: SortedIds, after: Point | null, limit: number): number[] {
   const found: number[] = [];
   const { tests } = matches;
   const end = spreadIntoPlane(matches);
@@ -200,12 +190,7 @@ function spreadIntoPlane({ words, bits, used }: Matches): number {
 }
 
 /** Sorts the matches: quick when they are few. */
-function sortMatches(
-  matches: Matches,
-  { keyOf, descending }: SortedIds,
-  after: { key: number; id: number } | null,
-  limit: number,
-): number[] {
+function sortMatches(matches: Matches, { keyOf, descending }: SortedIds, after: Point | null, limit: number): number[] {
   const ids = Uint32Array.from(newestMatches(matches, Number.POSITIVE_INFINITY, matches.marked));
   const sorted = sortByKey(ids, keyOf, descending);
   const isBehind = (id: number): boolean => {

@@ -8,6 +8,12 @@ export interface SortedIds {
   readonly sizes: number[];
 }
 
+/** The point right after the row with this key and id. */
+export interface Point {
+  key: number;
+  id: number;
+}
+
 type Open = { -readonly [K in keyof SortedIds]: SortedIds[K] };
 
 const BLOCK_IDS = 1024;
@@ -69,7 +75,7 @@ function positionOf(order: SortedIds, key: number, pointId: number): number {
 }
 
 /** The position at which to continue after a point. */
-export function positionAfter(order: SortedIds, after: { key: number; id: number } | null): number {
+export function positionAfter(order: SortedIds, after: Point | null): number {
   return after === null ? 0 : positionOf(order, after.key, after.id - 1);
 }
 

@@ -105,8 +105,14 @@ export async function cancelPendingChange(
 type IdentityEndpoint = 'register' | 'rotate' | 'recovery';
 type Bodies<Name extends IdentityEndpoint> = BodyOf<Endpoints[Name]>;
 
-/** The body of one action of an identity endpoint. */
 export type ActionBody<Name extends IdentityEndpoint, Action extends Bodies<Name>['action']> = Extract<
   Bodies<Name>,
   { action: Action }
 >;
+
+/** A call of one action of an identity endpoint. */
+export interface ActionCall<Name extends IdentityEndpoint, Action extends Bodies<Name>['action']> {
+  body: ActionBody<Name, Action>;
+  bearer: string | null;
+  clientNetwork: string;
+}
