@@ -114,9 +114,8 @@ export async function addMerchant(
 export function retiredFlow(raw: unknown): Refusal | null {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || Object.hasOwn(raw, 'action')) return null;
   return new Refusal('retired_flow', {
-    detail: 'A key is given in two steps now: the first shows it once, a confirm with it makes it real.',
-    nextStep:
-      'Send action stage to /api/register, or action begin to /api/rotate; then confirm with the key that it shows.',
+    detail: 'Getting a key takes two steps now: the first shows it once, and a confirm with it puts it in force.',
+    nextStep: 'Send action stage to /api/register, or action begin to /api/rotate. Then confirm with the new key.',
   });
 }
 
@@ -142,7 +141,7 @@ export async function createMaintainer(
     await insertMaintainer(market, handle, secrets);
   } catch (error) {
     if (isOutcomeUnknown(error))
-      throw new Error(`the database did not say whether it committed: try the key in ${out} before you delete it`, {
+      throw new Error(`the database did not confirm the commit: try the key in ${out} before you delete it`, {
         cause: error,
       });
     await unlink(out);
@@ -161,8 +160,7 @@ async function insertMaintainer(market: MaintainerMarket, handle: string, secret
     const existing = await maybeHandle(tx, id);
     if (existing !== null) throw new Error(`merchant 1 exists already, with the handle ${existing}`);
     const { alike } = await findRivals(tx, handle);
-    if (alike !== null)
-      throw new Error(`the handle ${handle}, or ${alike}, which it looks like, belongs to another merchant`);
+    if (alike !== null) throw new Error(`the handle ${handle} is too like ${alike}, which belongs to another merchant`);
     await addMerchant(tx, market, {
       id,
       handle,

@@ -58,7 +58,9 @@ export async function addPepper(named: string, random: Random): Promise<number> 
   const draft = `${file}.adding`;
   const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      throw new Error(`${draft} exists: another command is at work, or one was cut off; then remove it`);
+      throw new Error(
+        `${draft} exists: another command is running, or one was interrupted. If none is running, remove the file`,
+      );
     throw error;
   });
   try {

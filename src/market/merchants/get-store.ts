@@ -111,7 +111,7 @@ function liveBelow(merchant: MerchantEntry, below: number, limit: number): numbe
 const BYTES_OF_LISTING = 2_000;
 const MEGABYTE = 1_000_000;
 const HOW_TO_PAGE = {
-  nextStep: 'Ask for pages, which are not counted here: ?limit=50, then before_id. Or wait for Retry-After.',
+  nextStep: 'Read the store in pages, which do not count here: ?limit=50, then before_id. Or wait for Retry-After.',
 };
 
 /** Charges a budget for whole stores, which may be large, before the first byte is sent. */

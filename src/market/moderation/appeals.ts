@@ -62,7 +62,7 @@ async function decideInTransaction(tx: Tx, market: Market, { caller, body }: Dec
   const appeal = await mustFind(tx, body.appeal_id);
   if (appeal.outcome === body.outcome) return appeal;
   if (appeal.outcome !== null) {
-    throw new Refusal('appeal_decided', { detail: `This appeal was decided: ${appeal.outcome}.` });
+    throw new Refusal('appeal_decided', { detail: `This appeal has been decided already: ${appeal.outcome}.` });
   }
   const now = new Date(market.clock.now());
   markDecided(tx, appeal.id, { outcome: body.outcome, reason: body.reason, now });

@@ -29,7 +29,7 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
     const removal = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
     const isRemoved = isThere && (await insertTextRemoval(tx, text, removal));
     const last = await findTextRemoval(tx, text);
-    if (last === null) throw new Refusal('not_found', { detail: 'There is no merchant of that id with a store line.' });
+    if (last === null) throw new Refusal('not_found', { detail: 'No merchant with that id has a store line.' });
     if (!isRemoved) return last;
     await recordEvent(tx, market, {
       kind: 'moderation',
