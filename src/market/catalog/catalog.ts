@@ -46,7 +46,6 @@ export interface CatalogOptions {
   clock: Clock;
   log: Log;
   memoryBytes: number;
-  /** Kept at the same moment as the model. */
   followers?: readonly Follower[];
   isCrowded?(): boolean;
 }

@@ -25,9 +25,7 @@ export interface CachedResponse {
 export interface ResponseCache {
   get(key: string): CachedResponse | undefined;
   put(key: string, response: Pick<CachedResponse, 'version' | 'etag' | 'head' | 'page'>): CachedResponse;
-  /** Returns the text cached under key and version, or writes it. */
   text(key: string, version: Version, written: WrittenText): Prepared;
-  /** Drops what no longer fits. */
   trim(): void;
   clear(): void;
   bytes(): number;

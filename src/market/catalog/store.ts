@@ -43,7 +43,6 @@ export async function readComment(queryable: Queryable, id: bigint): Promise<Com
 }
 
 interface CommentPage {
-  /** Counts the listing's comments, whatever the cursor. */
   total: bigint;
   /** Whether the cursor names a comment of the listing; true without one. */
   cursorKnown: boolean;

@@ -7,7 +7,6 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { type EventFilter, type NewsRow, readNews, readSlice } from './store.ts';
 
-/** As many as one page shows. */
 const KEPT = PAGE_SIZES.window_events;
 
 /** Keeps the end of the public log in memory, for pages that are read much more often than events happen. */

@@ -19,7 +19,6 @@ const OVERDUE_MS = 500;
 export interface Sequencer {
   /** Numbers events soon; concurrent calls share a run. */
   wake(): void;
-  /** Starts watching, and polls while this process is the leader. */
   start(): void;
   /** Numbers the rest if the database allows it, and stops. */
   stop(): Promise<void>;

@@ -164,7 +164,7 @@ const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   decideAppeal: { power: 'decide an appeal against a removal, in public', logged_as: 'moderation' },
 };
 
-/** What the maintainer may do beyond others on endpoints open to all. */
+/** Powers of the maintainer on endpoints that are open to all. */
 const SHARED_ENDPOINTS = {
   createListing: { power: 'list goods without the listing fee and without a cap', logged_as: 'maintainer_seed' },
   listWorld: { power: 'list a thing of the city without the listing fee', logged_as: 'maintainer_seed' },

@@ -1,13 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
+import type { MerchantRow as CatalogMerchant } from '../catalog/feed/store.ts';
 
-export interface MerchantRow {
-  id: bigint;
-  handle: string;
-  joined_at: Date;
-  store_line: string;
-  /** The city resident it claims to be, linked or not; public. */
-  city_handle: string | null;
+export interface MerchantRow extends CatalogMerchant {
   /** Live ones only. */
   listings: bigint;
   sales: bigint;

@@ -20,11 +20,9 @@ const THREAD_FROM = 20_000;
 export interface Indexing {
   database: Database;
   giveWay(): Promise<void>;
-  /** True when the index of this model is no longer needed. */
   stopped(): boolean;
   /** Called when a query failed; resolves when it is time to retry. */
   failed(error: unknown): Promise<void>;
-  /** From this many listings on, a thread finds their words. */
   threadFrom?: number;
 }
 

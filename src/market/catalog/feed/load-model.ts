@@ -21,7 +21,6 @@ export interface Loading {
   followers: readonly Follower[];
   /** Called after each portion with the id up to which listings have been read. */
   tell(upTo: number): void;
-  /** True when the rest is no longer needed. */
   stopped(): boolean;
 }
 
@@ -116,7 +115,6 @@ async function eachRange<Row>(
   { last, size, stopped }: { last: bigint; size: number; stopped?: () => boolean },
   read: (above: bigint, upTo: bigint) => Promise<Row[]>,
   act: (row: Row) => void,
-  /** Called after each range with its last id. */
   tell: (upTo: number) => void = () => {},
 ): Promise<void> {
   const step = BigInt(size);

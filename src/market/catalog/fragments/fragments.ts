@@ -33,7 +33,6 @@ export function writeOutline(source: Buffer, from: number, span: OutlineSpan, ta
 /** Stores fragments, each after a comma, with columns by id. The middle that most of them share is stored once. */
 interface FragmentStore {
   readonly runs: ByteRuns;
-  /** May be empty. */
   readonly middle: Buffer;
   /** Size of the whole fragment. A zero here, and in all columns below, means an unknown id. */
   size: Uint32Array;

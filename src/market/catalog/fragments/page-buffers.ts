@@ -21,7 +21,6 @@ export interface PageBuffers {
   take(byteCount: number): PageBuffer;
   /** Puts new pages within the first `byteCount` bytes and returns free memory after them to the machine. */
   keepWithin(byteCount: number): void;
-  /** Bytes taken and not yet released. */
   usedBytes(): number;
 }
 

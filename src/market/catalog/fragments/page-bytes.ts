@@ -44,7 +44,6 @@ export interface PageParts {
 
 export interface PageBytes {
   body: Uint8Array;
-  /** The memory reserved for the body, in bytes. */
   takenBytes: number;
   release(): void;
 }

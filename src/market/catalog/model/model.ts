@@ -63,7 +63,7 @@ export interface Model {
   text: TextIndex;
   /** Listings up to this id are in the text index; Infinity once it is complete. */
   textUpTo: number;
-  /** What a detail adds to the summary of a listing that is not live or was appealed. */
+  /** The part of a detail beyond its summary, for listings that are not live or were appealed. */
   endings: Map<number, Ending>;
   pins: Pin[];
   /** The newest act applied, the newest that pinned or unpinned, and the newest that edited. */
@@ -87,7 +87,6 @@ export interface Ending {
 
 export interface ModelOptions {
   fragmentBytes: number;
-  /** For fragments in gzip. */
   deflatedBytes: number;
   giveWay(): Promise<void>;
   pageBytes: number;

@@ -15,7 +15,6 @@ export interface Scored {
 
 interface Part extends Weighted {
   readonly dense: Dense | null;
-  /** The highest level of any member. */
   readonly most: number;
   /** The lowest level a better candidate needs here, given the highest levels in all other sets. */
   low: number;

@@ -110,7 +110,6 @@ export function atLeast(dense: Dense, word: number, level: number): number {
   }
 }
 
-/** Returns the largest member below `below`; 0: none. */
 export function denseBelow({ member }: Dense, below: number): number {
   const end = Math.min(below, member.length * 32);
   if (end <= 0) return 0;

@@ -74,7 +74,6 @@ function positionOf(order: SortedIds, key: number, pointId: number): number {
   return (low << PLACE_BITS) | first;
 }
 
-/** The position at which to continue after a point. */
 export function positionAfter(order: SortedIds, after: Point | null): number {
   return after === null ? 0 : positionOf(order, after.key, after.id - 1);
 }

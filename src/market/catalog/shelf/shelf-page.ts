@@ -8,7 +8,6 @@ import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
 
 export interface ShelfQuery {
   plan: ShelfPlan;
-  /** The compiled words of the plan; null when it has none. */
   search: Search | null;
   /** Null on the first page. */
   cursor: PageCursor | null;

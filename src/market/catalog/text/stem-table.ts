@@ -9,7 +9,6 @@ export interface StemTable {
   /** Counts the words of the word table with this stem. */
   readonly words: number[];
   readonly free: number[];
-  /** The current bytes of all postings. */
   bytes: number;
 }
 

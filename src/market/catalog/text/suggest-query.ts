@@ -77,7 +77,6 @@ function listingsWith(state: TextState, word: string, kind: QueryTerm['kind']): 
   return wordsLike(state.words, word).some((other) => (texts[other] ?? '').startsWith(word)) ? 1 : 0;
 }
 
-/** Sorts unknown words first, then the rarest. */
 function rankOf(slots: readonly Slot[], a: number, b: number): number {
   return (slots[a]?.listings ?? 0) - (slots[b]?.listings ?? 0) || a - b;
 }

@@ -34,7 +34,6 @@ export interface TermCounter {
   words: Uint32Array;
   stemCount: number;
   stems: Uint32Array;
-  /** By word number. */
   wordStamps: Uint32Array;
   /** By stem number, two entries side by side in memory: the stamp, and the weighted count that finally becomes the level. */
   byStem: Uint32Array;

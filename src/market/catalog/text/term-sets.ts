@@ -18,7 +18,6 @@ export interface BeginningPlan {
   readonly words: ReadonlySet<number>;
   /** True when the typed stem is all there is: its own posting is the answer. */
   readonly isTypedStem: boolean;
-  /** The approximate number of members to visit. */
   readonly cost: number;
 }
 

@@ -102,7 +102,6 @@ export interface ListingText {
   preview: string;
 }
 
-/** Tokens of one text after another, in a reused array. */
 export interface TokenList {
   tokens: Uint32Array;
   count: number;

@@ -92,7 +92,6 @@ export function createWordChars(): WordChars {
   return { codes: new Uint16Array(8_192), end: 1, starts: new Uint32Array(1_024) };
 }
 
-/** Compares the existing word `id` with the characters from `start` to `end`. */
 function isWord(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): boolean {
   const own = chars.codes;
   let index = chars.starts[id] as number;

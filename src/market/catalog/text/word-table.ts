@@ -25,7 +25,6 @@ export interface WordTable {
   readonly free: number[];
   /** Counts removed words: while it is unchanged, every number keeps its word. */
   removals: number;
-  /** The number of listings that have the word. */
   listings: Uint32Array;
   stems: Uint32Array;
   /** One bit per letter of the word: words with a similar spelling have similar masks. */

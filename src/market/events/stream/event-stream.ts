@@ -29,7 +29,7 @@ export interface EventStreamOptions extends Partial<SlotOptions> {
   page?: number;
 }
 
-export interface StreamRequest {
+interface StreamRequest {
   filter: StreamFilter;
   /** The last event the client has; null: start with the next one. */
   after: number | null;
@@ -44,7 +44,6 @@ export interface EventStream {
   /** Takes a slot or refuses. Returns the two parts of the answer. */
   admit(request: StreamRequest): { listen(listener: Listener): void; release(): void };
   open(): number;
-  /** Ends every stream and admits no more. */
   stop(): Promise<void>;
 }
 
@@ -56,7 +55,7 @@ interface Client {
   cursor: number;
   /** `reading`: a page is being read. `full`: it accepts no bytes now. */
   state: 'ready' | 'reading' | 'full' | 'gone';
-  /** Nothing was written since the last heartbeat. */
+  /** True if no bytes were written since the last heartbeat. */
   quiet: boolean;
   stalledBeats: number;
 }
@@ -219,7 +218,7 @@ const RETRY_MS = 1_000;
 /** Clients handled without yielding. */
 const SLICE = 50;
 
-export interface Signal {
+interface Signal {
   send(): void;
   /** Resolves when `send` was called after the last `received`. */
   received(): Promise<void>;
@@ -241,15 +240,9 @@ function createSignal(): Signal {
   };
 }
 
-export interface SignalLoopOptions {
-  clock: Clock;
-  log: Log;
-  stopped: AbortSignal;
-}
-
 /** Runs in a loop of its own, since `send` may be called in the middle of a transaction and a round queries the database. */
 async function runOnSignal(
-  { clock, log, stopped }: SignalLoopOptions,
+  { clock, log, stopped }: { clock: Clock; log: Log; stopped: AbortSignal },
   signal: Signal,
   round: () => Promise<void>,
 ): Promise<void> {

@@ -20,7 +20,6 @@ interface BacklogOptions<Client extends BehindClient> {
   log: Log;
   stopped: AbortSignal;
   page?: number;
-  /** The newest event. */
   head(): number;
   isGone(client: Client): boolean;
   /** Called after the cursor moved; null: no event up to there is for this client. */
@@ -79,7 +78,6 @@ const PORTIONS_KEPT = 32;
 export interface Portion {
   /** Null: nothing in it matches the filter. */
   bytes: Buffer | null;
-  /** The last event it covers. */
   upTo: number;
 }
 
