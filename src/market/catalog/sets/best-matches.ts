@@ -19,7 +19,7 @@ interface Part extends Weighted {
   /** The lowest level a better candidate needs here, given the highest levels in all other sets. */
   low: number;
   /** In a list: entries from here on are newer than all remaining candidates. */
-  place: number;
+  index: number;
 }
 
 /** Score times this plus id is one exact number: a score stays below 2^24. */
@@ -75,7 +75,7 @@ function partOf({ posting, weight }: Weighted): Part {
     dense,
     most: Math.min(7, 1 + (dense?.own ?? planes)),
     low: 0,
-    place: dense === null ? count : 0,
+    index: dense === null ? count : 0,
   };
 }
 
@@ -103,9 +103,9 @@ function scoreOf(parts: readonly Part[], id: number): number {
 
 function nextLevel(part: Part, id: number): number {
   const { entries } = part.posting;
-  let { place } = part;
-  while (place > 0 && (entries[place - 1] as number) >>> 3 > id) place -= 1;
-  part.place = place;
-  const entry = place === 0 ? 0 : (entries[place - 1] as number);
+  let { index } = part;
+  while (index > 0 && (entries[index - 1] as number) >>> 3 > id) index -= 1;
+  part.index = index;
+  const entry = index === 0 ? 0 : (entries[index - 1] as number);
   return entry >>> 3 === id ? entry & 7 : 0;
 }

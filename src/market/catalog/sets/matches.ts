@@ -1,5 +1,5 @@
 import type { Posting } from './posting.ts';
-import { blockOf, type Point, placeIn, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
+import { blockOf, indexIn, type Point, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
 
 /** Selects the ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
 export interface Selection {
@@ -54,11 +54,11 @@ function markMembers({ dense, entries, count }: Posting): number {
     bits[used] = dense.member[word] as number;
     if (bits[used] !== 0) used += 1;
   }
-  for (let place = 0; dense === null && place < count; ) {
-    words[used] = (entries[place] as number) >>> 8;
+  for (let index = 0; dense === null && index < count; ) {
+    words[used] = (entries[index] as number) >>> 8;
     bits[used] = 0;
-    for (const word = words[used]; place < count && (entries[place] as number) >>> 8 === word; place += 1)
-      bits[used] = (bits[used] as number) | (1 << ((entries[place] as number) >>> 3));
+    for (const word = words[used]; index < count && (entries[index] as number) >>> 8 === word; index += 1)
+      bits[used] = (bits[used] as number) | (1 << ((entries[index] as number) >>> 3));
     used += 1;
   }
   return used;
@@ -67,15 +67,15 @@ function markMembers({ dense, entries, count }: Posting): number {
 /** Keeps the bits of members (`wanted` -1) or of others (0); returns how many words still have any. */
 function keepBits({ dense, entries, count }: Posting, wanted: number, used: number): number {
   let left = 0;
-  let place = 0;
+  let index = 0;
   for (let at = 0; at < used; at += 1) {
     const word = words[at] as number;
     let members = 0;
     if (dense !== null) members = word < dense.member.length ? (dense.member[word] as number) | 0 : 0;
     else {
-      while (place < count && (entries[place] as number) >>> 8 < word) place += 1;
-      for (; place < count && (entries[place] as number) >>> 8 === word; place += 1)
-        members |= 1 << ((entries[place] as number) >>> 3);
+      while (index < count && (entries[index] as number) >>> 8 < word) index += 1;
+      for (; index < count && (entries[index] as number) >>> 8 === word; index += 1)
+        members |= 1 << ((entries[index] as number) >>> 3);
     }
     words[left] = word;
     bits[left] = (bits[at] as number) & (wanted === 0 ? ~members : members);
@@ -165,17 +165,17 @@ function followOrder(matches: Matches, order: SortedIds, after: Point | null, li
   const { tests } = matches;
   const end = spreadIntoPlane(matches);
   const position = positionAfter(order, after);
-  let place = placeIn(position);
+  let index = indexIn(position);
   for (let at = blockOf(position); at < order.blocks.length; at += 1) {
     const block = order.blocks[at] as Uint32Array;
     const size = order.sizes[at] as number;
-    for (; place < size; place += 1) {
-      const id = block[place] as number;
+    for (; index < size; index += 1) {
+      const id = block[index] as number;
       if (id >= end || (((plane[id >>> 5] as number) >>> (id & 31)) & 1) === 0 || !passesTests(tests, id)) continue;
       found.push(id);
       if (found.length === limit) return found;
     }
-    place = 0;
+    index = 0;
   }
   return found;
 }

@@ -21,8 +21,8 @@ const BLOCK_IDS = 1024;
 const FILLED_IDS = 768;
 const JOINED_BELOW_IDS = 256;
 /** A position is block * 2^11 + index: an index goes up to 1,024. */
-const PLACE_BITS = 11;
-const PLACE_MASK = (1 << PLACE_BITS) - 1;
+const INDEX_BITS = 11;
+const INDEX_MASK = (1 << INDEX_BITS) - 1;
 
 export function createSortedIds(keyOf: (id: number) => number, direction: 'ascending' | 'descending'): SortedIds {
   return { count: 0, keyOf, descending: direction === 'descending', blocks: [], sizes: [] };
@@ -70,8 +70,8 @@ function positionOf(order: SortedIds, key: number, pointId: number): number {
     if (standsBefore(order, block[middle] as number, key, pointId)) first = middle + 1;
     else end = middle;
   }
-  if (first === sizes[low] && low + 1 < blocks.length) return (low + 1) << PLACE_BITS;
-  return (low << PLACE_BITS) | first;
+  if (first === sizes[low] && low + 1 < blocks.length) return (low + 1) << INDEX_BITS;
+  return (low << INDEX_BITS) | first;
 }
 
 export function positionAfter(order: SortedIds, after: Point | null): number {
@@ -79,18 +79,18 @@ export function positionAfter(order: SortedIds, after: Point | null): number {
 }
 
 export function blockOf(position: number): number {
-  return position >>> PLACE_BITS;
+  return position >>> INDEX_BITS;
 }
 
-export function placeIn(position: number): number {
-  return position & PLACE_MASK;
+export function indexIn(position: number): number {
+  return position & INDEX_MASK;
 }
 
 function idAt(order: SortedIds, position: number): number {
-  const place = placeIn(position);
+  const index = indexIn(position);
   const size = order.sizes[blockOf(position)];
-  if (size === undefined || place >= size) return 0;
-  return (order.blocks[blockOf(position)] as Uint32Array)[place] as number;
+  if (size === undefined || index >= size) return 0;
+  return (order.blocks[blockOf(position)] as Uint32Array)[index] as number;
 }
 
 export function insertSorted(order: SortedIds, id: number): void {
@@ -102,19 +102,19 @@ export function insertSorted(order: SortedIds, id: number): void {
     order.sizes.push(0);
   }
   let at = blockOf(position);
-  let place = placeIn(position);
+  let index = indexIn(position);
   if (order.sizes[at] === BLOCK_IDS) {
     const half = BLOCK_IDS / 2;
     cutBlock(order, at, half);
-    if (place > half) {
+    if (index > half) {
       at += 1;
-      place -= half;
+      index -= half;
     }
   }
   const block = order.blocks[at] as Uint32Array;
   const size = order.sizes[at] as number;
-  block.copyWithin(place + 1, place, size);
-  block[place] = id;
+  block.copyWithin(index + 1, index, size);
+  block[index] = id;
   order.sizes[at] = size + 1;
   open.count += 1;
 }
@@ -133,9 +133,9 @@ export function removeSorted(order: SortedIds, id: number): void {
   const position = positionOf(order, order.keyOf(id), id);
   if (idAt(order, position) !== id) throw new Error(`Listing ${id} is not where its key puts it`);
   const at = blockOf(position);
-  const place = placeIn(position);
+  const index = indexIn(position);
   const size = (order.sizes[at] as number) - 1;
-  (order.blocks[at] as Uint32Array).copyWithin(place, place + 1, size + 1);
+  (order.blocks[at] as Uint32Array).copyWithin(index, index + 1, size + 1);
   order.sizes[at] = size;
   open.count -= 1;
   if (size < JOINED_BELOW_IDS) joinWithNext(order, at);
@@ -160,7 +160,7 @@ function dropBlock(order: SortedIds, at: number): void {
 /** Counts members whose key is at most this one; in a descending order, at least. */
 export function countUpTo(order: SortedIds, key: number): number {
   const position = positionOf(order, key, 0);
-  let counted = placeIn(position);
+  let counted = indexIn(position);
   for (let at = blockOf(position) - 1; at >= 0; at -= 1) counted += order.sizes[at] as number;
   return counted;
 }

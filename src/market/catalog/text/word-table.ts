@@ -31,7 +31,7 @@ export interface WordTable {
   masks: Uint32Array;
   /** Groups words by their first three characters, to find beginnings. Group 0 is for shorter words and keeps no list. */
   groups: Uint32Array;
-  places: Uint32Array;
+  groupIndexes: Uint32Array;
   readonly groupIds: Map<string, number>;
   readonly groupWords: number[][];
 }
@@ -50,7 +50,7 @@ export function createWordTable(stemTable: StemTable): WordTable {
     stems: new Uint32Array(0),
     masks: new Uint32Array(0),
     groups: new Uint32Array(0),
-    places: new Uint32Array(0),
+    groupIndexes: new Uint32Array(0),
     groupIds: new Map(),
     groupWords: [[]],
   };
@@ -86,7 +86,7 @@ function addWord(table: WordTable, codes: Uint16Array, start: number, end: numbe
   table.groups[id] = group;
   if (group !== 0) {
     const members = table.groupWords[group] ?? [];
-    table.places[id] = members.length;
+    table.groupIndexes[id] = members.length;
     members.push(id);
   }
   return id;
@@ -112,9 +112,9 @@ function removeWord(table: WordTable, id: number): void {
   const members = table.groupWords[group];
   const last = members?.pop();
   if (members !== undefined && last !== undefined && last !== id) {
-    const place = table.places[id] as number;
-    members[place] = last;
-    table.places[last] = place;
+    const index = table.groupIndexes[id] as number;
+    members[index] = last;
+    table.groupIndexes[last] = index;
   }
   table.free.push(id);
   table.removals += 1;
@@ -154,5 +154,5 @@ function growColumns(table: WordTable, id: number): void {
   table.stems = withCapacity(table.stems, id);
   table.masks = withCapacity(table.masks, id);
   table.groups = withCapacity(table.groups, id);
-  table.places = withCapacity(table.places, id);
+  table.groupIndexes = withCapacity(table.groupIndexes, id);
 }

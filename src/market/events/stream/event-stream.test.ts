@@ -225,7 +225,7 @@ describe('clients', () => {
     expect(performance.now() - begun).toBeLessThan(5_000);
     await until(() => clients.every(({ closed }) => closed()));
     for (const { heard } of clients)
-      expect(heard().endsWith(': the market stops here; come back with the last id\n\n')).toBe(true);
+      expect(heard().endsWith(': the market is stopping; reconnect with the last id\n\n')).toBe(true);
   });
 
   it('that do not read are disconnected, and delay no other client', async () => {

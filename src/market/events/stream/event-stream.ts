@@ -15,8 +15,8 @@ const MOST_STALLED = 6;
 const RESTART_RETRY_SECONDS = 2;
 
 const HEARTBEAT = Buffer.from(':\n\n');
-const LAST_WORD = Buffer.from(': the market stops here; come back with the last id\n\n');
-const SLOT_TAKEN = Buffer.from(': another client has this place now; come back with the last id\n\n');
+const LAST_WORD = Buffer.from(': the market is stopping; reconnect with the last id\n\n');
+const SLOT_TAKEN = Buffer.from(': another client took this slot; reconnect with the last id\n\n');
 
 export interface EventStreamOptions extends Partial<SlotOptions> {
   database: Database;

@@ -31,7 +31,7 @@ function stream(changed: Partial<typeof options> = {}) {
 }
 
 describe('slots of the event stream', () => {
-  test('that forty networks of one region take leave a newcomer its own', () => {
+  test('forty networks of one region leave a newcomer a slot', () => {
     const one = stream();
     for (let network = 1; network <= 40; network += 1)
       for (let time = 0; time < 10; time += 1) one.come(`10.1.${network}.1`);
@@ -42,7 +42,7 @@ describe('slots of the event stream', () => {
     expect(one.come('192.0.2.1')).toBeNull();
   });
 
-  test('that are all taken, by however many regions, are drawn: the region with the most loses one', () => {
+  test('when all are taken, a newcomer evicts a stream of the fullest region', () => {
     const one = stream();
     for (let region = 1; region <= 40; region += 1)
       for (let network = 1; network <= 20; network += 1) one.come(`10.${region}.${network}.1`);
@@ -52,14 +52,14 @@ describe('slots of the event stream', () => {
     expect(one.of('192.0.2.')).toBe(1);
   });
 
-  test('a site has as many as ten of its networks', () => {
+  test('a site has as many as ten of its networks may have', () => {
     const one = stream();
     for (let network = 1; network <= 30; network += 1)
       for (let time = 0; time < 10; time += 1) one.come(`10.1.1.${network}`);
     expect(one.of('10.1.1.')).toBe(100);
   });
 
-  test('are never more than there are, in any order of clients, and all are free in the end', () => {
+  test('are never more than the limit, in any order of clients, and all are free in the end', () => {
     const act = fc.record({ region: fc.nat(12), network: fc.nat(4), leaves: fc.boolean(), which: fc.nat() });
     fc.assert(
       fc.property(fc.array(act, { maxLength: 300 }), (acts) => {
