@@ -66,8 +66,7 @@ export async function confirmRotation(
   });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
-    // Lock order: first the identity, then the pending change's row. Whoever holds the identity lock ends the merchant's other pending
-    // changes.
+    // Lock order: identity, then pending change. The holder of the identity lock ends the other pending changes of the merchant.
     await lockIdentity(tx, merchantId);
     const change = await findConfirmableChange(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
     if ((await findCurrentKey(tx, merchantId)) !== change.begunByKey) throw new Refusal('stage_closed');
