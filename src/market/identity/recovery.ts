@@ -73,23 +73,16 @@ export async function beginRecovery(market: Market, code: string, clientNetwork:
 }
 
 /** Puts the new key and codes in force and burns all older ones, once, for a caller who shows the new key. */
-export async function confirmRecovery(
-  market: Market,
-  { body, bearer, clientNetwork }: ActionCall<'recovery', 'confirm'>,
-) {
+export async function confirmRecovery(market: Market, call: ActionCall<'recovery', 'confirm'>) {
+  const { body, clientNetwork } = call;
   const { database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  const { merchantId } = await findConfirmableChange(
-    database,
-    'recovery',
-    { body, bearer },
-    { now, pepper, lock: false },
-  );
+  const { merchantId } = await findConfirmableChange(database, 'recovery', call, { now, pepper, lock: false });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
-    const change = await findConfirmableChange(tx, 'recovery', { body, bearer }, { now, pepper, lock: true });
+    const change = await findConfirmableChange(tx, 'recovery', call, { now, pepper, lock: true });
     if ((await findCurrentSet(tx, merchantId, at)) !== change.begunBySet) throw new Refusal('stage_closed');
     await replaceKey(tx, merchantId, change, at);
     await endSets(tx, merchantId, 'burned', at);
@@ -107,7 +100,8 @@ export async function confirmRecovery(
  * Shows eight new codes, once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays in
  * force: with it, the owner can undo what a thief of the key did.
  */
-async function generateCodes(market: Market, { body, bearer, clientNetwork }: ActionCall<'recovery', 'generate'>) {
+async function generateCodes(market: Market, call: ActionCall<'recovery', 'generate'>) {
+  const { body, bearer, clientNetwork } = call;
   const { config, database, clock, random, pepper } = market;
   await takeNetworkQuota(market, 'recovery_starts_per_ip_hour', clientNetwork);
   const { merchantId, keyId } = await mustOwnKey(market, bearer);

@@ -47,17 +47,15 @@ export async function beginRegistration(market: Market, body: ActionBody<'regist
 }
 
 /** Creates the merchant, once, for a caller who shows the new key. */
-export async function confirmRegistration(
-  market: Market,
-  { body, bearer, clientNetwork }: ActionCall<'register', 'confirm'>,
-) {
+export async function confirmRegistration(market: Market, call: ActionCall<'register', 'confirm'>) {
+  const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
   // Check without locks first: a request that will be refused must not make others wait or use up the shared quota. Use one snapshot, or a
   // change confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
-    const change = await findConfirmableChange(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
+    const change = await findConfirmableChange(snapshot, 'register', call, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? change.handle, 'confirm');
   });
   await takeSharedQuota(market, {
@@ -67,7 +65,7 @@ export async function confirmRegistration(
     clientNetwork,
   });
   const { id, handle } = await database.transaction(async (tx) => {
-    const change = await findConfirmableChange(tx, 'register', { body, bearer }, { now, pepper, lock: true });
+    const change = await findConfirmableChange(tx, 'register', call, { now, pepper, lock: true });
     const chosen = body.handle ?? change.handle;
     await tx.lock('merchants');
     await checkHandle(tx, chosen, 'confirm');

@@ -45,19 +45,12 @@ export async function beginRotation(market: Market, bearer: string | null, clien
 }
 
 /** Puts the new key in force, in every process from the commit on, and ends all access the old one gave. */
-export async function confirmRotation(
-  market: Market,
-  { body, bearer, clientNetwork }: ActionCall<'rotate', 'confirm'>,
-) {
+export async function confirmRotation(market: Market, call: ActionCall<'rotate', 'confirm'>) {
+  const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  const { merchantId } = await findConfirmableChange(
-    database,
-    'rotate',
-    { body, bearer },
-    { now, pepper, lock: false },
-  );
+  const { merchantId } = await findConfirmableChange(database, 'rotate', call, { now, pepper, lock: false });
   await takeQuota(market, {
     name: 'rotation_per_merchant_day',
     subject: String(merchantId),
@@ -68,7 +61,7 @@ export async function confirmRotation(
   const handle = await database.transaction(async (tx) => {
     // Lock order: identity, then pending change. The holder of the identity lock ends the other pending changes of the merchant.
     await lockIdentity(tx, merchantId);
-    const change = await findConfirmableChange(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
+    const change = await findConfirmableChange(tx, 'rotate', call, { now, pepper, lock: true });
     if ((await findCurrentKey(tx, merchantId)) !== change.begunByKey) throw new Refusal('stage_closed');
     await replaceKey(tx, merchantId, change, at);
     await closePendingChange(tx, sha256(body.session), 'confirmed', at);
