@@ -14,6 +14,7 @@ import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen } from './authenticate.ts';
 import {
   type ActionBody,
+  type ActionCall,
   cancelPendingChange,
   findConfirmableChange,
   openPendingChange,
