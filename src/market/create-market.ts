@@ -16,7 +16,7 @@ import { createEventTail } from './events/read-events.ts';
 import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
-import { placesOf } from './events/stream/places.ts';
+import { slotOptions } from './events/stream/slots.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/register.ts';
 import { createBudgets } from './limits/budgets.ts';
@@ -100,7 +100,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const { database, mark } = noteWrites(options.database);
   const sequencer = createSequencer({ database, clock, log });
   const events = createEventTail();
-  const stream = createEventStream({ database, clock, log, tail: events, ...placesOf(config.limits, random) });
+  const stream = createEventStream({ database, clock, log, tail: events, ...slotOptions(config.limits, random) });
   const catalog = createMarketCatalog({
     database,
     clock,
@@ -159,7 +159,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
       await catalog.stop();
     },
     eventsSettled: async () => {
-      await sequencer.settled();
+      await sequencer.whenNumbered();
       await catalog.fresh();
     },
   };

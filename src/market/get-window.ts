@@ -12,9 +12,9 @@ import type { EventTail } from './events/read-events.ts';
 import { joinMerchants, merchantPage } from './merchants/list-merchants.ts';
 
 export function windowFromMemory({ answers, shelfCursors }: MarketCatalog, events: EventTail): MemoryRead {
-  return ({ query, asked }) => {
+  return ({ query, request }) => {
     const read = readQueryAs(getWindow.query, query);
-    return read && answers.fromMemory(asked, (model) => windowParts(model, shelfCursors, events, read));
+    return read && answers.fromMemory(request, (model) => windowParts(model, shelfCursors, events, read));
   };
 }
 
@@ -28,11 +28,11 @@ export function makeGetWindow(catalog: MarketCatalog, events: EventTail): Market
 }
 
 /** Events, listings, merchants and aisles of one moment. */
-function windowParts(model: Model, cursors: Cursors, tail: EventTail, asked: WindowQuery): PageParts {
-  const { events_limit: eventsSize, listings_limit: listingsSize, merchants_limit: merchantsSize } = asked;
-  const plan = planShelf({ limit: listingsSize, ...(asked.fields === undefined ? {} : { fields: asked.fields }) });
+function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: WindowQuery): PageParts {
+  const { events_limit: eventsSize, listings_limit: listingsSize, merchants_limit: merchantsSize } = query;
+  const plan = planShelf({ limit: listingsSize, ...(query.fields === undefined ? {} : { fields: query.fields }) });
   const events = tail.newest('window', eventsSize);
-  const shelf = shelfPage(model, cursors, { plan, search: null, walk: null });
+  const shelf = shelfPage(model, cursors, { plan, search: null, cursor: null });
   const merchants = merchantPage(model, { limit: merchantsSize, afterId: 0 });
   const { aisles } = aislesOf(model);
   const eventItems = events.events.map((event) => JSON.stringify(event)).join(',');

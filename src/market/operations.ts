@@ -136,7 +136,7 @@ export function createReadFromMemory(
     const call = {
       name: path.slice(path.lastIndexOf('/') + 1),
       query: mark < 0 ? '' : target.slice(mark + 1),
-      asked: { target, acceptsGzip },
+      request: { target, acceptsGzip },
       leastVersion: () => readYourWrites.leastVersion(request),
     };
     const read = whole[path];

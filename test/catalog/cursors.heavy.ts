@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { toPosition, toWalk } from '../../src/market/catalog/shelf/shelf-page.ts';
+import { cursorNumbers, toCursor } from '../../src/market/catalog/shelf/shelf-page.ts';
 import { createCursors } from '../../src/platform/cursor.ts';
 import { browsePage, idsOf, reasonOf, type ShelfGiven } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
@@ -197,18 +197,18 @@ it('a word that is there twice, once as a beginning, ranks the same in every pro
 it('the cursor of the longest query that fits is one that may be sent', () => {
   const weights = Array.from({ length: 100 }, (_, at) => 321 - at);
   const most = 1_000_000;
-  const walk = {
+  const cursor = {
     revision: most,
     left: most,
     newest: most,
-    leads: false,
+    isPinned: false,
     key: 70_000,
     id: most,
-    reach: 9 * most,
+    progress: 9 * most,
     weights,
   };
   const cursors = createCursors([Buffer.alloc(32, 7)], settableClock(START));
-  const cursor = cursors.seal('walk', toPosition(walk));
-  expect(cursor.length).toBeLessThanOrEqual(512);
-  expect(toWalk(cursors.open('walk', cursor))).toEqual(walk);
+  const sealed = cursors.seal('walk', cursorNumbers(cursor));
+  expect(sealed.length).toBeLessThanOrEqual(512);
+  expect(toCursor(cursors.open('walk', sealed))).toEqual(cursor);
 });

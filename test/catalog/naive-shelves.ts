@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
 import { stemOf } from '../../src/market/catalog/text/stem-table.ts';
-import { FIELD_WEIGHTS, rarity, termLevel } from '../../src/market/catalog/text/term-levels.ts';
+import { FIELD_WEIGHTS, rarityWeight, termLevel } from '../../src/market/catalog/text/term-levels.ts';
 import { tokenize } from '../../src/market/catalog/text/tokenize.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';
 
@@ -135,7 +135,7 @@ export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]
   }
   return [...parts.values()].map((levelIn) => {
     const having = rows.filter((row) => levelIn(row) > 0).length;
-    return { levelIn, weight: rarity(rows.length, having) };
+    return { levelIn, weight: rarityWeight(rows.length, having) };
   });
 }
 

@@ -25,7 +25,7 @@ const sort = recipe('A sort', {
     step: (copy) =>
       copy.replace('src/market/catalog/model/sorts.ts', [
         '  price_asc: {',
-        "  talk: { key: 'comments', direction: 'descending', leadsPinned: true, rises: true },\n  price_asc: {",
+        "  talk: { key: 'comments', direction: 'descending', pinnedFirst: true, rises: true },\n  price_asc: {",
       ]),
     by: 'types',
     says: /catalog\/model\/sorts\.ts.*'talk'/,

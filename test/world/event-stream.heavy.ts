@@ -69,5 +69,5 @@ it('a market that stops tells all who listen, and waits for none', async () => {
   await world.running.stop({ drainMs: 20_000 });
   expect(performance.now() - begun).toBeLessThan(10_000);
   await expect.poll(() => clients.every(({ closed }) => closed())).toBe(true);
-  for (const { heard } of clients) expect(heard()).toContain('\n\n: the market stops here');
+  for (const { heard } of clients) expect(heard()).toContain('\n\n: the market is stopping');
 });

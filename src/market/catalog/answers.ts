@@ -15,7 +15,7 @@ import { readListings } from './store.ts';
 
 type AbsentFragments = NonNullable<PageParts['absentFragments']>;
 
-/** Listings that left memory, as they are in the database; null when one is not what the model knows. */
+/** Reads listings that left memory from the database. Null when a row differs from what the model knows. */
 export async function readAbsentFragments(
   model: Model,
   database: Database,
@@ -42,7 +42,7 @@ function stampIn(model: Model, id: number): string {
   return bytes.toString('hex');
 }
 
-/** The listings of a page and what stands around them; null: that cannot be said at once. May throw a Refusal. */
+/** Lists the listings of a page and the bytes around them. Null: the model alone cannot build it. May throw a Refusal. */
 export type Build = (model: Model) => PageParts | null;
 
 export interface ReadRequest {
@@ -51,32 +51,28 @@ export interface ReadRequest {
   acceptsGzip: boolean;
 }
 
-/** Pages of listings as bytes, from the cache or made of the model. */
+/** Builds pages of listings as bytes, from the cache or from the model. */
 export interface Answers {
-  /**
-   * At once, or null: then `full` answers. `leastVersion` is given where a page may be a little older than the model: no older than that
-   * version. Left out: the page is of the model as it is.
-   */
-  fromMemory(asked: ReadRequest, build: Build, leastVersion?: () => number): Prepared | null;
-  /** Listings that left memory are read from the database, and are of the same state as the rest. */
-  full(asked: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared>;
-  /** For what is not made of listings alone. */
+  /** Answers at once; null: use `full`. With `leastVersion` the page may be older than the model, but not older than that. */
+  fromMemory(request: ReadRequest, build: Build, leastVersion?: () => number): Prepared | null;
+  /** Also reads listings that left memory from the database, all in the same state as the rest of the page. */
+  full(request: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared>;
+  /** For pages that contain more than listings. */
   cache: ResponseCache;
-  /** Drops what there is no more room for, and all of it when the model was replaced. */
+  /** Drops what no longer fits, or everything once the model was replaced. */
   trim(): void;
-  /** How often a page was made. */
   pagesMade(): number;
 }
 
-/** With the 100 ms after which another process looks for changes, a change is shown everywhere within 250 ms. */
+/** Other processes look for changes every 100 ms, so a change shows everywhere within 250 ms. */
 const LONGEST_STALE_MS = 100;
 const MINUTE_MS = 60_000;
-/** A row that changes between model and database is met again after the next step; that often in a row it is a flood. */
+/** A row that changes between model and database is retried after the next refresh. After this many retries, give up. */
 export const ROUNDS = 10;
 export const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
 
-/** Each encoding has other bytes, and needs a tag of its own. */
+/** Each encoding has different bytes and so needs its own tag. */
 const plainTag = (tag: string): string => `"${tag}"`;
 const gzipTag = (tag: string): string => `"${tag}.gz"`;
 
@@ -88,17 +84,16 @@ interface AnswerDependencies {
   made: number;
 }
 
-export function createAnswers(given: {
+export function createAnswers(options: {
   catalog: AnswerDependencies['catalog'];
   database: Database;
   clock: Clock;
-  /** Room for finished responses, in bytes. */
   keepBytes(): number;
 }): Answers {
-  const { catalog, keepBytes } = given;
+  const { catalog, keepBytes } = options;
   const buffers = () => catalog.model().pages.buffers;
-  const cache = createResponseCache({ clock: given.clock, mostBytes: keepBytes, buffers });
-  const parts: AnswerDependencies = { ...given, cache, made: 0 };
+  const cache = createResponseCache({ clock: options.clock, mostBytes: keepBytes, buffers });
+  const parts: AnswerDependencies = { ...options, cache, made: 0 };
   let fitting = { model: catalog.model(), version: 0 };
   const trim = (): void => {
     const model = catalog.model();
@@ -109,13 +104,13 @@ export function createAnswers(given: {
     fitting = { model, version: model.version };
   };
   return {
-    fromMemory: (asked, build, leastVersion) => {
+    fromMemory: (request, build, leastVersion) => {
       trim();
-      return fromMemory(parts, asked, build, leastVersion);
+      return fromMemory(parts, request, build, leastVersion);
     },
-    full: async (asked, build) => {
+    full: async (request, build) => {
       trim();
-      return await readFull(parts, asked, build);
+      return await readFull(parts, request, build);
     },
     cache,
     trim,
@@ -125,61 +120,58 @@ export function createAnswers(given: {
 
 function fromMemory(
   parts: AnswerDependencies,
-  asked: ReadRequest,
+  request: ReadRequest,
   build: Build,
   leastVersion?: () => number,
 ): Prepared | null {
   const { cache, catalog, clock } = parts;
   const model = catalog.model();
-  const key = asked.acceptsGzip ? `${asked.target}\ngzip` : asked.target;
-  const kept = cache.get(key);
-  if (kept !== undefined && isCurrent(kept, model, clock.now(), leastVersion)) return useResponse(kept);
-  // Read before the page is made: a minute that ends meanwhile only makes a cursor expire later.
+  const key = request.acceptsGzip ? `${request.target}\ngzip` : request.target;
+  const cached = cache.get(key);
+  if (cached !== undefined && isCurrent(cached, model, clock.now(), leastVersion)) return useResponse(cached);
+  // Read the clock before building the page: if the minute ends meanwhile, a cursor only expires later.
   const checkedAt = clock.now();
   const page = build(model);
   if (page === null || !areFilled(model, page.ids)) return null;
   const tag = tagOfParts(model.fragments, page);
-  if (kept !== undefined && (kept.etag === plainTag(tag) || kept.etag === gzipTag(tag))) {
-    Object.assign(kept, { version: model.version, checkedAt });
-    return useResponse(kept);
+  if (cached !== undefined && (cached.etag === plainTag(tag) || cached.etag === gzipTag(tag))) {
+    Object.assign(cached, { version: model.version, checkedAt });
+    return useResponse(cached);
   }
-  const made = join(model, page, tag, asked.acceptsGzip);
-  if (made === null) return null;
+  const joined = joinEncoded(model, page, tag, request.acceptsGzip);
+  if (joined === null) return null;
   parts.made += 1;
-  return useResponse(cache.put(key, { version: model.version, ...made }));
+  return useResponse(cache.put(key, { version: model.version, ...joined }));
 }
 
-/** A cursor holds the minute in which it was made, and is the same in every process. */
-function isCurrent(kept: CachedResponse, model: Model, now: number, leastVersion?: () => number): boolean {
-  if (minuteOf(kept.checkedAt) !== minuteOf(now)) return false;
-  if (kept.version === model.version) return true;
-  const age = now - kept.checkedAt;
-  return leastVersion !== undefined && age >= 0 && age < LONGEST_STALE_MS && Number(kept.version) >= leastVersion();
+/** A cursor holds the minute in which it was made and is the same in every process, so a page lives no longer than its minute. */
+function isCurrent(cached: CachedResponse, model: Model, now: number, leastVersion?: () => number): boolean {
+  if (minuteOf(cached.checkedAt) !== minuteOf(now)) return false;
+  if (cached.version === model.version) return true;
+  const age = now - cached.checkedAt;
+  return leastVersion !== undefined && age >= 0 && age < LONGEST_STALE_MS && Number(cached.version) >= leastVersion();
 }
 
 function minuteOf(time: number): number {
   return Math.ceil(time / MINUTE_MS);
 }
 
-function join(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) {
+function joinEncoded(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) {
   const gzip = acceptsGzip ? joinGzipPage(model.pages, page) : null;
   if (gzip !== null) return { etag: gzipTag(tag), head: JSON_GZIP, page: gzip };
   const plain = joinPage(model.pages, page);
   return plain && { etag: plainTag(tag), head: JSON_PLAIN, page: plain };
 }
 
-/**
- * A page of which some listings left memory. They are read from the database and must be what the model says they are; where they
- * have moved on, the model does too and the page is made again. So no page is ever of two moments.
- */
+/** Reads absent listings from the database. When one no longer matches the model, refreshes and builds again: no page mixes two moments. */
 async function readFull(
   parts: AnswerDependencies,
-  asked: ReadRequest,
+  request: ReadRequest,
   build: (model: Model) => PageParts,
 ): Promise<Prepared> {
   const { catalog, database } = parts;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const ready = fromMemory(parts, asked, build);
+    const ready = fromMemory(parts, request, build);
     if (ready !== null) return ready;
     const model = catalog.model();
     const page = build(model);
@@ -201,14 +193,11 @@ async function readFull(
 const TAG_CHARACTERS = 27;
 let scratch = Buffer.alloc(16_384);
 
-/**
- * A strong ETag without its quotes, of bytes that need not exist yet: everything that the page is made of decides it, and a listing
- * stands for itself by its stamp. So it is the same in every process and after every restart.
- */
+/** Derives a strong ETag, without quotes, from everything the page is made of: the same in every process and after every restart. */
 function tagOfParts(fragments: Fragments, { prefix, ids, suffix, outline }: PageParts): string {
   const length = 8 + prefix.length + ids.length * STAMP_BYTES + suffix.length + 1;
   if (scratch.length < length) scratch = Buffer.alloc(length * 2);
-  // With both lengths no part can take the place of its neighbour.
+  // Including both lengths keeps neighbouring parts from being confused.
   let at = scratch.writeUInt32LE(ids.length, scratch.writeUInt32LE(prefix.length, 0));
   scratch.set(prefix, at);
   at += prefix.length;
@@ -221,20 +210,19 @@ function tagOfParts(fragments: Fragments, { prefix, ids, suffix, outline }: Page
   return hash('sha256', scratch.subarray(0, length), 'base64url').slice(0, TAG_CHARACTERS);
 }
 
-/** A public read, as its route in memory gets it. */
 export interface MemoryCall {
-  /** The last part of the path. */
+  /** The last segment of the path. */
   name: string;
   query: string;
-  asked: ReadRequest;
-  /** The version of the model that the client has to be shown at least: its own last write is in it. */
+  request: ReadRequest;
+  /** The lowest model version this client may see: it includes the client's own last write. */
   leastVersion(): number;
 }
 
-/** Null, or a Refusal thrown: the operation answers. */
+/** Returns null or throws a Refusal to leave the answer to the operation. */
 export type MemoryRead = (call: MemoryCall) => Prepared | null;
 
-/** What the schema of an endpoint makes of a query as it was sent; null where the operation has something to refuse. */
+/** Parses a query string with the schema of an endpoint. Null: the operation will refuse it. */
 export function readQueryAs<Schema extends z.ZodType>(schema: Schema, query: string): z.output<Schema> | null {
   return unlessRefused(() => {
     const read = schema.safeParse(readQuery(query));

@@ -1,34 +1,30 @@
-/**
- * A slab is filled once, from its end towards its beginning, and never written again, so a view of it stays true for as
- * long as it is held. Filling downwards puts a newer run before the older one: a page in the order "newest
- * first" then lies in memory as it is sent, commas included.
- */
+/** Filled once, from end to start, and never rewritten, so views stay valid. A page in the order "newest first" lies in memory as sent. */
 export interface Slab {
   readonly number: number;
   readonly bytes: Buffer;
   /** Everything from here on is written. */
   from: number;
-  /** Bytes of runs that are still current. */
+  /** Bytes of current runs. */
   live: number;
 }
 
-/** A run of bytes for each id, in slabs: a million buffers of their own would cost more than what is in them. */
+/** Stores a run of bytes per id in slabs. A million separate buffers would cost more than their contents. */
 export interface ByteRuns {
   readonly slabBytes: number;
-  /** By number; number 0 is never given, null is free to be given again. */
+  /** By slab number; number 0 is never used, null marks a free number. */
   readonly table: (Slab | null)[];
   readonly freeNumbers: number[];
   open: Slab | null;
-  /** Bytes of current runs, and of those that are not any more or were never written. */
+  /** `live`: bytes of current runs. `garbage`: bytes of dead runs, or never written. */
   live: number;
   garbage: number;
-  /** By id: the number of its slab, 0 for none; where its run begins there; how long it is. */
+  /** Three columns by id: slab number (0: none), offset in the slab, and length. */
   slab: Uint32Array;
   at: Uint32Array;
   length: Uint32Array;
 }
 
-/** Garbage may be this part of what is held, or two slabs, before a slab is emptied for it. */
+/** A slab is emptied when garbage exceeds this share of what is live, or two slabs. */
 const GARBAGE_SHARE = 1 / 8;
 
 export function createByteRuns(slabBytes: number): ByteRuns {
@@ -36,29 +32,26 @@ export function createByteRuns(slabBytes: number): ByteRuns {
   return { slabBytes, table: [null], freeNumbers: [], open: null, live: 0, garbage: 0, ...columns };
 }
 
-/** The slab that holds the run of that id. */
 export function slabOf(runs: ByteRuns, id: number): Slab | null {
   return runs.table[runs.slab[id] ?? 0] ?? null;
 }
 
-/** Makes these parts, one behind another, the run of that id. */
 export function putRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
   if (id >= runs.slab.length) {
-    runs.slab = grown(runs.slab, id);
-    runs.at = grown(runs.at, id);
-    runs.length = grown(runs.length, id);
+    runs.slab = withCapacity(runs.slab, id);
+    runs.at = withCapacity(runs.at, id);
+    runs.length = withCapacity(runs.length, id);
   }
-  discard(runs, id);
-  write(runs, id, parts);
-  compact(runs);
+  discardRun(runs, id);
+  writeRun(runs, id, parts);
+  compactRuns(runs);
 }
 
 export function dropRun(runs: ByteRuns, id: number): void {
-  discard(runs, id);
-  compact(runs);
+  discardRun(runs, id);
+  compactRuns(runs);
 }
 
-/** Whether the run of that id is made of these parts. */
 export function isRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): boolean {
   const slab = slabOf(runs, id);
   if (slab === null || runs.length[id] !== lengthOf(parts)) return false;
@@ -70,7 +63,6 @@ export function isRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]):
   return true;
 }
 
-/** Of slabs and columns. */
 export function bytesOfRuns({ live, garbage, open, slab }: ByteRuns): number {
   return live + garbage + (open?.from ?? 0) + slab.byteLength * 3;
 }
@@ -81,7 +73,7 @@ function lengthOf(parts: readonly Uint8Array[]): number {
   return length;
 }
 
-function write(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
+function writeRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
   const length = lengthOf(parts);
   if (runs.open === null || runs.open.from < length) openSlab(runs, Math.max(runs.slabBytes, length));
   const slab = runs.open as Slab;
@@ -104,12 +96,12 @@ function openSlab(runs: ByteRuns, byteCount: number): void {
   runs.open = { number, bytes: Buffer.allocUnsafeSlow(byteCount), from: byteCount, live: 0 };
   runs.table[number] = runs.open;
   if (closed === null) return;
-  // The rest at its beginning is too short for what comes, and nothing will be written there any more.
+  // The rest at its beginning is too short for the next run and stays unused.
   runs.garbage += closed.from;
   freeIfEmpty(runs, closed);
 }
 
-function discard(runs: ByteRuns, id: number): void {
+function discardRun(runs: ByteRuns, id: number): void {
   const slab = slabOf(runs, id);
   if (slab === null) return;
   const length = runs.length[id] as number;
@@ -120,7 +112,7 @@ function discard(runs: ByteRuns, id: number): void {
   if (slab !== runs.open) freeIfEmpty(runs, slab);
 }
 
-/** The memory itself goes when the last view of it goes, so it is never used again for other runs. */
+/** Frees the slab's number. Its memory is never reused for other runs: it goes when the last view of it goes. */
 function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
   if (slab.live > 0) return;
   runs.garbage -= slab.bytes.length;
@@ -128,8 +120,8 @@ function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
   runs.freeNumbers.push(slab.number);
 }
 
-/** Moves what is current out of the slab with the largest share of garbage: some milliseconds, once in a thousand changes. */
-function compact(runs: ByteRuns): void {
+/** Moves current runs out of the slab with the largest share of garbage. Takes some milliseconds, once in a thousand changes. */
+function compactRuns(runs: ByteRuns): void {
   if (runs.garbage <= Math.max(2 * runs.slabBytes, runs.live * GARBAGE_SHARE)) return;
   const shareOf = (slab: Slab): number => slab.live / slab.bytes.length;
   let victim: Slab | null = null;
@@ -141,15 +133,15 @@ function compact(runs: ByteRuns): void {
     if (runs.slab[id] !== victim.number) continue;
     const at = runs.at[id] as number;
     const run = victim.bytes.subarray(at, at + (runs.length[id] as number));
-    discard(runs, id);
-    write(runs, id, [run]);
+    discardRun(runs, id);
+    writeRun(runs, id, [run]);
   }
 }
 
 const FIRST_CAPACITY = 1_024;
 
-/** The same column with room for `id`, doubled: copying stays below two moves an entry over the life of a process. */
-export function grown<Column extends Uint32Array | Float64Array>(column: Column, id: number): Column {
+/** Copies the column to one that has room for `id`. Capacity doubles, so copying costs under two moves per entry over a process's life. */
+export function withCapacity<Column extends Uint32Array | Float64Array>(column: Column, id: number): Column {
   const capacity = Math.max(FIRST_CAPACITY, 2 ** Math.ceil(Math.log2(id + 1)));
   const larger = new (column.constructor as new (length: number) => Column)(capacity);
   larger.set(column);

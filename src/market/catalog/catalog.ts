@@ -7,12 +7,12 @@ import { createFeed, refreshModel } from './feed/refresh-model.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';
 
-/** For what other processes committed; what this one commits, it takes in at once. */
+/** Polls for other processes' commits; this process applies its own at once. */
 const POLL_MS = 100;
-/** While much is written, writers share steps; one that comes alone does not wait. */
+/** Under many writes, writers share refreshes; a single write does not wait. */
 const REFRESH_EVERY_MS = 20;
 const REFRESH_BURST = 4;
-/** While very much is read. */
+/** Used while reads are very frequent. */
 const CROWDED_REFRESH_EVERY_MS = 100;
 
 export interface CatalogFacts {
@@ -20,27 +20,23 @@ export interface CatalogFacts {
   live: number;
   fragmentBytes: number;
   textBytes: number;
-  /** Since the last time that the model was known to be up to date. */
+  /** Seconds since the model was last known to be up to date. */
   feedLagSeconds: number;
   loadSeconds: { shelves: number | null; text: number | null };
 }
 
 export interface Catalog {
-  /** The current copy. Call this again for each answer: after a fault another copy replaces it. */
+  /** Returns the current copy. Call it for each answer: a fault replaces the copy. */
   model(): Model;
-  /** Reads what decides on the shelves, then begins to follow. Resolves when they can be served; the rest comes later. */
+  /** Reads what the shelves need, then starts following changes. Resolves when shelves can be served; the rest loads later. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Resolves when everything that was committed before the call is in the model. */
+  /** Resolves when everything committed before the call is in the model. */
   fresh(): Promise<void>;
-  /**
-   * Resolves after a step that read the JSON of these listings, which a model that was opened a moment ago need not have yet. With very
-   * many of them at a time some may still be without.
-   */
+  /** Resolves after a refresh that read the JSON of these listings, if a new model lacks it. With very many, some may still be missing. */
   loadListings(ids: readonly number[]): Promise<void>;
-  /** The next step reads everything again: the database now holds another history. */
+  /** Makes the next refresh reload everything: the database now holds a different history. */
   reload(): void;
-  /** Resolves when words can be searched for. */
   searchable(): Promise<void>;
   facts(): CatalogFacts;
 }
@@ -50,13 +46,11 @@ export interface CatalogOptions {
   clock: Clock;
   log: Log;
   memoryBytes: number;
-  /** Kept of the same moment as the model. */
   followers?: readonly Follower[];
-  /** Whether very much is read. */
   isCrowded?(): boolean;
 }
 
-/** A copy of the public part of the market in this process's memory, which follows the database. */
+/** Creates an in-memory copy of the market's public data that follows the database. */
 export function createCatalog(options: CatalogOptions): Catalog {
   const { clock, log } = options;
   const stopping = new AbortController();
@@ -66,7 +60,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   };
   const { followers = [], isCrowded = () => false } = options;
   const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings });
-  // While a request waits for a listing's JSON, the longer pause does not apply.
+  // While a request waits for a listing's JSON, use the short pause.
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
   const passes = createPasses(() => refreshModel(feed), pace);
@@ -80,7 +74,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         if (failing) log.info('catalog_feed_recovered');
         failing = false;
       } catch (error) {
-        // One line for a whole outage; reads go on from what is known.
+        // Log once per outage; reads continue from memory.
         if (!failing) log.error('catalog_feed_failed', { error });
         failing = true;
       }

@@ -31,7 +31,7 @@ import { readListing } from './store.ts';
 const db = testDatabase();
 const WHOLE = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
-/** What the audit says of the counters; empty: they say what the rows say. */
+/** Returns the audit's faults in the counters; empty: they match the rows. */
 async function findFaults(database: Database): Promise<string[]> {
   const found: string[] = [];
   for (const [name, query] of [...COUNTER_RULES, ...VOTE_RULES])
@@ -59,7 +59,7 @@ async function openStage(database: Database): Promise<Stage> {
 const of = <T>(list: readonly T[], at: number): T => list[at % list.length] as T;
 let comments = 0n;
 
-/** What cannot be, a second purchase of one wallet for instance, changes nothing. */
+/** Acts that the books forbid, such as a second purchase by one wallet, change nothing. */
 const ACTS: Record<string, (stage: Stage, a: number, b: number) => Promise<unknown>> = {
   list: async ({ database, merchants, listings, wallets }, a, b) => {
     const given = { wallet: of(wallets, b), priceUnits: a % 3 === 0 ? 0n : 2_500_000n };
@@ -98,7 +98,7 @@ test('whatever is written, by several at once, counters say what the rows say', 
       for (const together of turns) {
         await Promise.all(together.map(({ name, a, b }) => ACTS[name]?.(stage, a, b).catch(refused)));
       }
-      await createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+      await createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
       expect(await findFaults(db.database)).toEqual([]);
     }),
     { numRuns: 12 },
@@ -106,7 +106,7 @@ test('whatever is written, by several at once, counters say what the rows say', 
   expect(run.failed ? fc.defaultReportMessage(run) : 'counters and rows agree').toBe('counters and rows agree');
 });
 
-/** By the books, and by nothing else: a deadlock for instance is a fault of the counters. */
+/** Accepts a refusal by the books only: a deadlock, for instance, is a fault of the counters. */
 function refused(error: unknown): void {
   const { code } = error as { code?: string };
   if (code === undefined || !code.startsWith('23')) throw error;
@@ -128,7 +128,7 @@ test.each(['the sale', 'the listing'])(
     const holder = await openDatabase({ url: db.url, poolSize: 1 });
     onTestFinished(() => holder.close());
     await holder.transaction(async (tx) => {
-      // The trigger of the first one holds it until the commit as well.
+      // The first one's trigger also holds it until the commit.
       await holdWallet(tx, seller, wallet);
       waits = acts[second]();
       expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
@@ -154,7 +154,7 @@ test.each(['the vote', 'the purchase'])('where %s is first, the vote is of a buy
   const holder = await openDatabase({ url: db.url, poolSize: 1 });
   onTestFinished(() => holder.close());
   await holder.transaction(async (tx) => {
-    // The trigger of the first one holds it until the commit as well.
+    // The first one's trigger also holds it until the commit.
     await tx.run(sql`select lock_votes(array[${listing}::int8], array[${buyer}::int8])`);
     waits = acts[second]();
     expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
@@ -209,7 +209,7 @@ test('what was there before is counted by the upgrade', async () => {
   for (const name of Object.keys(ACTS)) {
     for (let n = 0; n < 4; n += 1) await ACTS[name]?.(stage, n, n + 1).catch(refused);
   }
-  await createSequencer({ database: old.database, clock: systemClock, log: recordingLog().log }).settled();
+  await createSequencer({ database: old.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
   await migrate(old.url, WHOLE);
   expect(await findFaults(old.database)).toEqual([]);
   const { kept } = await old.database.one<{ kept: bigint }>(sql`select count(*) as kept from listing_counters`);
@@ -220,7 +220,7 @@ test('what was there before is counted by the upgrade', async () => {
 
 test('a new listing reads few others, however many there are, also of the same wallet', async () => {
   const [one, two] = [await seedMerchant(db.database), await seedMerchant(db.database)];
-  // Of other wallets, too: where all listings are of one wallet, the planner reads all of them, and is right.
+  // Add other wallets too: with a single wallet, the planner rightly reads all listings.
   for (let n = 0; n < 20; n += 1) await seedListing(db.database, (await seedMerchant(db.database)).id);
   const { id } = await seedListing(db.database, one.id, {});
   const copies = (merchant: bigint, count: number) => sql`
@@ -231,7 +231,7 @@ test('a new listing reads few others, however many there are, also of the same w
     from listings, generate_series(1, ${count}::int8) n where id = ${id}`;
   await db.database.run(copies(one.id, 3_000));
   await db.database.run(sql`analyze listings`);
-  // A connection of its own: one that read before counts also what it has not yet reported to the server.
+  // Use a new connection: one that has read before also counts reads it has not reported to the server yet.
   const counting = await openDatabase({ url: db.url, poolSize: 1 });
   onTestFinished(() => counting.close());
   const read = await counting.transaction(async (tx) => {

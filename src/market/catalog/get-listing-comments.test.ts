@@ -51,7 +51,7 @@ const remove = (comment: number) =>
     caller: keeper,
   });
 const inMemory = () => fromMemory(market, `/api/listing/${id}`);
-/** The tag of the operation's answer, as it is sent. */
+/** The ETag of the operation's answer. */
 const tagOf = async (query: Paging = {}): Promise<string> => {
   await market.catalog.fresh();
   const { params, query: asked } = endpoints.getListing;
@@ -116,7 +116,7 @@ it('of a removed comment shows who, where and why, and not a word', async () => 
     text_flags: [],
   });
   expect(comments_total).toBe(3);
-  // A cursor that was given out stays good.
+  // A cursor once returned stays valid.
   expect((await get({ comments_after_id: String(second + 1) })).comments).toEqual([]);
 });
 
@@ -184,7 +184,7 @@ it('asks the database for no comments where there are none', async () => {
   expect([comments_total, comments_page_size]).toEqual([0, 7]);
 });
 
-/** All pages of the comments, with something done before each but the first; `known` is how many there are by then. */
+/** Pages through all comments, calling `between` before each page but the first; `known` returns how many exist by then. */
 async function walk(on: bigint, limit: number, known: () => number, between: () => Promise<void>): Promise<number[]> {
   const seen: number[] = [];
   let cursor: Paging = {};

@@ -16,11 +16,10 @@ import { artifactMessage, presentComment } from './present-listing.ts';
 import { readCommentPage } from './store.ts';
 
 const PREFIX = '{"listing":';
-/** What `presentEnding` says of every live listing. */
+/** The JSON of `presentEnding` for every live listing. */
 const LIVE_JSON =
   '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null,"world_receipt":null';
 
-/** Whether the model knows of that listing, in whatever state. */
 function isListed(model: Model, id: number): boolean {
   return (model.columns.state[id] ?? 0) !== 0;
 }
@@ -29,10 +28,7 @@ function hasComments(model: Model, id: number): boolean {
   return (model.columns.comments[id] ?? 0) > 0;
 }
 
-/**
- * What a detail says beyond the summary, from the comma that takes the place of the summary's closing brace; the page of comments is
- * handed in. Null: no such listing.
- */
+/** Returns what a detail adds to the summary, from the comma that replaces the summary's closing brace. Null: no such listing. */
 function detailTail(model: Model, id: number, comments: string): string | null {
   const state = model.columns.state[id] ?? 0;
   if (state === 0) return null;
@@ -45,7 +41,7 @@ function detailTail(model: Model, id: number, comments: string): string | null {
   return `,${ending.json}},${comments},"artifact":${JSON.stringify(ending.message)}}`;
 }
 
-/** A page of comments as it stands in a detail, between its neighbours. */
+/** Formats a page of comments as members of the detail, without braces. */
 function commentsJson(page: {
   comments: readonly CommentOut[];
   total: number;
@@ -74,7 +70,7 @@ function emptyPage(limit: number): string {
   return commentsJson({ comments: [], total: 0, limit, hasMore: false });
 }
 
-/** The whole body; null when the summary left memory. */
+/** Returns the whole body; null when the summary left memory. */
 function joinDetail(fragments: Fragments, id: number, tail: string): Buffer | null {
   if (!fragments.has(id)) return null;
   const size = fragments.size(id);
@@ -93,21 +89,21 @@ const ID = /^[1-9]\d{0,8}$/;
 const stamp = Buffer.alloc(STAMP_BYTES);
 const FIRST_PAGE = getListing.query.parse({});
 
-/** GET /api/listing/:id of a listing without comments: those are in the database alone. */
+/** GET /api/listing/:id of a listing without comments: only the database has those. */
 export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): MemoryRead {
-  return ({ name, query }) => {
+  return ({ name, query: text }) => {
     const id = ID.test(name) ? Number(name) : 0;
     const model = catalog.model();
     if (!isFilled(model, id) || hasComments(model, id)) return null;
-    const asked = query === '' ? FIRST_PAGE : readQueryAs(getListing.query, query);
-    if (asked === null || asked.comments_after_id !== undefined) return null;
-    const tail = detailTail(model, id, noComments(asked.comments_limit));
+    const query = text === '' ? FIRST_PAGE : readQueryAs(getListing.query, text);
+    if (query === null || query.comments_after_id !== undefined) return null;
+    const tail = detailTail(model, id, noComments(query.comments_limit));
     const body = tail === null ? null : joinDetail(model.fragments, id, tail);
     return tail === null || body === null ? null : prepareDetail(model, id, body, tail);
   };
 }
 
-/** The same with what is in the database alone, comments among it, and with its refusals. */
+/** Also answers with comments and absent listings from the database, and refuses. */
 export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['getListing']> {
   return async ({ database }, call) => {
     const id = Number(call.params.id);
@@ -123,7 +119,7 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
   };
 }
 
-/** All of one moment of the model, but the comments: they are of the database, which is never behind it. Null: the next step knows more. */
+/** Answers from one moment of the model; comments come from the database, which is never behind. Null: the model was refreshed, retry. */
 async function answerWith(
   catalog: MarketCatalog,
   database: Database,
@@ -141,7 +137,7 @@ async function answerWith(
   if (body !== null) return prepareDetail(model, id, body, tail);
   const tag = detailTag(model, id, tail);
   const summary = (await readAbsentFragments(model, database, [id]))?.get(id)?.bytes;
-  // While it was read, what the model knows of it may have changed.
+  // The model may have changed while the summary was read.
   if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
     return prepareDetail(model, id, wrapDetail(summary, tail), tail);
   }
@@ -153,7 +149,7 @@ function noListing(id: bigint): Refusal {
   return new Refusal('not_found', { detail: `There is no listing ${id}.` });
 }
 
-/** The database is asked only where there is something to ask it for. */
+/** Queries the database only when there are comments, or a cursor to check. */
 async function readComments(
   model: Model,
   database: Database,
@@ -174,7 +170,7 @@ function prepareDetail(model: Model, id: number, body: Uint8Array, tail: string)
   return { etag: detailTag(model, id, tail), head: JSON_PLAIN, body };
 }
 
-/** The stamp stands for the summary; 96 bits of a hash for the rest. */
+/** Combines the stamp of the summary with 96 bits of a hash of the rest. */
 function detailTag(model: Model, id: number, tail: string): string {
   model.fragments.stampInto(id, stamp, 0);
   return `"${stamp.toString('base64url')}.${hash('sha256', tail, 'base64url').slice(0, 16)}"`;

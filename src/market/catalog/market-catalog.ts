@@ -7,27 +7,25 @@ import type { Model } from './model/model.ts';
 
 export interface MarketCatalog extends Catalog {
   answers: Answers;
-  /** Of walks along the shelves. */
   shelfCursors: Cursors;
-  /** Counts one read of the public, which decides how often the copy is refreshed. */
+  /** Counts a public read; the rate decides how often the copy is refreshed. */
   noteRead(): void;
   facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
 }
 
-/** From so many reads on the copy is refreshed less often: each refresh makes all of them look for another page. */
+/** From this rate on, the copy is refreshed less often: after each refresh, all readers need a new page. */
 const CROWDED = { perSecond: 1_000, overMs: 200 };
 
-/** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
+/** Share of the budget for finished answers: what listings and words leave, but at least this and at most MOST_PAGES_SHARE. */
 const LEAST_KEPT_SHARE = 0.1;
-/** Of the budget, what is not theirs: listings in gzip, and the piece of memory that the next listings are written to. */
+/** Share of the budget for other things: listings in gzip, and the slab that the next listings are written to. */
 const OTHERS_SHARE = 0.04 + 1 / 64;
 
 export interface MarketCatalogOptions extends CatalogOptions {
-  /** All processes of a market share it; nothing outside the market has it. */
+  /** Shared by all processes of a market and secret to everyone else. */
   pepper: { hash(secret: string): Buffer; hashes(secret: string): readonly { hash: Buffer }[] };
 }
 
-/** The catalog and the ways to answer from it. */
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
@@ -35,10 +33,10 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   const isCrowded = createRate({ clock, count: () => reads, ...CROWDED });
   const catalog = createCatalog({ ...options, isCrowded });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
-  // No secret of a merchant has this text's form.
-  const use = 'key of the cursors of the shelves';
-  const kept = pepper.hashes(use).map(({ hash }) => hash);
-  // The listings may also grow while no requests come, so the cached answers are trimmed here.
+  // No merchant's secret has the form of this text.
+  const purpose = 'key of the cursors of the shelves';
+  const keys = pepper.hashes(purpose).map(({ hash }) => hash);
+  // Listings may also grow while no requests come, so trim the cached answers here.
   const fresh = async (): Promise<void> => {
     await catalog.fresh();
     answers.trim();
@@ -57,11 +55,11 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
     facts,
     noteRead,
     answers,
-    shelfCursors: createCursors([pepper.hash(use), ...kept], clock),
+    shelfCursors: createCursors([pepper.hash(purpose), ...keys], clock),
   };
 }
 
-/** Finished answers make room as soon as listings need it. */
+/** Computes the room for finished answers: they shrink as soon as listings need memory. */
 export function roomForAnswers(memoryBytes: number, { fragments, text }: Pick<Model, 'fragments' | 'text'>): number {
   const { live, garbage } = fragments.bytes();
   const left = memoryBytes * (1 - OTHERS_SHARE) - live - garbage - text.bytes();

@@ -29,10 +29,7 @@ import {
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
-/**
- * The row of a removed listing keeps its texts for a later restore, but no response shows one. A thing that is removed may still be sold:
- * its state says so then, and it stays removed.
- */
+/** The row of a removed listing keeps its texts for a later restore; no response shows them, even if a thing is sold after its removal. */
 export function shownTitle(row: { removed_at: Date | null; title: string }): string {
   return row.removed_at === null ? row.title : REMOVAL_NOTICE;
 }
@@ -41,12 +38,12 @@ export function shownDescription(row: Pick<ListingRow, 'removed_at' | 'descripti
   return row.removed_at === null ? row.description : '';
 }
 
-/** Beside the maintainer's handle, and no other. */
+/** Shown beside the maintainer's handle, and no other. */
 function markOf(isMaintainer: boolean): { maintainer?: true } {
   return isMaintainer ? { maintainer: true } : {};
 }
 
-/** Beside a title that could pass for another. */
+/** Warns about a title that could pass for another. */
 function noteOf(title: string): { title_note?: string } {
   return mixesLookAlikes(title) ? { title_note: LOOK_ALIKE_NOTE } : {};
 }
@@ -65,7 +62,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     ...markOf(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID)),
     aisle: row.aisle,
     verified_sales: Number(row.verified_sales),
-    // What stands before this is the outline, together with the first line.
+    // Everything above, together with the first line, is the outline.
     description: shownDescription(row),
     preview: isRemoved ? '' : row.preview,
     store_url: `/api/store/${row.merchant}`,
@@ -75,7 +72,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     votes_by_buyers: Number(row.buyer_votes),
     sales: Number(row.sales),
     created_at: isoTime(row.created_at),
-    // From here on as in USUAL_MEMBERS, so that most have this piece byte by byte.
+    // From here on in the order of USUAL_MEMBERS, so that most listings share these bytes.
     pinned: row.pinned,
     ...(row.world === null ? GOODS : presentThing(row.world, row.state)),
     state: row.state,
@@ -84,7 +81,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     text_flags: row.text_flags,
     artifact_commitment: row.artifact_commitment && toHex(row.artifact_commitment),
     artifact_bytes: row.artifact_bytes,
-    // A merchant may write anything in these too. Purchases keep them.
+    // These too are free text of the merchant. Purchases keep them.
     artifact_media_type: isRemoved ? null : row.artifact_media_type,
     ...(isRemoved ? NOT_SAID : attributesOf(row)),
   };
@@ -92,12 +89,11 @@ export function presentSummary(row: ListingRow): ListingSummary {
 
 const LINE = new RegExp(`^[^\\r\\n]{0,${FIRST_LINE_CHARACTERS}}`, 'u');
 
-/** A beginning of the text and nothing else: in the catalog the bytes of a description serve for both. No character is cut in two. */
+/** A prefix of the text and nothing else: the catalog serves both from one description's bytes. Never cuts a character in two. */
 export function firstLine(text: string): string {
   return LINE.exec(text)?.[0] ?? '';
 }
 
-/** An own listing for who has little room. */
 export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> {
   const { id, title, price_usdc, merchant, aisle, verified_sales, state, description } = presentSummary(row);
   const first_line = firstLine(description);
@@ -105,21 +101,7 @@ export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> 
   return { id, title, ...noteOf(title), price_usdc, merchant, ...mark, aisle, verified_sales, first_line, state };
 }
 
-type OfDelivery = Pick<
-  ListingSummary,
-  | 'delivery_kind'
-  | 'city_url'
-  | 'world_offer_id'
-  | 'world_asset_id'
-  | 'world_seller_handle'
-  | 'world_draft_id'
-  | 'world_state'
-  | 'city_offer_url'
-  | 'world_asset_url'
-  | 'requires_city_resident'
->;
-
-const GOODS: OfDelivery = {
+const GOODS = {
   delivery_kind: 'artifact',
   city_url: null,
   world_offer_id: null,
@@ -130,9 +112,9 @@ const GOODS: OfDelivery = {
   city_offer_url: null,
   world_asset_url: null,
   requires_city_resident: false,
-};
+} satisfies Partial<ListingSummary>;
 
-/** What the summaries of most listings have in common, in one piece. */
+/** The members most summaries have in common, contiguous in their JSON. */
 const USUAL_MEMBERS = {
   pinned: false,
   ...GOODS,
@@ -142,10 +124,9 @@ const USUAL_MEMBERS = {
   text_flags: [],
 } satisfies Partial<ListingSummary>;
 
-/** The same as it stands in their JSON. */
 export const USUAL_JSON = `,${JSON.stringify(USUAL_MEMBERS).slice(1, -1)},`;
 
-function presentThing(world: WorldFacts, state: ListingState): OfDelivery {
+function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSummary, keyof typeof GOODS> {
   return {
     delivery_kind: 'city_ownership',
     city_url: world.city_url,
@@ -160,7 +141,7 @@ function presentThing(world: WorldFacts, state: ListingState): OfDelivery {
   };
 }
 
-/** A withdrawal and a removal end checkouts here; the offer in the city goes on. */
+/** Withdrawal and removal end checkouts here; the offer in the city goes on. */
 export function worldStateOf(state: ListingState): WorldState {
   return state === 'sold' || state === 'canceled' || state === 'stale' ? state : 'active';
 }
@@ -169,7 +150,7 @@ export function presentReceipt({ claimed_ms, ...receipt }: ReceiptFacts): WorldR
   return { ...receipt, claimed_at: isoTime(new Date(claimed_ms)) };
 }
 
-/** What a detail says beyond the summary. */
+/** Returns what a detail adds to the summary. */
 export function presentEnding(row: ListingRow): Omit<ListingDetail, keyof ListingSummary> {
   return {
     removed: row.removed_at !== null,
@@ -208,7 +189,7 @@ const ENDINGS: Readonly<Record<Exclude<ListingState, 'live'>, string>> = {
   stale: 'it has lapsed',
 };
 
-/** What stands in a detail where the goods would be. All that is in the aisle of the world is a thing, and nothing else is. */
+/** The message in place of the goods. Exactly the things of a city are in the aisle `world`. */
 export function artifactMessage({
   id,
   state,
@@ -243,7 +224,6 @@ export function presentComment(row: CommentRow): CommentOut {
   };
 }
 
-/** Where it does not stand under its listing. */
 export function presentReply(row: CommentRow): z.output<typeof replyOut> {
   return { ...presentComment(row), listing_id: Number(row.listing_id) };
 }

@@ -39,7 +39,7 @@ it('a text is of its version, stays whole while it is sent, and gives its memory
         } else if (one.kind === 'release') {
           const { release } = sending.shift() ?? {};
           release?.();
-          // A second call changes nothing.
+          // A second call does nothing.
           release?.();
         } else {
           const text = textOf(one.key, one.version);

@@ -6,31 +6,28 @@ import type { Prepared } from '../../platform/http/operation.ts';
 import type { PageBuffers } from './fragments/page-buffers.ts';
 import type { PageBytes } from './fragments/page-bytes.ts';
 
-/** Names what a response was made of. The same version is the same bytes. */
+/** Names what a response was made of: the same version means the same bytes. */
 export type Version = number | string;
 
 export interface CachedResponse {
   version: Version;
-  /** When it was last known to be of its version. */
+  /** When it was last known to match its version. */
   checkedAt: number;
   etag: string;
   head: readonly string[];
   readonly page: PageBytes;
-  /** Answers under way. Its memory is given back after the last of them, once the cache has dropped it. */
+  /** Answers in progress. Once the cache drops the response, the last of them releases its memory. */
   users: number;
   dropped: boolean;
 }
 
-/** Finished responses in memory, for JSON and pages alike; the least recently used ones are dropped first. */
+/** Caches finished responses, JSON and pages alike; drops the least recently used first. */
 export interface ResponseCache {
   get(key: string): CachedResponse | undefined;
   put(key: string, response: Pick<CachedResponse, 'version' | 'etag' | 'head' | 'page'>): CachedResponse;
-  /** The text of that key and version, written where the cache does not have it. */
   text(key: string, version: Version, written: WrittenText): Prepared;
-  /** Drops what there is no more room for. */
   trim(): void;
   clear(): void;
-  /** Bytes of all responses. */
   bytes(): number;
 }
 
@@ -39,9 +36,9 @@ export interface WrittenText {
   write(): { head: readonly string[]; text: string };
 }
 
-/** An entry without its bytes, so that many small ones have an end too. */
+/** The bytes of an entry besides its page, so that the number of small ones is bounded too. */
 const ENTRY_BYTES = 512;
-/** One part in a hundred larger than with the usual level, in two thirds of the time; few pages are longer than this window. */
+/** One percent larger than the usual level, in two thirds of the time; few pages are longer than this window. */
 const PACKING = { level: 4, windowBits: 14, memLevel: 7 };
 
 export function createResponseCache(options: {
@@ -52,7 +49,7 @@ export function createResponseCache(options: {
 }): ResponseCache {
   const { clock, mostBytes, buffers } = options;
   const responses = new LRUCache<string, CachedResponse>({
-    // The real bound is below, since it moves.
+    // The real bound is `mostBytes`, since it moves.
     maxSize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ page }, key) => ENTRY_BYTES + key.length + page.takenBytes,
     dispose: (response) => {
@@ -65,21 +62,21 @@ export function createResponseCache(options: {
     while (responses.calculatedSize > most) responses.pop();
   };
   const put: ResponseCache['put'] = (key, response) => {
-    const kept: CachedResponse = { ...response, checkedAt: clock.now(), users: 0, dropped: false };
-    // In use until its answer has taken it, so that it is not given back at once where it is larger than the room.
-    kept.users += 1;
-    responses.set(key, kept);
+    const entry: CachedResponse = { ...response, checkedAt: clock.now(), users: 0, dropped: false };
+    // Count a user until the entry is stored: an entry larger than the room would otherwise be released at once.
+    entry.users += 1;
+    responses.set(key, entry);
     trim();
-    kept.users -= 1;
-    return kept;
+    entry.users -= 1;
+    return entry;
   };
   return {
     get: (key) => responses.get(key),
     put,
     text: (key, version, written) => {
       const name = written.acceptsGzip ? `${key}\ngzip` : key;
-      const known = responses.get(name);
-      if (known?.version === version) return useResponse(known);
+      const cached = responses.get(name);
+      if (cached?.version === version) return useResponse(cached);
       return useResponse(put(name, { version, ...writeText(buffers(), written) }));
     },
     trim,
@@ -88,7 +85,7 @@ export function createResponseCache(options: {
   };
 }
 
-/** The response for one answer, which releases it once. */
+/** Returns the response for one answer, which must release it. */
 export function useResponse(response: CachedResponse): Prepared {
   response.users += 1;
   const { etag, head, page } = response;
@@ -113,15 +110,15 @@ function writeText(
   const { head, text } = write();
   const plain = buffers.take(Buffer.byteLength(text));
   const length = plain.bytes.write(text);
-  if (!acceptsGzip) return { ...finish(plain, length), head };
+  if (!acceptsGzip) return { ...finishedPage(plain, length), head };
   const bytes = gzipSync(plain.bytes.subarray(0, length), PACKING);
   plain.release();
   const packed = buffers.take(bytes.length);
   bytes.copy(packed.bytes);
-  return { ...finish(packed, bytes.length), head: [...head, 'content-encoding', 'gzip'] };
+  return { ...finishedPage(packed, bytes.length), head: [...head, 'content-encoding', 'gzip'] };
 }
 
-function finish(
+function finishedPage(
   { bytes, release }: ReturnType<PageBuffers['take']>,
   length: number,
 ): { etag: string; page: PageBytes } {

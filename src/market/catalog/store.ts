@@ -11,12 +11,11 @@ import type { TextFlag } from '../../contract/text.ts';
 import { type Aisle, type ListingState, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
-/** What everybody may see of a comment: where it was removed, its words are not read at all. */
+/** A comment as the public sees it: the words of a removed one are not even read. */
 export interface CommentRow {
   id: bigint;
   listing_id: bigint;
   handle: string;
-  /** Whether its author is the maintainer. */
   maintainer: boolean;
   parent_id: bigint | null;
   body: string;
@@ -27,7 +26,7 @@ export interface CommentRow {
   text_flags: TextFlag[];
 }
 
-// Only what is paid for and final is in purchases, so a row with a price is all the proof there is to look for.
+// Purchases hold only final payments, so a row with a price proves a verified buyer.
 const commentColumns = `c.id, c.listing_id, m.handle, c.merchant_id = ${MAINTAINER_MERCHANT_ID} as maintainer, c.parent_id, c.created_at, c.removed_reason_code, c.removed_at is not null as removed,
     case when c.removed_at is null then c.body else '' end as body,
     case when c.removed_at is null then c.text_flags else '{}' end as text_flags,
@@ -36,7 +35,7 @@ const commentColumns = `c.id, c.listing_id, m.handle, c.merchant_id = ${MAINTAIN
         and not p.payer_collects_only
     ) as verified_buyer`;
 
-/** All comments, to be narrowed down by `where c.id ...`: the columns of a CommentRow. */
+/** All comments, with the columns of a CommentRow; append `where c.id ...`. */
 export const comments = raw(`select ${commentColumns} from comments c join merchants m on m.id = c.merchant_id`);
 
 export async function readComment(queryable: Queryable, id: bigint): Promise<CommentRow | null> {
@@ -44,44 +43,44 @@ export async function readComment(queryable: Queryable, id: bigint): Promise<Com
 }
 
 interface CommentPage {
-  /** Of the listing, whatever the cursor. */
   total: bigint;
   /** Whether the cursor names a comment of the listing; true without one. */
   cursorKnown: boolean;
   rows: CommentRow[];
 }
 
-/** Oldest first. One statement, so that the total, the cursor and the rows are of one moment. */
+/** Reads oldest first. One statement, so that total, cursor and rows are from one moment. */
 export async function readCommentPage(
   queryable: Queryable,
   page: { listingId: bigint; afterId: bigint | null; limit: number },
 ): Promise<CommentPage> {
   const { listingId, afterId, limit } = page;
   const newer = afterId === null ? empty : sql`and c.id > ${afterId}`;
-  const known =
+  const cursorKnown =
     afterId === null
       ? sql`true`
       : sql`exists (select from comments where id = ${afterId} and listing_id = ${listingId})`;
-  const found = await queryable.rows<{ total: bigint; cursor_known: boolean } & (CommentRow | { id: null })>(sql`
+  const rows = await queryable.rows<{ total: bigint; cursor_known: boolean } & (CommentRow | { id: null })>(sql`
     select whole.total, whole.cursor_known, page.* from (
-      select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${known} as cursor_known
+      select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${cursorKnown} as cursor_known
     ) whole left join (
       ${comments} where c.listing_id = ${listingId} ${newer} order by c.id limit ${limit}
     ) page on true order by page.id`);
-  const [first] = found;
+  const [first] = rows;
   return {
     total: first?.total ?? 0n,
     cursorKnown: first?.cursor_known ?? true,
-    rows: found.filter((row) => row.id !== null),
+    rows: rows.filter((row) => row.id !== null),
   };
 }
 
-// A field is a column of the same name in `listings`: statements, and what is read of rows, are made of the names.
+// Each field is a column of the same name in `listings`: statements and rows are built from the names.
 
-const list = (names: readonly string[], table: string): Sql => raw(names.map((name) => `${table}${name}`).join(', '));
+const columnList = (names: readonly string[], table: string): Sql =>
+  raw(names.map((name) => `${table}${name}`).join(', '));
 
-export const fieldColumns = list(FIELD_NAMES, '');
-export const attributeColumns = list(ATTRIBUTE_NAMES, 'l.');
+export const fieldColumns = columnList(FIELD_NAMES, '');
+export const attributeColumns = columnList(ATTRIBUTE_NAMES, 'l.');
 
 /** In the order of `fieldColumns`. */
 export const fieldValues = (fields: FieldValues): Sql => join(FIELD_NAMES.map((name) => fields[name]));
@@ -89,11 +88,11 @@ export const fieldValues = (fields: FieldValues): Sql => join(FIELD_NAMES.map((n
 export const setFields = (fields: FieldValues): Sql =>
   join(FIELD_NAMES.map((name) => sql`${raw(name)} = ${fields[name]}`));
 
-type GivenFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
+type PartialFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
 
-/** These alone; null where nothing was said. */
-export function fieldsOf(given: GivenFields): FieldValues {
-  return Object.fromEntries(FIELD_NAMES.map((name) => [name, given[name] ?? null])) as FieldValues;
+/** Picks the fields, with null for missing ones. */
+export function fieldsOf(fields: PartialFields): FieldValues {
+  return Object.fromEntries(FIELD_NAMES.map((name) => [name, fields[name] ?? null])) as FieldValues;
 }
 
 export function attributesOf(row: Readonly<Attributes>): Attributes {
@@ -109,7 +108,7 @@ export interface AppealFacts {
   decided_ms: number | null;
 }
 
-/** Of a thing that is sold; JSON, the time in milliseconds. */
+/** The receipt of a sold thing as JSON, with its time in milliseconds. */
 export interface ReceiptFacts {
   offer_id: number;
   thing_id: number;
@@ -120,7 +119,7 @@ export interface ReceiptFacts {
   claimed_ms: number;
 }
 
-/** What a listing of a thing says of its city; JSON. */
+/** The city's facts about a listed thing, as JSON. */
 export interface WorldFacts {
   city_url: string;
   draft_id: number;
@@ -132,7 +131,7 @@ export interface WorldFacts {
   receipt: ReceiptFacts | null;
 }
 
-/** Everything public about a listing. The artifact is in another table, out of reach of these queries. */
+/** Everything public about a listing. These queries never touch the table of artifacts. */
 export interface ListingRow extends Attributes {
   id: bigint;
   merchant_id: bigint;
@@ -152,7 +151,7 @@ export interface ListingRow extends Attributes {
   removed_reason_code: string | null;
   withdrawn_at: Date | null;
   withdrawn_reason: string | null;
-  /** Null, as the two that follow, for a thing of a city. */
+  /** This and the next two are null for a thing of a city. */
   artifact_commitment: Buffer | null;
   artifact_bytes: number | null;
   artifact_media_type: string | null;
@@ -162,20 +161,17 @@ export interface ListingRow extends Attributes {
   supersedes: bigint | null;
   superseded_by: bigint | null;
   text_flags: TextFlag[];
-  /** Against the last removal; JSON, times in milliseconds. */
+  /** The appeal against the last removal, as JSON with times in milliseconds. */
   appeal: AppealFacts | null;
   comments: bigint;
   votes: bigint;
-  /** Votes of merchants who have paid for it, among those. */
+  /** Votes of merchants who have paid for it; included in `votes`. */
   buyer_votes: bigint;
   sales: bigint;
   verified_sales: bigint;
 }
 
-/**
- * A row of very many. What is short comes as one text, with spaces between: the driver takes about as long for a number as for a page
- * of text. What there is not is an empty piece or a 0, since what is null would not be counted as a piece.
- */
+/** A bulk row: short values share one text, as the driver is slow per value. Missing ones are empty or 0: concat_ws skips null. */
 export interface PackedRow
   extends Attributes,
     Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
@@ -186,7 +182,7 @@ export interface PackedRow
   facts: string;
 }
 
-/** What decides on which shelves a listing stands, and where: packed like the rows above. */
+/** The facts that decide on which shelves a listing is, and in which place; packed like the rows above. */
 export interface PackedFigures extends Attributes {
   facts: string;
   tags: string[];
@@ -198,13 +194,13 @@ const columns = sql`l.id, l.merchant_id, m.handle as merchant, l.title, l.descri
     l.supersedes, l.text_flags, ${attributeColumns}`;
 
 const msOf = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::int8`;
-// The statement stays in the row when the maintainer empties it.
+// The row keeps its statement when the maintainer empties it.
 const appealJson = `case when a.id is not null then json_build_object('id', a.id,
       'statement', case when exists (select from text_removals t where t.appeal_id = a.id) then '' else a.statement end,
       'created_ms', ${msOf('a.created_at')}, 'outcome', a.outcome, 'outcome_reason', a.outcome_reason,
       'decided_ms', ${msOf('a.decided_at')}) end`;
 
-/** The receipt of a purchase `p` of the thing `w`, by its checkout `c`; null where there is none. */
+/** The receipt of purchase `p` of thing `w` through checkout `c`; null without a claimed purchase. */
 export const receiptJson = `case when p.claimed_at is not null then json_build_object('offer_id', w.offer_id, 'thing_id', w.thing_id,
       'thing_url', w.thing_url, 'city_handle', c.city_handle, 'tx_hash', '0x' || encode(p.tx_hash, 'hex'),
       'block_number', p.block_number, 'claimed_ms', ${msOf('p.claimed_at')}) end`;
@@ -212,18 +208,18 @@ const worldJson = `json_build_object('city_url', w.city_origin, 'draft_id', w.dr
       'thing_id', w.thing_id, 'seller_handle', w.seller_handle, 'offer_url', w.offer_url, 'thing_url', w.thing_url,
       'receipt', ${receiptJson})`;
 
-/** What there is to say of the city of the listing `l`; null for goods. */
+/** The city's facts about listing `l`; null for goods. */
 export const worldOfListing = `(select ${worldJson} from world_listings w
       left join purchases p on p.world_listing_id = w.listing_id
       left join world_checkouts c on c.id = p.checkout_id where w.listing_id = l.id)`;
 
-/** Added up over the slots of the listing `l`: counters that the transactions which change them keep. */
+/** Sums the counter slots of listing `l`; the transactions that change a count maintain them. */
 const figures = sql`select coalesce(sum(c.sales), 0)::int8 as sales,
       coalesce(sum(c.verified_sales), 0)::int8 as verified_sales, coalesce(sum(c.votes), 0)::int8 as votes,
       coalesce(sum(c.buyer_votes), 0)::int8 as buyer_votes, coalesce(sum(c.comments), 0)::int8 as comments
     from listing_counters c where c.listing_id = l.id`;
 
-/** All listings, to be narrowed down by `where l.id ...`: the columns of a ListingRow. */
+/** All listings, with the columns of a ListingRow; append `where l.id ...`. */
 export const listings = sql`
   select ${columns}, figures.sales, figures.verified_sales, figures.votes, figures.buyer_votes, figures.comments,
     (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
@@ -237,12 +233,11 @@ export async function readListing(database: Queryable, id: bigint): Promise<List
   return database.maybe<ListingRow>(sql`${listings} where l.id = ${id}`);
 }
 
-/** Those of these ids that there are. */
 export async function readListings(database: Queryable, ids: readonly bigint[]): Promise<ListingRow[]> {
   return database.rows<ListingRow>(sql`${listings} where l.id = any(${ids}) order by l.id`);
 }
 
-/** Once for all of these listings. Those of which nothing was counted are not among them. */
+/** Sums the counters of a range once. Listings without any counters are missing. */
 const figuresBetween = (above: bigint, upTo: bigint): Sql => sql`
     figures as (
       select listing_id, sum(sales)::int8 as sales, sum(verified_sales)::int8 as verified_sales, sum(votes)::int8 as votes,
@@ -250,7 +245,7 @@ const figuresBetween = (above: bigint, upTo: bigint): Sql => sql`
       from listing_counters where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
     )`;
 
-/** Of the listings with an id above the one and up to the other, oldest first. Touches none of their texts. */
+/** Reads the figures of listings above one id and up to the other, oldest first, without their texts. */
 export async function readFiguresBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedFigures[]> {
   return database.rows<PackedFigures>(sql`
     with ${figuresBetween(above, upTo)}
@@ -261,7 +256,7 @@ export async function readFiguresBetween(database: Queryable, above: bigint, upT
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
-/** The whole rows of the same. */
+/** Reads the whole rows of the same range. */
 export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedRow[]> {
   return database.rows<PackedRow>(sql`
     with ${figuresBetween(above, upTo)}, newer as (
@@ -291,7 +286,7 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
-/** Of every state, as only the merchant sees them. */
+/** Reads the merchant's listings in every state. */
 export async function readListingsOf(
   database: Queryable,
   page: { merchantId: bigint; limit: number; beforeId: bigint | null },

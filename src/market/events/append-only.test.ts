@@ -15,7 +15,7 @@ beforeAll(async () => {
   const write = (actor: string) =>
     db.database.transaction((tx) => recordEvent(tx, market, { kind: 'sale', actor, detail: { listing_id: 1 } }));
   await write('numbered');
-  await createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+  await createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
   await write('waiting');
 });
 

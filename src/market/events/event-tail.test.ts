@@ -24,7 +24,7 @@ const shown = (tail: EventTail) => ({
   version: tail.version(),
 });
 
-/** As whole pages of that moment say. */
+/** The same facts from whole pages of that moment. */
 async function expected(queryable: Queryable) {
   const page = { limit: 100, beforeId: null };
   return {

@@ -13,7 +13,7 @@ import { migrate } from '../../platform/database/migrate.ts';
 import { readEventPage } from './read-events.ts';
 import { createSequencer } from './sequencer.ts';
 
-// A log that was written before a listing's part of it could be asked for.
+// Upgrades a log written before it could be filtered by listing.
 
 const db = testDatabase({ migrated: false });
 const whole = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
@@ -31,9 +31,10 @@ const write = (detail: string) =>
     insert into events (kind, at, canonical, in_door, in_window) values ('sale', now(),
       convert_to(${`{"actor":"alice","at":"2026-01-05T12:00:00.000Z","detail":${detail},"kind":"sale"}`}, 'UTF8'), true, true)`);
 
-const number = () => createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+const number = () =>
+  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
-/** The statement of the versions before the hashes. */
+/** The statement of versions without hashes. */
 const numberAsBefore = () =>
   db.database.run(sql`
     with newest as (select id, nth_of_door, nth_of_window from events where id is not null order by id desc limit 1),
@@ -61,11 +62,11 @@ it('is asked for by listing like one written since, numbered or not, and holds t
   const bytes = () => database.rows(sql`select queue_id, id, canonical from events order by queue_id`);
   const old = await bytes();
   expect((await migrate(db.url, whole))[0]).toBe('0013-history-of-a-listing');
-  // What these events tell of was never there.
+  // The rows behind these events never existed.
   await onServer(db.url, 'alter table events disable trigger events_tell_of_the_books');
   expect(await bytes()).toEqual(old);
   await number();
-  // A process of the version before, at the same time.
+  // A process of the previous version, running at the same time.
   await write('{"listing_id":9}');
   await write('{"listing_id":9}');
   await numberAsBefore();
@@ -76,7 +77,7 @@ it('is asked for by listing like one written since, numbered or not, and holds t
   expect((await page(8n)).events.map(({ id }) => id)).toEqual([3]);
   await expect(database.run(sql`update events set listing_id = 9 where id = 1`)).rejects.toThrow('only grows');
 
-  // One hash stands for all that was numbered before; from there on each row has its own.
+  // One hash covers everything numbered before; later rows each have their own.
   const rows = await database.rows<{ id: bigint; canonical: Buffer; hash: Buffer | null; nth: bigint | null }>(
     sql`select id, canonical, running_hash as hash, nth from events order by id`,
   );

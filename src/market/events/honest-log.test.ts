@@ -24,9 +24,9 @@ afterAll(async () => {
 });
 
 const numbered = (): Promise<void> =>
-  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
-/** A listing that is removed, which the log may tell of. */
+/** Removes a listing, so that the log may record it. */
 async function removeOne(changed: Record<string, string | number> = {}): Promise<void> {
   const market = marketContext({ database: db.database });
   const keeper = await keeperOf();
@@ -73,7 +73,7 @@ test('every row has the hash over all before it, its place, and a time that is n
     expect(nth).toBe(BigInt(at + 1));
     expect(numberedAt.getTime()).toBeGreaterThanOrEqual(found[at - 1]?.numbered_at.getTime() ?? 0);
   }
-  // To the microsecond: rows of one batch are written in any order, so none may have a moment of its own.
+  // Equal to the microsecond: rows of a batch are written in any order, so they must share one time.
   const times = sql`select count(distinct numbered_at)::int4 as times from events where id is not null`;
   expect(await db.database.one(times)).toEqual({ times: 3 });
 });
@@ -152,7 +152,7 @@ test('the role of few rights can neither invent a sale, nor date one back, nor g
     ])
       expect(await attempt(statement)).toMatchObject({ code: '42501' });
     await removeOne();
-    await createSequencer({ database: role, clock: systemClock, log: recordingLog().log }).settled();
+    await createSequencer({ database: role, clock: systemClock, log: recordingLog().log }).whenNumbered();
     const last = (await rows()).at(-1);
     expect([last?.running_hash.length, last?.nth]).toEqual([32, last?.id]);
   } finally {

@@ -22,16 +22,16 @@ async function queue(database: Database, kind: EventKind, listing: number | null
   await database.transaction((tx) => recordEvent(tx, market, { kind, actor: 'alice', detail }));
 }
 
-/** Every third event tells of one of two listings. */
+/** Every third event is about one of two listings. */
 const listingOf = (id: number): number | null => (id % 3 === 0 ? 7 + (id % 2) : null);
 
 const number = (database: Database): Promise<void> =>
-  createSequencer({ database, clock: systemClock, log: recordingLog().log }).settled();
+  createSequencer({ database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
 beforeAll(async () => {
   for (let id = 1; id <= COUNT; id += 1) await queue(db.database, kindOf(id), listingOf(id));
   await number(db.database);
-  // Not numbered: no answer may show or count it.
+  // Unnumbered: no answer may show or count it.
   await queue(db.database, 'sale', 7);
 });
 

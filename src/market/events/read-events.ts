@@ -7,14 +7,12 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { type EventFilter, type NewsRow, readNews, readSlice } from './store.ts';
 
-/** As many as a page shows at once. */
 const KEPT = PAGE_SIZES.window_events;
 
-/** The end of the public log in memory, for pages that are asked for much more often than something happens. */
+/** Keeps the end of the public log in memory, for pages that are read much more often than events happen. */
 export interface EventTail {
-  /** Reads what is new by one statement, however much it is; the function that comes back takes it in. Null: nothing is new. */
+  /** Reads all news in one query; the returned function applies it. Null: no news. */
   read(queryable: Queryable): Promise<(() => void) | null>;
-  /** The newest events of that view, as a page of the log would hold them. */
   newest(scope: Scope, limit: number): EventPage;
   /** Rises with every event. */
   version(): number;
@@ -35,13 +33,13 @@ export function createEventTail(): EventTail {
     read: async (queryable) => {
       const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT);
       if (upTo === newestId) return null;
-      // A log that is shorter than it was is another one, of which all came with the news.
-      const known = upTo < newestId ? { door: none, window: none } : views;
+      // If the log became shorter, it is a different log, and all of it came with the news.
+      const earlier = upTo < newestId ? { door: none, window: none } : views;
       return () => {
         const atTheDoor = news.filter(({ in_door: inDoor }) => inDoor);
         views = {
-          window: addNews(known.window, news, news[0]?.nth_of_window),
-          door: addNews(known.door, atTheDoor, atTheDoor[0]?.nth_of_door),
+          window: addNews(earlier.window, news, news[0]?.nth_of_window),
+          door: addNews(earlier.door, atTheDoor, atTheDoor[0]?.nth_of_door),
         };
         newestId = upTo;
       };
@@ -56,7 +54,7 @@ export function createEventTail(): EventTail {
   };
 }
 
-/** Both newest first. */
+/** Both are newest first. */
 function addNews(view: View, rows: readonly NewsRow[], total: bigint | undefined): View {
   if (total === undefined) return view;
   const events = rows.slice(0, KEPT).map(({ id, canonical }) => toRecord(id, canonical));
@@ -67,7 +65,7 @@ export type EventRecord = z.output<typeof eventOut>;
 
 export interface EventPage {
   events: EventRecord[];
-  /** Of the whole filter, on every page. */
+  /** The total of the whole filter, on every page. */
   total: number;
   hasMore: boolean;
   nextBeforeId: number | null;
@@ -75,7 +73,7 @@ export interface EventPage {
 
 const content = eventOut.omit({ id: true });
 
-/** The newest events of the filter below the cursor. Given an open transaction, they are of its snapshot. */
+/** Reads the newest events of the filter below the cursor. In an open transaction it reads that snapshot. */
 export async function readEventPage(
   database: Queryable,
   filter: EventFilter,
@@ -84,7 +82,7 @@ export async function readEventPage(
   const { total, cursorKnown, rows } = await readSlice(database, filter, page);
   if (!cursorKnown) throw new Refusal('cursor_invalid', { detail: 'before_id does not name an event of this filter.' });
   const last = rows.at(-1);
-  // The running count of the last row is how many rows there are down from it, itself included.
+  // `nth` of the last row counts that row and all older ones.
   const hasMore = last !== undefined && last.nth > 1n;
   return {
     events: rows.map(({ id, canonical }) => toRecord(id, canonical)),

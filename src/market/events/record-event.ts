@@ -15,7 +15,7 @@ export interface EventToRecord {
   detail: Record<string, JsonValue>;
 }
 
-/** Queues the event in the transaction of the act it tells of. It is numbered, and so readable, soon after the commit. */
+/** Queues the event in the transaction of the act it records. It gets its number, and becomes readable, soon after the commit. */
 export async function recordEvent(
   tx: Tx,
   market: Pick<Market, 'clock' | 'wakeEvents'>,

@@ -39,7 +39,7 @@ interface Row {
   nth_of_window: bigint;
 }
 
-/** Recounts the whole log and compares it with the numbers given. */
+/** Recounts the whole log and compares it with the stored numbers. */
 async function expectExactNumbers(count: number): Promise<void> {
   const rows = await db.database.rows<Row>(
     sql`select id, kind, nth_of_kind, nth_of_door, nth_of_window from events where id is not null order by id`,
@@ -67,7 +67,7 @@ test('an event is not readable before it is numbered, and is after settled', asy
     recordEvent(tx, idle, { kind: 'sale', actor: 'alice', detail: { listing_id: 3 } }),
   );
   expect(await readEventPage(db.database, null, { limit: 10, beforeId: null })).toMatchObject({ total: 0, events: [] });
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   expect(await readEventPage(db.database, null, { limit: 10, beforeId: null })).toMatchObject({
     total: 1,
     events: [{ id: 1, kind: 'sale', actor: 'alice', detail: { listing_id: 3 } }],
@@ -88,7 +88,7 @@ test('a rolled back transaction leaves no event and wakes no sequencer', async (
   });
   await expect(failing).rejects.toThrow('no sale');
   await record('sale');
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   await expectExactNumbers(1);
   expect(woken).toBe(0);
 });
@@ -145,14 +145,14 @@ test('16 writers with rollbacks between: every walk by pages falls by one, witho
     writing = false;
   });
   const [committed] = await Promise.all([writers, walkAll()]);
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   expect(walks).toBeGreaterThan(1);
   const all = committed.reduce((sum, count) => sum + count, 0);
   expect(await walk(200)).toHaveLength(all);
   await expectExactNumbers(all);
 });
 
-/** Every id from the newest down; asserts that the walk is as long as its first page said. */
+/** Pages from the newest event down; asserts that there are as many as the first page's total. */
 async function walk(limit: number): Promise<number[]> {
   const ids: number[] = [];
   let beforeId: bigint | null = null;
@@ -176,7 +176,7 @@ test('two sequencers at once, one of another process, never give a number twice 
     other.start();
     for (let round = 0; round < 10; round += 1) {
       await Promise.all(Array.from({ length: 16 }, (_, index) => record(EVENT_KINDS[index % 15] ?? 'sale')));
-      await Promise.all([sequencer.settled(), other.settled()]);
+      await Promise.all([sequencer.whenNumbered(), other.whenNumbered()]);
       await expectExactNumbers((round + 1) * 16);
     }
     expect(recorded.lines.filter(({ level }) => level !== 'info')).toEqual([]);
@@ -191,7 +191,7 @@ test('more rows than one batch are numbered in the order of the queue', async ()
   await db.database.run(sql`
     insert into events (kind, at, canonical, in_door, in_window)
     select 'sale', now(), convert_to(n::text, 'UTF8'), true, true from generate_series(1, 1234) n`);
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   const { inOrder } = await db.database.one<{ inOrder: boolean }>(
     sql`select bool_and(id::text = convert_from(canonical, 'UTF8')) as "inOrder" from events`,
   );
@@ -209,10 +209,10 @@ test('a row that commits after a later one in the queue goes above all that is n
   });
   await isQueued;
   await record('sale');
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   release();
   await slow;
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   const { events } = await readEventPage(db.database, null, { limit: 10, beforeId: null });
   expect(events.map(({ id, actor }) => [id, actor])).toEqual([
     [2, 'slow'],
@@ -237,11 +237,11 @@ test('settled does not take the word of a pass that looked before the commit', a
     },
   };
   const delayed = createSequencer({ database, clock: systemClock, log: recorded.log });
-  const early = delayed.settled();
+  const early = delayed.whenNumbered();
   await looked;
   const idle = marketContext({ database: db.database });
   await db.database.transaction((tx) => recordEvent(tx, idle, { kind: 'sale', actor: 'alice', detail: {} }));
-  const late = Promise.all([delayed.settled(), delayed.settled()]);
+  const late = Promise.all([delayed.whenNumbered(), delayed.whenNumbered()]);
   goOn();
   await early;
   await late;
@@ -268,15 +268,15 @@ test('a row that stays unnumbered for 5 s raises the alarm, and is numbered once
     expect(fields['waited_ms']).toBeGreaterThanOrEqual(6_000);
   });
   await other.close();
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   await expectExactNumbers(1);
 });
 
 test('a pass cut off by the database is logged once and made up for by the poll', async () => {
   sequencer.start();
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   await record('sale');
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   const other = await openDatabase({ url: db.url, poolSize: 2, allowUnsafe: true });
   await other.transaction(async (tx) => {
     await tx.lock('events');
@@ -290,7 +290,7 @@ test('a pass cut off by the database is logged once and made up for by the poll'
   });
   await other.close();
   await recorded.logged('sequencer_recovered');
-  await sequencer.settled();
+  await sequencer.whenNumbered();
   await expectExactNumbers(2);
   const numbering = recorded.lines.map(({ event }) => event).filter((event) => event !== 'job_leader_acquired');
   expect(numbering).toEqual(['sequencer_failed', 'sequencer_recovered']);
@@ -327,5 +327,5 @@ test('stop numbers what was committed before it', async () => {
 test('settled after stop is refused', async () => {
   sequencer.start();
   await sequencer.stop();
-  await expect(sequencer.settled()).rejects.toThrow('stopped');
+  await expect(sequencer.whenNumbered()).rejects.toThrow('stopped');
 });

@@ -6,28 +6,26 @@ import type { Log } from '../../platform/log.ts';
 import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 
 const BATCH = 500;
-/** For rows that other processes committed, and for what a failed pass left. */
+/** For rows that other processes committed, and for what a failed run left. */
 const POLL_MS = 100;
-/** While much is committed, acts share passes; one that comes alone does not wait. */
+/** Under many commits, acts share a run; a single one does not wait. */
 const PASS_EVERY_MS = 20;
 const PASSES_AT_ONCE = 4;
 const ALARM_MS = 5_000;
 const WATCH_MS = 1_000;
-/** An event older than this is numbered by any process that sees it: the leader may be frozen. */
+/** Any process numbers an event older than this: the leader may be frozen. */
 const OVERDUE_MS = 500;
 
 export interface Sequencer {
-  /** Numbers soon; calls that come together are one pass. */
+  /** Numbers events soon; concurrent calls share a run. */
   wake(): void;
-  /** Begins to watch, and to poll while this process is the leader. */
   start(): void;
-  /** Numbers what is left, as far as the database lets it, and ends. */
+  /** Numbers the rest if the database allows it, and stops. */
   stop(): Promise<void>;
-  /** Resolves once everything committed before the call is numbered; rejects when that pass fails or after `stop`. */
-  settled(): Promise<void>;
-  /** How long the oldest event waited when it was last looked at; 0: nothing waited. */
+  /** Resolves once everything committed before the call is numbered; rejects when that run fails, or after `stop`. */
+  whenNumbered(): Promise<void>;
+  /** How long the oldest event had waited at the last check; 0: none waited. */
   unnumberedMs(): number;
-  /** Whether this process is the one that polls. */
   isLeader(): boolean;
 }
 
@@ -37,10 +35,7 @@ interface SequencerDependencies {
   log: Log;
 }
 
-/**
- * Gives committed events their numbers: gapless, in queue order, one numbering at a time across all processes. Nothing is
- * numbered inside the business transactions, so those never wait for each other here.
- */
+/** Numbers committed events without gaps, in queue order, one process at a time. Business transactions never wait for it. */
 export function createSequencer({ database, clock, log }: SequencerDependencies): Sequencer {
   const stopping = new AbortController();
   let queued = false;
@@ -54,32 +49,32 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     everyMs: PASS_EVERY_MS,
     atOnce: PASSES_AT_ONCE,
   });
-  const quietly = (): Promise<void> => passes.fresh().catch(() => {});
+  const numberQuietly = (): Promise<void> => passes.fresh().catch(() => {});
   let watching: Promise<void> | null = null;
   let unnumberedMs = 0;
 
   const poll = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      await quietly();
+      await numberQuietly();
       await clock.sleep(POLL_MS, signal);
     }
   };
   const job = createSingletonJob({ database, clock, log, name: 'number_events', run: poll });
 
-  /** In every process: an alarm must not depend on the one that may be its cause. */
+  /** Runs in every process: the alarm must not depend on a leader that may be its cause. */
   const watch = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await clock.sleep(WATCH_MS, stopping.signal);
       if (stopping.signal.aborted) return;
       unnumberedMs = await warnIfOverdue(database, log);
-      if (unnumberedMs >= OVERDUE_MS) void quietly();
+      if (unnumberedMs >= OVERDUE_MS) void numberQuietly();
     }
   };
 
   return {
     wake: () => {
       queued = true;
-      if (!stopping.signal.aborted) void quietly();
+      if (!stopping.signal.aborted) void numberQuietly();
     },
     start: () => {
       if (stopping.signal.aborted) return;
@@ -87,11 +82,11 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
       job.start();
     },
     stop: async () => {
-      await quietly();
+      await numberQuietly();
       stopping.abort();
       await Promise.all([watching, job.stop(), passes.ended()]);
     },
-    settled: () => passes.fresh(),
+    whenNumbered: () => passes.fresh(),
     unnumberedMs: () => unnumberedMs,
     isLeader: () => job.isLeader(),
   };
@@ -100,12 +95,11 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
 interface Numbering {
   database: Database;
   log: Log;
-  /** Whether this process has queued something since it was last asked: then no query has to look first. */
+  /** Tells whether this process queued events since the last call; if so, skip the query that looks for some. */
   takeQueued(): boolean;
   stopped: AbortSignal;
 }
 
-/** One pass over all that is unnumbered. */
 function createNumbering({ database, log, takeQueued, stopped }: Numbering): () => Promise<void> {
   let failing = false;
   return async () => {
@@ -115,7 +109,7 @@ function createNumbering({ database, log, takeQueued, stopped }: Numbering): () 
       if (failing) log.info('sequencer_recovered');
       failing = false;
     } catch (error) {
-      // One line for a whole outage; the poll goes on trying.
+      // Log once per outage; polling continues.
       if (!failing) log.error('sequencer_failed', { error });
       failing = true;
       throw error;
@@ -123,10 +117,10 @@ function createNumbering({ database, log, takeQueued, stopped }: Numbering): () 
   };
 }
 
-/** The lock is held until the numbers are visible, so that no number ever appears below one that was read. */
+/** Holds the lock until the numbers are visible, so that no number ever appears below one that was read. */
 function numberUnderLock(database: Database): Promise<number> {
   return database.transaction(async (tx) => {
-    // Handed in together; the numbering sees what the lock has waited for, as each statement has a snapshot of its own.
+    // Send both at once. Each statement has its own snapshot, so the numbering sees what the lock waited for.
     const [, count] = await Promise.all([tx.lock('events'), numberBatch(tx.last, BATCH)]);
     return count;
   });
@@ -138,7 +132,7 @@ async function warnIfOverdue(database: Database, log: Log): Promise<number> {
     if (waitedMs !== null && waitedMs >= ALARM_MS) log.error('sequencer_late', { waited_ms: Math.round(waitedMs) });
     return waitedMs ?? 0;
   } catch (error) {
-    // That the database is away, the numbering says itself.
+    // The numbering itself reports an unavailable database.
     if (!isUnavailable(error)) log.error('events_not_watched', { error });
     return 0;
   }

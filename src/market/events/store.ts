@@ -8,24 +8,23 @@ export interface QueuedEvent {
   canonical: Buffer;
   inDoor: boolean;
   inWindow: boolean;
-  /** The listing that it tells of. */
   listingId: bigint | null;
 }
 
-/** Which part of the log: one kind, one fixed view, what tells of one listing, or all of it. */
+/** A part of the log: one kind, one view, the events of one listing, or everything (null). */
 export type EventFilter = StreamedFilter | { listingId: bigint };
-/** Those that are numbered of themselves. */
+/** Parts whose rows store a running count. */
 export type StreamedFilter = { kind: EventKind } | { scope: Scope } | null;
 
 export interface EventSlice {
-  /** Of the whole filter, whatever the cursor. */
+  /** The total of the whole filter, whatever the cursor. */
   total: bigint;
   /** Whether the cursor names a row of the filtered log; true without one. */
   cursorKnown: boolean;
   rows: { id: bigint; nth: bigint; canonical: Buffer }[];
 }
 
-/** With the next statement of the transaction, or its commit. */
+/** Sends the insert with the next statement of the transaction, or its commit. */
 export function insertEvent(tx: Tx, event: QueuedEvent): void {
   tx.later(sql`insert into events (kind, at, canonical, in_door, in_window, listing_id)
     values (${event.kind}, ${event.at}, ${event.canonical}, ${event.inDoor}, ${event.inWindow}, ${event.listingId})`);
@@ -38,7 +37,7 @@ export async function hasUnnumbered(database: Queryable): Promise<boolean> {
   return waiting;
 }
 
-/** How long the first row of the queue has waited by the database's own clock; null when nothing waits. */
+/** Measures how long the head of the queue has waited, by the database's clock; null when the queue is empty. */
 export async function oldestUnnumberedMs(database: Queryable): Promise<number | null> {
   const row = await database.maybe<{ waited_ms: number }>(sql`
     select (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as waited_ms
@@ -46,7 +45,7 @@ export async function oldestUnnumberedMs(database: Queryable): Promise<number | 
   return row?.waited_ms ?? null;
 }
 
-/** Numbers the first rows of the queue. To be called under the lock that makes this the only one who numbers. */
+/** Numbers the first rows of the queue. Call it under the lock that lets only one process number. */
 export async function numberBatch(tx: Queryable, most: number): Promise<number> {
   return tx.run(sql`
     with batch as (
@@ -73,7 +72,7 @@ export async function numberBatch(tx: Queryable, most: number): Promise<number> 
     from numbered where events.queue_id = numbered.queue_id`);
 }
 
-/** One statement, so that the total, the cursor and the rows are of one moment. */
+/** Reads total, cursor and rows in one statement, so that they are from one moment. */
 export async function readSlice(
   database: Queryable,
   filter: EventFilter,
@@ -123,15 +122,15 @@ export interface NewsRow {
 }
 
 /**
- * How far the log goes, 0 while nothing is numbered; and of what came after that event the newest of the window and of the door, so many
- * of each, newest first. Where the log ends before that event, of all of it.
+ * Returns the newest id (0 while nothing is numbered), and the newest events after `afterId`: up to `most` each of the window and of the
+ * door, newest first. If the log ends before `afterId`, reads from its beginning.
  */
 export async function readNews(
   queryable: Queryable,
   afterId: bigint,
   most: number,
 ): Promise<{ newestId: bigint; news: NewsRow[] }> {
-  // The limit is part of the text, so that every plan knows it.
+  // Inline the limit, so that every plan knows it.
   const newestOf = (view: Sql): Sql => sql`(
     select id, canonical, in_door, nth_of_door, nth_of_window from events
     where id > newest.after_id and id is not null and ${view} order by id desc limit ${raw(String(most))}
@@ -147,16 +146,16 @@ export async function readNews(
 }
 
 interface FilterInSql {
-  /** Which of the filtered log a row is, counted from its beginning; or only that it is not the first. */
+  /** The row's position in the filtered log from its beginning; for a listing only 1 (first) or 2. */
   nth: Sql;
   total: Sql;
-  /** What its rows have in common. */
+  /** The condition that selects the filter's rows. */
   matches: Sql;
 }
 
 function inSql(filter: EventFilter): FilterInSql {
   if (filter !== null && 'listingId' in filter) return ofListing(filter.listingId);
-  const { nth, matches } = numbered(filter);
+  const { nth, matches } = runningCountOf(filter);
   return {
     nth,
     matches,
@@ -164,9 +163,9 @@ function inSql(filter: EventFilter): FilterInSql {
   };
 }
 
-/** The running count that numbers it, which stands in every row. */
-function numbered(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
-  // Rows from before the log had this count have their id in its place.
+/** Uses the running count stored in every row. */
+function runningCountOf(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
+  // Rows from before this count existed have their id in its place.
   if (filter === null) return { nth: sql`coalesce(nth, id)`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
   return filter.scope === 'door'
@@ -174,7 +173,7 @@ function numbered(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> 
     : { nth: sql`nth_of_window`, matches: sql`and in_window` };
 }
 
-/** Of a listing's events is not known which one a row is, only whether it is the first. */
+/** Events of a listing have no stored position: only whether a row is the first is known. */
 function ofListing(listingId: bigint): FilterInSql {
   const matches = sql`and listing_id = ${listingId}`;
   return {
@@ -192,7 +191,7 @@ export interface StreamRow {
   canonical: Buffer;
 }
 
-/** The filtered log from one event, itself left out, to another, in the order of ids. */
+/** Reads the filtered log after one event up to another, by id. */
 export async function readEventsAfter(
   queryable: Queryable,
   filter: StreamedFilter,
@@ -200,11 +199,5 @@ export async function readEventsAfter(
 ): Promise<StreamRow[]> {
   return queryable.rows<StreamRow>(sql`
     select id, kind, in_door, in_window, canonical from events
-    where id > ${afterId} and id <= ${upToId} and id is not null ${matches(filter)} order by id limit ${limit}`);
-}
-
-function matches(filter: StreamedFilter): Sql {
-  if (filter === null) return empty;
-  if ('kind' in filter) return sql`and kind = ${filter.kind}`;
-  return filter.scope === 'door' ? sql`and in_door` : sql`and in_window`;
+    where id > ${afterId} and id <= ${upToId} and id is not null ${runningCountOf(filter).matches} order by id limit ${limit}`);
 }

@@ -3,12 +3,12 @@ import type { MarketOperation } from '../context.ts';
 import { type Block, type GuideFacts, guide, SUMMARY } from './guide.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
 
-/** The guide as data, with the addresses of what says more. */
+/** Returns the guide as data, with the addresses of further documents. */
 export function readHelp(facts: GuideFacts) {
   const { baseUrl } = facts;
   return {
     summary: SUMMARY,
-    topics: readTopics(facts),
+    topics: topicsOf(guide(facts)),
     documents: {
       front_door: `${baseUrl}/`,
       guide: `${baseUrl}/llms.txt`,
@@ -26,16 +26,11 @@ export function readHelp(facts: GuideFacts) {
 interface Topic {
   name: string;
   title: string;
-  /** In order where the guide has steps; otherwise what there is to know. */
+  /** Steps in order, or else facts. */
   steps: string[];
 }
 
-/** The guide as data. */
-function readTopics(config: GuideFacts): Topic[] {
-  return topicsOf(guide(config));
-}
-
-/** Blocks as data: one topic for each heading. What stands before the first is in none. */
+/** Turns blocks into data: one topic per heading. Blocks before the first heading are left out. */
 export function topicsOf(blocks: readonly Block[]): Topic[] {
   const topics: Topic[] = [];
   for (const block of blocks) {
@@ -46,7 +41,7 @@ export function topicsOf(blocks: readonly Block[]): Topic[] {
   return topics;
 }
 
-/** The guide of the front door, by topic, for a client that asks for it through a tool or wants it as data. */
+/** Serves the guide by topic, for clients that want it as data or through a tool. */
 export const getHelp: MarketOperation<Endpoints['getHelp']> = async ({ config }) => ({
   status: 200,
   body: readHelp(config),

@@ -96,7 +96,7 @@ it('publishes no address of its own that nothing answers', async () => {
   };
   const published = own(await read(market)).map((address) => address.slice(market.config.baseUrl.length));
   expect(published).toEqual(expect.arrayContaining(['/join', '/mcp/connect']));
-  // Whatever it is served by: an endpoint, a page, a mount. Where only POST is answered, that is said.
+  // Endpoints, pages and mounts all count. A path that only takes POST answers too: 405, not 404.
   const { http } = createMarket(market);
   const isAnswered = async (url: string): Promise<boolean> => (await http.inject({ url })).statusCode !== 404;
   expect(await isAnswered('/nothing-is-here')).toBe(false);

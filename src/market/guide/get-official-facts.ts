@@ -31,7 +31,7 @@ export const STATEMENT =
 const COMPLETENESS =
   'Every bounded collection says its exact total, the rows returned, the page size and whether there are more; a walk is complete when its continuation is null and never gives a row twice; newest first or with an opaque cursor it gives no more rows than its first total, unless a listing is restored to a store meanwhile, and oldest first what is new comes last.';
 
-/** What is not built, or not open, is null, false or empty. */
+/** Features that are missing or closed appear as null, false or empty. */
 export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = async (market) => {
   const { config } = market;
   const published = await readPublishedFacts(market.database, config.network.chainId, config.facilitatorUrl);
@@ -91,7 +91,6 @@ function facilitatorFacts(config: MarketConfig, signers: Buffer[]): OfficialFact
   };
 }
 
-/** Without a city nothing of the world is sold here. */
 function cityFacts({ cityUrl }: MarketConfig): Pick<OfficialFacts, 'city' | 'world'> {
   if (cityUrl === null) return { city: null, world: null };
   return {
@@ -153,7 +152,7 @@ type MaintainerEndpoint = {
   [Name in keyof Endpoints]: Endpoints[Name]['auth'] extends 'maintainer' ? Name : never;
 }[keyof Endpoints];
 
-/** One for each endpoint that is the maintainer's alone: one that is missing here does not compile. */
+/** Lists every endpoint that is the maintainer's alone; the type makes a missing one a compile error. */
 const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   removeListing: { power: 'remove a listing, with a public reason', logged_as: 'moderation' },
   pinListing: { power: 'pin a live listing, and unpin one', logged_as: 'moderation' },
@@ -165,7 +164,7 @@ const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   decideAppeal: { power: 'decide an appeal against a removal, in public', logged_as: 'moderation' },
 };
 
-/** What it may do beyond others where everybody calls. */
+/** Powers of the maintainer on endpoints that are open to all. */
 const SHARED_ENDPOINTS = {
   createListing: { power: 'list goods without the listing fee and without a cap', logged_as: 'maintainer_seed' },
   listWorld: { power: 'list a thing of the city without the listing fee', logged_as: 'maintainer_seed' },
@@ -173,7 +172,7 @@ const SHARED_ENDPOINTS = {
   getMe: { power: 'read why merchants flagged something', logged_as: 'flag' },
 } as const satisfies Partial<Record<keyof Endpoints, Power>>;
 
-/** Everything that merchant 1 may do and others may not, each with the event that shows every use of it. */
+/** Every power that merchant 1 has and others lack, each with the event that shows its use. */
 export const MAINTAINER_POWERS: readonly (Power & { endpoint: string })[] = Object.entries({
   ...SHARED_ENDPOINTS,
   ...OWN_ENDPOINTS,

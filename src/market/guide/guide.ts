@@ -6,10 +6,7 @@ import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } 
 import type { MarketConfig } from '../context.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
 
-/**
- * A page's content, written once and rendered as markdown for programs and as HTML for people. Text may hold `code` in backticks and
- * [words](address); everything else in it is plain and is escaped in HTML.
- */
+/** A page, rendered as Markdown for programs and as HTML for people. `code` and [words](address) are markup; the rest is plain text. */
 export interface Document {
   title: string;
   summary: string;
@@ -27,7 +24,7 @@ export const text = (words: string): Block => ({ kind: 'text', text: words });
 export const list = (items: readonly string[]): Block => ({ kind: 'list', items });
 export const steps = (items: readonly string[]): Block => ({ kind: 'steps', items });
 
-/** What of an instance the guide speaks of. */
+/** The parts of an instance's configuration that the guide shows. */
 export type GuideFacts = Pick<
   MarketConfig,
   'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openDoors' | 'keyPrefix'
@@ -36,19 +33,19 @@ export type GuideFacts = Pick<
 export const SUMMARY =
   'A market where AI agents sell digital goods to agents and people. Buyers pay sellers wallet to wallet in USDC; goods are handed over once the payment is final.';
 
-/** What an agent has to know before it acts here. All of it is our own words: no merchant's text stands in it. */
+/** Tells an agent what to know before it acts. Contains our own words only, never a merchant's. */
 export function guide(config: GuideFacts): Block[] {
   return [
     ...lookAround(config),
-    ...buy(config),
+    ...howToBuy(config),
     ...payByTransfer(),
-    ...sell(config),
+    ...howToSell(config),
     ...tradeThings(config),
     ...beHeard(config),
     ...openStore(config),
     ...useTools(config),
     ...keepSafe(config),
-    ...errors(),
+    ...whenRefused(),
   ];
 }
 
@@ -67,7 +64,7 @@ function lookAround({ network }: GuideFacts): Block[] {
   ];
 }
 
-function buy({ network }: GuideFacts): Block[] {
+function howToBuy({ network }: GuideFacts): Block[] {
   return [
     heading('Buy'),
     text('A wallet is enough; no account is needed. Any x402 client works, version 1 or 2.'),
@@ -109,7 +106,7 @@ function payByTransfer(): Block[] {
 
 const CHANGED_BEFORE_SALE = FIELD_NAMES.filter((name) => LISTING_FIELDS[name].changes === 'before_sale').join(', ');
 
-function sell({ treasury, limits }: GuideFacts): Block[] {
+function howToSell({ treasury, limits }: GuideFacts): Block[] {
   return [
     heading('Sell'),
     text(
@@ -198,7 +195,7 @@ function keepSafe(config: GuideFacts): Block[] {
   ];
 }
 
-function errors(): Block[] {
+function whenRefused(): Block[] {
   return [
     heading('When something is refused'),
     text(

@@ -48,19 +48,19 @@ describe('the published powers', () => {
     ]);
   });
 
-  /** Every file that asks who the maintainer is, and for which powers; null where it only says so, or lets it in. */
+  /** Every file that checks for the maintainer, with the powers; null if it only shows or passes on who that is. */
   const PLACES: Readonly<Record<string, string | readonly string[] | null>> = {
-    // As with a key: who calls is told to the routes, which ask for themselves.
+    // These pass the caller on to the routes, which check for themselves.
     'src/market/connect/connector.ts': null,
     'src/market/create-market.ts': null,
     'src/market/identity/authenticate.ts': null,
     'src/market/identity/register.ts': null,
-    // The maintainer's tools are shown to the maintainer; the routes behind them ask for themselves.
+    // These show the maintainer's tools; the routes behind them check for themselves.
     'src/market/mcp/call-tool.ts': null,
     'src/market/mcp/create-mcp.ts': null,
     'src/market/mcp/tool-book.ts': null,
     'src/market/merchants/present-merchant.ts': null,
-    // They show the mark beside the handle, and refuse handles that look like it.
+    // These show the mark beside the handle, and refuse handles that look like it.
     'src/market/catalog/present-listing.ts': null,
     'src/market/catalog/store.ts': null,
     'src/market/identity/store.ts': null,
@@ -92,7 +92,7 @@ describe('the published powers', () => {
   });
 });
 
-/** Names of all fields at any depth. */
+/** Returns the names of all fields at any depth. */
 function fieldsOf(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const own =

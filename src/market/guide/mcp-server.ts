@@ -1,17 +1,17 @@
 import { isIP } from 'node:net';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 
-/** Where MCP is spoken (W11): without a sign-in, and for hosts that sign their users in. */
+/** MCP without a sign-in, and for hosts that sign their users in. */
 export const MCP_PATH = '/mcp';
 export const CONNECT_PATH = '/mcp/connect';
 
-/** What the server calls itself, at connecting and in every document that leads to it. */
+/** The server's description of itself, at connecting and in every document that leads to it. */
 export interface McpServer {
-  /** Reverse DNS of this instance's domain: registries check it when a server is published under it. */
+  /** Reverse DNS of this instance's domain: registries verify it on publishing. */
   name: string;
   title: string;
   version: string;
-  /** At most 100 characters: what registries hold. */
+  /** At most 100 characters, the limit of registries. */
   description: string;
 }
 
@@ -24,7 +24,7 @@ export function mcpServer(baseUrl: string): McpServer {
   };
 }
 
-/** An IP address is not a namespace: such an instance is a local one, and is named like one. */
+/** An IP address is no namespace: such an instance is local and named `localhost`. */
 function namespaceOf(host: string): string {
   return isIP(host.replaceAll(/[[\]]/g, '')) === 0 ? host.split('.').reverse().join('.') : 'localhost';
 }

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
-/** One statement, so that the facts are of one moment. */
+/** Reads in one statement, so that the facts are from one moment. */
 export async function readPublishedFacts(
   database: Queryable,
   chainId: bigint,

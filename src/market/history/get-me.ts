@@ -34,23 +34,23 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     limit,
     beforeId: beforeId ?? null,
   });
-  const said = await inSnapshot(market.database, async (snapshot) => {
+  const account = await inSnapshot(market.database, async (snapshot) => {
     const listings = await readHistory(
       snapshot,
       pageOf(query.listings_limit, query.listings_before_id),
-      { readStart: store.readListingsStart, read: readOwnListings, cursorName: 'listings_before_id' },
+      { readStart: store.readListingsStart, read: readListingsOf, cursorName: 'listings_before_id' },
       (row: ListingRow) => (isOutline ? presentOwnOutline(row) : presentDetail(row)),
     );
     const replies = await readHistory(
       snapshot,
       pageOf(query.replies_limit, query.replies_before_id),
       { readStart: store.readRepliesStart, read: store.readReplies, cursorName: 'replies_before_id' },
-      isOutline ? (row) => shortened(presentReply(row)) : presentReply,
+      isOutline ? (row) => shortenTexts(presentReply(row)) : presentReply,
     );
-    return { standing: await readAccountSummary(market, snapshot, caller), listings, replies };
+    return { summary: await readAccountSummary(market, snapshot, caller), listings, replies };
   });
-  // Behind the rest, so that what a review has become is in one of the two at least.
-  const traded = await readOwnHistory(market.database, caller.id, async (own) => {
+  // Read after the rest, so that a decided review appears in at least one of the two.
+  const trades = await readOwnHistory(market.database, caller.id, async (own) => {
     const sales = await readHistory(
       own,
       pageOf(query.sales_limit, query.sales_before_id),
@@ -68,30 +68,30 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   return {
     status: 200,
     body: {
-      ...(isOutline ? standingOutline(said.standing) : said.standing),
-      ...section('listings', said.listings, query.listings_limit),
-      ...section('sales', traded.sales, query.sales_limit),
-      ...section('purchases', traded.purchases, query.purchases_limit),
-      ...section('replies', said.replies, query.replies_limit),
+      ...(isOutline ? summaryOutline(account.summary) : account.summary),
+      ...pageSection('listings', account.listings, query.listings_limit),
+      ...pageSection('sales', trades.sales, query.sales_limit),
+      ...pageSection('purchases', trades.purchases, query.purchases_limit),
+      ...pageSection('replies', account.replies, query.replies_limit),
     },
   };
 };
 
-/** Every text by its first line; ids, addresses and hashes are shorter than one. */
-function shortened<T>(value: T): T {
+/** Cuts every text to its first line; ids, addresses and hashes are shorter than that. */
+function shortenTexts<T>(value: T): T {
   if (typeof value === 'string') return firstLine(value) as T;
-  if (Array.isArray(value)) return value.map(shortened) as T;
+  if (Array.isArray(value)) return value.map(shortenTexts) as T;
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)])) as T;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortenTexts(one)])) as T;
 }
 
 const SHOWN_IN_OUTLINE = 3;
 
-type Standing = Awaited<ReturnType<typeof readAccountSummary>>;
+type AccountSummary = Awaited<ReturnType<typeof readAccountSummary>>;
 
-/** The first few of what is not walked by page, and how many there are beyond. */
-function standingOutline({ reviews, removal_notices: notices, flags, ...rest }: Standing) {
-  const few = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortened);
+/** Shows the first few of each list that has no pages, and counts the others. */
+function summaryOutline({ reviews, removal_notices: notices, flags, ...rest }: AccountSummary) {
+  const few = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortenTexts);
   const beyond = (all: readonly unknown[]): number => Math.max(0, all.length - SHOWN_IN_OUTLINE);
   return {
     ...rest,
@@ -100,13 +100,11 @@ function standingOutline({ reviews, removal_notices: notices, flags, ...rest }: 
   };
 }
 
-const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);
-
 type Section<Name extends string, Item> = { [K in Name]: Item[] } & {
   [K in `${Name}_${'total' | 'returned' | 'page_size'}`]: number;
 } & { [K in `${Name}_has_more`]: boolean } & { [K in `${Name}_next_before_id`]: number | null };
 
-function section<Name extends string, Item>(name: Name, history: History<Item>, size: number): Section<Name, Item> {
+function pageSection<Name extends string, Item>(name: Name, history: History<Item>, size: number): Section<Name, Item> {
   return {
     [name]: history.items,
     [`${name}_total`]: history.total,
@@ -117,7 +115,7 @@ function section<Name extends string, Item>(name: Name, history: History<Item>, 
   } as Section<Name, Item>;
 }
 
-/** Each ends within weeks; more than that at a time are shown as room is made. */
+/** Each ends within weeks; more than this are shown as others end. */
 const MOST_REVIEWS = 200;
 const MOST_FURTHER = 20;
 const MOST_FLAGS = 200;
@@ -127,7 +125,7 @@ const SHOWN_QUOTAS: readonly DailyQuota[] = [
   'voices_per_merchant_day',
 ];
 
-/** What a merchant's own record says beyond what can be walked. To be given an open snapshot. */
+/** Reads the parts of a merchant's account that have no pages. Pass an open snapshot. */
 async function readAccountSummary(market: Market, snapshot: Queryable, caller: Merchant) {
   const merchant = await readMerchant(snapshot, caller.id);
   if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
@@ -189,7 +187,7 @@ function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.inp
 
 const UNPROVEN_WARNING = 'This merchant has not shown that the wallet is its own.';
 
-/** Claims that no signature proves; those of one transaction name each other. */
+/** Presents claims without a proving signature; those on one transaction refer to each other. */
 function presentUnproven(rows: readonly UnprovenReviewRow[]): z.input<typeof reviewOut>[] {
   const byTransaction = Map.groupBy(rows, (row) => toHex(row.tx_hash));
   return rows.map((row) => {

@@ -37,7 +37,7 @@ let binary: SeededListing;
 let free: SeededListing;
 let tip: Hex;
 const BYTES = Buffer.from([0, 255, 10, 13, 200]);
-/** With a byte order mark and a line end of its own: kept byte for byte. */
+/** A byte order mark and a Windows line end must be kept byte for byte. */
 const TEXT = '\u{feff}first line\r\nüñí';
 const ids: { text: number; binary: number; free: number; withheld: number } = {
   text: 0,

@@ -32,11 +32,11 @@ export interface History<Item> {
 interface HistorySource<Row> {
   readStart(database: Queryable, page: HistoryPage): Promise<PageStart>;
   read(database: Queryable, page: HistoryPage): Promise<Row[]>;
-  /** The name of the cursor in the query, for the refusal. */
+  /** The cursor's query parameter, for the refusal. */
   cursorName: string;
 }
 
-/** One page of something that a merchant may walk, newest first. To be given an open snapshot, or the lock of this history. */
+/** Reads one page of a merchant's history, newest first. Pass an open snapshot, or a transaction that holds the lock of this history. */
 export async function readHistory<Row, Item extends { id: number }>(
   queryable: Queryable,
   page: HistoryPage,
@@ -114,7 +114,7 @@ export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async 
   };
 };
 
-/** A page is so short that its newer versions are asked for when it is known. */
+/** Adds newer versions in a second query, since a page is short. */
 async function withNewerVersions(
   queryable: Queryable,
   { merchantId }: HistoryPage,
@@ -129,7 +129,7 @@ async function withNewerVersions(
   return { ...history, items };
 }
 
-/** Where only the payer may collect, the key that opened the payment shows neither the goods nor the salt. A thing has neither. */
+/** If only the payer may collect, the key that opened the payment gets neither goods nor salt. A thing of a city has neither. */
 function presentBought(row: BoughtRow): BoughtOut {
   const withheld = row.payer_collects_only;
   const [content, salt] = withheld ? [null, null] : [row.content, row.salt];

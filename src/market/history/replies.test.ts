@@ -48,11 +48,11 @@ const idsOf = async (query = {}, caller = me): Promise<number[]> =>
 it('are what others said under the own listings and under the own comments, each once, newest first', async () => {
   const onMine = await say(other, mine);
   const own = await say(me, mine, onMine);
-  // Both under an own comment and on an own listing.
+  // A reply to an own comment on an own listing.
   const both = await say(other, mine, own);
   const elsewhere = await say(me, foreign);
   const answer = await say(other, foreign, elsewhere);
-  // Not listed: my own reply, and one that answers another merchant elsewhere.
+  // Left out: my own reply, and a reply to another merchant on another listing.
   await say(me, foreign, elsewhere);
   const third = await say(keeper, foreign);
   await say(other, foreign, third);
@@ -87,7 +87,7 @@ it('come by pages of 20 at most, and take for a cursor only what is or was one o
   const foreignOne = await say(keeper, foreign);
   for (const id of [own, foreignOne, 999_999])
     expect(await reasonOf(meOf({ replies_before_id: String(id) }))).toBe('cursor_invalid');
-  // A reply to another merchant is no cursor of mine.
+  // A reply to another merchant is no valid cursor for me.
   expect(await reasonOf(meOf({ replies_before_id: String(ids[3]) }, other))).toBe('cursor_invalid');
   expect(endpoints.getMe.query.safeParse({ replies_limit: '21' }).success).toBe(false);
 });
@@ -110,7 +110,7 @@ const plan = fc.record({
   }),
 });
 
-/** All pages of the replies, with something done after each; and the total of the first. */
+/** Returns all pages of the replies, calling `between` after each, and the first total. */
 async function walk(caller: SeededMerchant, limit: number, between: () => Promise<void>) {
   const seen: number[] = [];
   const totals: number[] = [];
@@ -125,7 +125,7 @@ async function walk(caller: SeededMerchant, limit: number, between: () => Promis
   }
 }
 
-/** A merchant with a listing and two comments, and a way for others to reply in each place; an own comment is no reply. */
+/** Makes a merchant with a listing and two comments, and a way for others to reply in each place. */
 async function someoneHeard() {
   const walker = await seedMerchant(db.database);
   const listing = (await seedListing(db.database, walker.id)).id;

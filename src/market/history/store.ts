@@ -8,7 +8,7 @@ export interface PurchaseRow extends Attributes {
   id: bigint;
   listing_id: bigint;
   title: string;
-  /** Of the listing, by the maintainer: then its title is not shown. */
+  /** When the maintainer removed the listing: its title is hidden then. */
   removed_at: Date | null;
   seller: string;
   price_units: bigint;
@@ -21,13 +21,13 @@ export interface PurchaseRow extends Attributes {
 
 export interface BoughtRow extends PurchaseRow {
   payer_collects_only: boolean;
-  /** Null, as what follows, for a thing of a city. */
+  /** This and the fields below are null for a thing of a city. */
   artifact_encoding: 'utf-8' | 'base64' | null;
   artifact_media_type: string | null;
   artifact_filename: string | null;
   salt: Buffer | null;
   content: Buffer | null;
-  /** Of a thing alone. */
+  /** Only for a thing of a city. */
   receipt: ReceiptFacts | null;
 }
 
@@ -60,14 +60,14 @@ const columns = sql`p.id, p.listing_id, l.title, l.removed_at, seller.handle as 
 const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
 const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
 
-/** What the merchant bought, newest first. */
+/** Newest first. */
 export async function readPurchases(database: Queryable, page: HistoryPage): Promise<PurchaseRow[]> {
   return database.rows<PurchaseRow>(sql`
     select ${columns} from ${joined}
     where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
-/** The same with the goods, or with the receipt of a thing. */
+/** Also reads the goods, or the receipt of a thing. */
 export async function readBought(database: Queryable, page: HistoryPage): Promise<BoughtRow[]> {
   return database.rows<BoughtRow>(sql`
     select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content,
@@ -82,7 +82,7 @@ export type OwnGoodsRow = Pick<
   'artifact_encoding' | 'artifact_media_type' | 'artifact_filename' | 'salt' | 'content'
 >;
 
-/** The goods of a listing for the merchant whose listing it is; null for every other caller, and where there is none. */
+/** Reads the goods of the merchant's own listing; null for anyone else's, or none. */
 export async function findOwnGoods(
   queryable: Queryable,
   { merchantId, listingId }: { merchantId: bigint; listingId: bigint },
@@ -93,7 +93,7 @@ export async function findOwnGoods(
     where l.id = ${listingId} and l.merchant_id = ${merchantId}`);
 }
 
-/** What others bought of the merchant, newest first. */
+/** Newest first. */
 export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
   const before = page.beforeId === null ? empty : sql`and s.purchase_id < ${page.beforeId}`;
   return database.rows<SaleRow>(sql`
@@ -113,7 +113,7 @@ export async function readSalesStart(database: Queryable, page: HistoryPage): Pr
   return readPageStart(database, sql`sales`, isKnown, page);
 }
 
-/** What others said under the merchant's comments and listings, newest first. Each once, though it may be under an own comment on an own listing. */
+/** Reads others' comments under the merchant's comments and listings, newest first, each once even if it is under both. */
 export async function readReplies(database: Queryable, page: HistoryPage): Promise<CommentRow[]> {
   const before = page.beforeId === null ? empty : sql`and comment_id < ${page.beforeId}`;
   return database.rows<CommentRow>(sql`
@@ -132,13 +132,12 @@ export async function readListingsStart(database: Queryable, page: HistoryPage):
   return readPageStart(database, sql`listings`, isKnown, page);
 }
 
-/** `counter`: the column of merchant_counters that counts the rows of this history. */
+/** `counter`: the column of merchant_counters that counts this history's rows. */
 async function readPageStart(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
   const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
-  const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(sql`
+  return database.one<PageStart>(sql`
     select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,
-      ${known} as cursor_known`);
-  return { total, cursorKnown: cursor_known };
+      ${known} as "cursorKnown"`);
 }
 
 export interface ReviewRow {
@@ -155,7 +154,7 @@ export interface ReviewRow {
   ended_at: Date;
 }
 
-/** Payments on which this merchant has to decide: on its own sales, and the maintainer on fees. */
+/** Reads payments this merchant must decide on: of its own sales, and for the maintainer of fees. */
 export async function readReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },

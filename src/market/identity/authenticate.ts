@@ -3,11 +3,11 @@ import { isoTime } from '../../platform/clock.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
 import type { Market, MarketConfig, Merchant, Queryable } from '../context.ts';
-import { findKeyOwner, type KeyOwner, noteKeyUse } from './store.ts';
+import { findKeyOwner, type KeyOwner, recordKeyUse } from './store.ts';
 
 type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
 
-/** The owner of this key; null if it has none, or has been revoked. No cache: a replaced key is dead at once, in every process. */
+/** Returns the owner of this key; null if unknown or revoked. Never cached: a replaced key stops working at once, in every process. */
 export async function authenticate(market: Authenticator, bearer: string): Promise<Merchant | null> {
   const owner = await findOwner(market, bearer);
   if (owner === null) return null;
@@ -16,26 +16,26 @@ export async function authenticate(market: Authenticator, bearer: string): Promi
 }
 
 async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwner | null> {
-  // The checksum tells most wrong keys apart without asking the database.
+  // The checksum rules out most wrong keys without a query.
   if (!isMerchantKey(bearer, market.config.keyPrefix)) return null;
   const hashes = market.pepper.hashes(bearer).map(({ hash }) => hash);
   const owner = await findKeyOwner(market.database, hashes);
   if (owner === null) return null;
   const today = isoTime(market.clock.now()).slice(0, 10);
-  const isNoted = owner.lastUsedOn === today && owner.pepperVersion >= market.pepper.version;
-  if (!isNoted) noteInPassing(market, owner.keyId, today, bearer);
+  const isRecorded = owner.lastUsedOn === today && owner.pepperVersion >= market.pepper.version;
+  if (!isRecorded) recordKeyUseLater(market, owner.keyId, today, bearer);
   return owner;
 }
 
-/** The request does not wait for it, and does not fail with it. */
-function noteInPassing({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
+/** Records the use in the background: the request neither waits for it nor fails with it. */
+function recordKeyUseLater({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
   const newest = { keyHash: pepper.hash(key), pepperVersion: pepper.version };
-  noteKeyUse(database, keyId, today, newest).catch((error: unknown) => {
+  recordKeyUse(database, keyId, today, newest).catch((error: unknown) => {
     log.warn('key_use_not_noted', { error });
   });
 }
 
-/** Who calls at a door that a key opens, and with which of its keys. */
+/** Returns the owner of the bearer key, or refuses. */
 export async function mustOwnKey(market: Authenticator, bearer: string | null): Promise<KeyOwner> {
   if (bearer === null) throw new Refusal('key_required');
   const owner = await findOwner(market, bearer);
@@ -43,7 +43,7 @@ export async function mustOwnKey(market: Authenticator, bearer: string | null): 
   return owner;
 }
 
-/** Each door can be closed by the operator (OPENAISLE_DOORS). */
+/** Refuses when the operator has closed the endpoint (OPENAISLE_DOORS). */
 export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, door: IdentityDoor): void {
   if (!openDoors.has(door)) throw new Refusal('door_closed');
 }

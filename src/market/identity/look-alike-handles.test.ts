@@ -17,7 +17,7 @@ beforeEach(() => {
   door = registerCaller(market());
 });
 
-/** Writes a merchant as the version before does: without the folded handle. */
+/** Inserts a merchant as the previous version does, without the folded handle. */
 async function registeredBefore(handle: string, id?: number): Promise<void> {
   await db.database.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
@@ -63,7 +63,7 @@ test('a stage that was made before the rule is judged at its confirm, and goes o
 test('who registered before keeps handle and key, also beside one that looks like it; no new one comes beside them', async () => {
   const staged = await door.stage('staying-here');
   await door.confirm(staged);
-  // It registers as the version before, under a handle that is reserved now.
+  // The previous version registers a handle that is reserved now.
   await db.database.run(sql`
     update merchants set handle = 'official-desk', handle_skeleton = 'official-desk', handle_folded = null where handle = 'staying-here'`);
   for (const handle of ['sally-one', '5ally-one', 'sa-lly-one']) await registeredBefore(handle);

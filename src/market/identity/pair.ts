@@ -10,7 +10,7 @@ import { findCurrentKey, insertPairingCode, lockIdentity, sweepPairingCodes } fr
 
 const KEPT_DAYS = 7;
 
-/** A code that a human types on the hosted connector's page, so that a host can act for this merchant without seeing its key. */
+/** Makes a code that a person types on the hosted connector's page, so that a host can act for this merchant without seeing its key. */
 export const pair: MarketOperation<Endpoints['pair']> = async (market, { caller }) => {
   const { config, database, clock, random, pepper } = market;
   mustBeOpen(config, 'pair');
@@ -27,7 +27,7 @@ export const pair: MarketOperation<Endpoints['pair']> = async (market, { caller 
   await sweepPairingCodes(database, new Date(now - KEPT_DAYS * 86_400_000));
   await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
-    // A key that was replaced meanwhile leaves no code behind.
+    // A key that was replaced meanwhile must not leave a code behind.
     if ((await findCurrentKey(tx, merchantId)) !== keyId) throw new Refusal('key_invalid');
     const hash = { codeHash: pepper.hash(code), pepperVersion: pepper.version };
     await insertPairingCode(tx, { ...hash, merchantId, createdAt: new Date(now), expiresAt });

@@ -7,9 +7,14 @@ import type { Market, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen, mustOwnKey } from './authenticate.ts';
+import {
+  type ActionCall,
+  cancelPendingChange,
+  findConfirmableChange,
+  openPendingChange,
+} from './pending-changes/pending-changes.ts';
+import { closePendingChange } from './pending-changes/store.ts';
 import { hashesOfCode, makeCodes, makeSecrets } from './secrets.ts';
-import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
-import { closeStage } from './stages/store.ts';
 import {
   cancelWaitingSets,
   endSets,
@@ -23,7 +28,7 @@ import {
   revokeAccess,
 } from './store.ts';
 
-/** Wins a store back with one of its codes, or makes new codes (W10). */
+/** Recovers a store with one of its codes, or makes new codes. */
 export const recovery: MarketOperation<Endpoints['recovery']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'recovery');
   switch (body.action) {
@@ -32,76 +37,71 @@ export const recovery: MarketOperation<Endpoints['recovery']> = async (market, {
     case 'confirm':
       return { status: 200, body: await confirmRecovery(market, { body, bearer, clientNetwork }) };
     case 'cancel':
-      return { status: 200, body: await cancelStage(market, 'recovery', body) };
+      return { status: 200, body: await cancelPendingChange(market, 'recovery', body) };
     case 'generate':
       return { status: 200, body: await generateCodes(market, { body, bearer, clientNetwork }) };
   }
 };
 
 /**
- * For a caller who has one of the codes in force: shows a new key and eight new codes, which a confirm will put in force. Codes that were
- * made with the key alone and still wait end with this: a stolen key must not cut its owner off.
+ * Shows a new key and eight new codes to a caller with a code in force; a confirm puts them in force. Cancels waiting codes, which were
+ * made with the key alone: a stolen key must not lock its owner out.
  */
 export async function beginRecovery(market: Market, code: string, clientNetwork: string) {
   const { config, database, clock, random, pepper } = market;
   await takeNetworkQuota(market, 'recovery_starts_per_ip_hour', clientNetwork);
   const at = new Date(clock.now());
   const hashes = hashesOfCode(pepper, config.keyPrefix, code);
-  const found = await findCodeOwner(database, hashes, at);
-  if (found === null) throw new Refusal('recovery_code_refused');
-  const { key, codes, hashes: made } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
+  const candidate = await findCodeOwner(database, hashes, at);
+  if (candidate === null) throw new Refusal('recovery_code_refused');
+  const { key, codes, hashes: newHashes } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
   return database.transaction(async (tx) => {
-    await lockIdentity(tx, found.merchantId);
+    await lockIdentity(tx, candidate.merchantId);
     const owner = await findCodeOwner(tx, hashes, at);
     if (owner === null) throw new Refusal('recovery_code_refused');
     const { merchantId, setNumber } = owner;
     await cancelWaitingSets(tx, merchantId, at);
-    const opened = await openStage(tx, market, { kind: 'recovery', ...made, merchantId, begunBySet: setNumber });
+    const opened = await openPendingChange(tx, market, {
+      kind: 'recovery',
+      ...newHashes,
+      merchantId,
+      begunBySet: setNumber,
+    });
     const handle = await findHandle(tx, merchantId);
     return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
   });
 }
 
-interface ConfirmRecoveryCall {
-  body: DoorBody<'recovery', 'confirm'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
-/** Puts new key and codes in force and burns all older ones, once, for a caller who shows the key that the stage gave. */
-export async function confirmRecovery(market: Market, { body, bearer, clientNetwork }: ConfirmRecoveryCall) {
+/** Puts the new key and codes in force and burns all older ones, once, for a caller who shows the new key. */
+export async function confirmRecovery(market: Market, call: ActionCall<'recovery', 'confirm'>) {
+  const { body, clientNetwork } = call;
   const { database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  const { merchantId } = await judgeStage(database, 'recovery', { body, bearer }, { now, pepper, lock: false });
+  const { merchantId } = await findConfirmableChange(database, 'recovery', call, { now, pepper, lock: false });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
-    const stage = await judgeStage(tx, 'recovery', { body, bearer }, { now, pepper, lock: true });
-    if ((await findCurrentSet(tx, merchantId, at)) !== stage.begunBySet) throw new Refusal('stage_closed');
-    await replaceKey(tx, merchantId, stage, at);
+    const change = await findConfirmableChange(tx, 'recovery', call, { now, pepper, lock: true });
+    if ((await findCurrentSet(tx, merchantId, at)) !== change.begunBySet) throw new Refusal('stage_closed');
+    await replaceKey(tx, merchantId, change, at);
     await endSets(tx, merchantId, 'burned', at);
-    await insertSet(tx, { ...stage, createdAt: at, validFrom: at });
-    await closeStage(tx, sha256(body.session), 'confirmed', at);
+    await insertSet(tx, { ...change, createdAt: at, validFrom: at });
+    await closePendingChange(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
-    const own = await findHandle(tx, merchantId);
-    await recordEvent(tx, market, { kind: 'recover', actor: own, detail: { merchant_id: Number(merchantId) } });
-    return own;
+    const name = await findHandle(tx, merchantId);
+    await recordEvent(tx, market, { kind: 'recover', actor: name, detail: { merchant_id: Number(merchantId) } });
+    return name;
   });
   return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
 }
 
-interface GenerateCodesCall {
-  body: DoorBody<'recovery', 'generate'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
 /**
- * Eight new codes, shown this once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays
- * in force meanwhile: with the old codes the owner can undo what a thief of the key alone did.
+ * Shows eight new codes, once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays in
+ * force: with it, the owner can undo what a thief of the key did.
  */
-async function generateCodes(market: Market, { body, bearer, clientNetwork }: GenerateCodesCall) {
+async function generateCodes(market: Market, call: ActionCall<'recovery', 'generate'>) {
+  const { body, bearer, clientNetwork } = call;
   const { config, database, clock, random, pepper } = market;
   await takeNetworkQuota(market, 'recovery_starts_per_ip_hour', clientNetwork);
   const { merchantId, keyId } = await mustOwnKey(market, bearer);
@@ -112,12 +112,12 @@ async function generateCodes(market: Market, { body, bearer, clientNetwork }: Ge
   const validFrom = code === undefined ? new Date(now + CODES_WAIT_HOURS * 3_600_000) : at;
   const handle = await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
-    // It may have been replaced while this one waited.
+    // The key may have been replaced while this call waited for the lock.
     if ((await findCurrentKey(tx, merchantId)) !== keyId) throw new Refusal('key_invalid');
     if (code === undefined) await cancelWaitingSets(tx, merchantId, at);
     else {
-      const found = await findCodeOwner(tx, hashesOfCode(pepper, config.keyPrefix, code), at);
-      if (found?.merchantId !== merchantId) throw new Refusal('recovery_code_refused');
+      const owner = await findCodeOwner(tx, hashesOfCode(pepper, config.keyPrefix, code), at);
+      if (owner?.merchantId !== merchantId) throw new Refusal('recovery_code_refused');
       await endSets(tx, merchantId, 'replaced', at);
     }
     await insertSet(tx, { merchantId, createdAt: at, validFrom, codeHashes, pepperVersion: pepper.version });

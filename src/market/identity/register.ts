@@ -12,51 +12,52 @@ import type { Market, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen } from './authenticate.ts';
+import {
+  type ActionBody,
+  type ActionCall,
+  cancelPendingChange,
+  findConfirmableChange,
+  openPendingChange,
+} from './pending-changes/pending-changes.ts';
+import { type ClientClass, closePendingChange, type SecretHashes } from './pending-changes/store.ts';
 import { type MadeSecrets, makeSecrets } from './secrets.ts';
-import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
-import { type ClientClass, closeStage, type SecretHashes } from './stages/store.ts';
 import { findRivals, insertMerchant, maybeHandle, nextMerchantId } from './store.ts';
 
-/** Opens a store in two steps (W10). */
+/** Opens a store in two steps. */
 export const register: MarketOperation<Endpoints['register']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'register');
   switch (body.action) {
     case 'stage':
-      return { status: 200, body: await stageRegistration(market, body, clientNetwork) };
+      return { status: 200, body: await beginRegistration(market, body, clientNetwork) };
     case 'confirm':
       return { status: 200, body: await confirmRegistration(market, { body, bearer, clientNetwork }) };
     case 'cancel':
-      return { status: 200, body: await cancelStage(market, 'register', body) };
+      return { status: 200, body: await cancelPendingChange(market, 'register', body) };
   }
 };
 
-/** Makes key and codes and shows them, this once. Nothing exists and no handle is held until the confirm. */
-export async function stageRegistration(market: Market, body: DoorBody<'register', 'stage'>, clientNetwork: string) {
+/** Makes a key and codes and shows them, once. No merchant exists and no handle is reserved until the confirm. */
+export async function beginRegistration(market: Market, body: ActionBody<'register', 'stage'>, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'registration_per_ip_hour', clientNetwork);
   await checkHandle(database, body.handle, 'stage');
   const { key, codes, hashes } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
   const { handle, model, client_class: clientClass } = body;
-  const opened = await openStage(database, market, { kind: 'register', ...hashes, handle, model, clientClass });
+  const opened = await openPendingChange(database, market, { kind: 'register', ...hashes, handle, model, clientClass });
   return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
 }
 
-interface ConfirmRegistrationCall {
-  body: DoorBody<'register', 'confirm'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
-/** Makes the merchant real, once, for a caller who shows the key that the stage gave. */
-export async function confirmRegistration(market: Market, { body, bearer, clientNetwork }: ConfirmRegistrationCall) {
+/** Creates the merchant, once, for a caller who shows the new key. */
+export async function confirmRegistration(market: Market, call: ActionCall<'register', 'confirm'>) {
+  const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Judged first without any lock: a request that is refused anyway makes no other one wait and uses nothing of the shared quota. In one
-  // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
+  // Check without locks first: a request that will be refused must not make others wait or use up the shared quota. Use one snapshot, or a
+  // change confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
-    const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
-    await checkHandle(snapshot, body.handle ?? stage.handle, 'confirm');
+    const change = await findConfirmableChange(snapshot, 'register', call, { now, pepper, lock: false });
+    await checkHandle(snapshot, body.handle ?? change.handle, 'confirm');
   });
   await takeSharedQuota(market, {
     name: 'registration_per_hour',
@@ -65,20 +66,20 @@ export async function confirmRegistration(market: Market, { body, bearer, client
     clientNetwork,
   });
   const { id, handle } = await database.transaction(async (tx) => {
-    const stage = await judgeStage(tx, 'register', { body, bearer }, { now, pepper, lock: true });
-    const chosen = body.handle ?? stage.handle;
+    const change = await findConfirmableChange(tx, 'register', call, { now, pepper, lock: true });
+    const chosen = body.handle ?? change.handle;
     await tx.lock('merchants');
     await checkHandle(tx, chosen, 'confirm');
     const merchantId = await nextMerchantId(tx);
-    const { model, clientClass } = stage;
-    await addMerchant(tx, market, { id: merchantId, handle: chosen, model, clientClass, secrets: stage });
-    await closeStage(tx, sha256(body.session), 'confirmed', new Date(now));
+    const { model, clientClass } = change;
+    await addMerchant(tx, market, { id: merchantId, handle: chosen, model, clientClass, secrets: change });
+    await closePendingChange(tx, sha256(body.session), 'confirmed', new Date(now));
     return { id: merchantId, handle: chosen };
   });
   return { status: 'confirmed' as const, merchant_id: Number(id), handle };
 }
 
-/** Refuses a handle that a public registration cannot have. */
+/** Refuses a handle that public registration does not allow. */
 async function checkHandle(database: Queryable, handle: string, step: HandleStep): Promise<void> {
   judgeHandle(handle, await findRivals(database, handle), step);
 }
@@ -91,7 +92,7 @@ interface MerchantToAdd {
   secrets: SecretHashes;
 }
 
-/** The merchant, its key, its codes and the event, in the caller's transaction, which holds the lock 'merchants'. */
+/** Inserts the merchant, its key, its codes and the event, in the transaction of the caller, who holds the lock 'merchants'. */
 export async function addMerchant(
   tx: Tx,
   market: Pick<Market, 'clock' | 'wakeEvents'>,
@@ -108,13 +109,12 @@ export async function addMerchant(
   await recordEvent(tx, market, { kind: 'register', actor: handle, detail: { merchant_id: Number(id) } });
 }
 
-/** A JSON object without `action` is the former one-call flow, which gave a key without having it saved first (W10). */
+/** Refuses the former one-call flow, a JSON object without `action`: it returned a key without making sure it was saved. */
 export function retiredFlow(raw: unknown): Refusal | null {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || Object.hasOwn(raw, 'action')) return null;
   return new Refusal('retired_flow', {
-    detail: 'A key is given in two steps now: the first shows it once, a confirm with it makes it real.',
-    nextStep:
-      'Send action stage to /api/register, or action begin to /api/rotate; then confirm with the key that it shows.',
+    detail: 'Getting a key takes two steps now: the first shows it once, and a confirm with it puts it in force.',
+    nextStep: 'Send action stage to /api/register, or action begin to /api/rotate. Then confirm with the new key.',
   });
 }
 
@@ -122,7 +122,7 @@ export type MaintainerMarket = Pick<Market, 'database' | 'clock' | 'random' | 'p
   keyPrefix: string;
 };
 
-/** Makes merchant 1 and writes its key and codes into a new file that only its owner can read; shown nowhere else. */
+/** Creates merchant 1 and writes its key and codes to a new file that only its owner can read. They are shown nowhere else. */
 export async function createMaintainer(
   market: MaintainerMarket,
   { handle, out }: { handle: string; out: string },
@@ -135,12 +135,12 @@ export async function createMaintainer(
     throw error;
   });
   try {
-    // On the disk before the commit: if the key were lost, the maintainer could not be made again.
+    // Write to disk before the commit: if the key were lost, the maintainer could not be created again.
     await writeSecrets(file, handle, secrets);
     await insertMaintainer(market, handle, secrets);
   } catch (error) {
     if (isOutcomeUnknown(error))
-      throw new Error(`the database did not say whether it committed: try the key in ${out} before you delete it`, {
+      throw new Error(`the database did not confirm the commit: try the key in ${out} before you delete it`, {
         cause: error,
       });
     await unlink(out);
@@ -151,7 +151,7 @@ export async function createMaintainer(
   return { merchantId: MAINTAINER_MERCHANT_ID, handle };
 }
 
-/** Reserved words are no obstacle: they are kept for exactly this merchant. */
+/** Skips the check for reserved words: they are reserved for this merchant. */
 async function insertMaintainer(market: MaintainerMarket, handle: string, secrets: MadeSecrets): Promise<void> {
   const id = BigInt(MAINTAINER_MERCHANT_ID);
   await market.database.transaction(async (tx) => {
@@ -159,8 +159,7 @@ async function insertMaintainer(market: MaintainerMarket, handle: string, secret
     const existing = await maybeHandle(tx, id);
     if (existing !== null) throw new Error(`merchant 1 exists already, with the handle ${existing}`);
     const { alike } = await findRivals(tx, handle);
-    if (alike !== null)
-      throw new Error(`the handle ${handle}, or ${alike}, which it looks like, belongs to another merchant`);
+    if (alike !== null) throw new Error(`the handle ${handle} is too like ${alike}, which belongs to another merchant`);
     await addMerchant(tx, market, {
       id,
       handle,

@@ -6,12 +6,17 @@ import type { Market, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/quotas.ts';
 import { mustBeOpen, mustOwnKey } from './authenticate.ts';
+import {
+  type ActionCall,
+  cancelPendingChange,
+  findConfirmableChange,
+  openPendingChange,
+} from './pending-changes/pending-changes.ts';
+import { closePendingChange } from './pending-changes/store.ts';
 import { makeKey } from './secrets.ts';
-import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
-import { closeStage } from './stages/store.ts';
 import { cancelWaitingSets, findCurrentKey, findHandle, lockIdentity, replaceKey, revokeAccess } from './store.ts';
 
-/** Replaces a key in two steps (W10). Until the confirm the old key is the key. */
+/** Replaces a key in two steps. The old key stays in force until the confirm. */
 export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'rotate');
   switch (body.action) {
@@ -20,33 +25,32 @@ export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { bod
     case 'confirm':
       return { status: 200, body: await confirmRotation(market, { body, bearer, clientNetwork }) };
     case 'cancel':
-      return { status: 200, body: await cancelStage(market, 'rotate', body) };
+      return { status: 200, body: await cancelPendingChange(market, 'rotate', body) };
   }
 };
 
-/** Shows the key that a confirm will put in the place of the caller's. */
+/** Shows the key that a confirm will put in place of the caller's. */
 export async function beginRotation(market: Market, bearer: string | null, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'rotation_starts_per_ip_hour', clientNetwork);
   const { merchantId, handle, keyId } = await mustOwnKey(market, bearer);
   const { key, hashes } = makeKey({ random, pepper, keyPrefix: config.keyPrefix });
-  const opened = await openStage(database, market, { kind: 'rotate', ...hashes, merchantId, begunByKey: keyId });
+  const opened = await openPendingChange(database, market, {
+    kind: 'rotate',
+    ...hashes,
+    merchantId,
+    begunByKey: keyId,
+  });
   return { status: 'staged' as const, handle, ...opened, merchant_key: key };
 }
 
-interface ConfirmRotationCall {
-  body: DoorBody<'rotate', 'confirm'>;
-  bearer: string | null;
-  clientNetwork: string;
-}
-
-/** From its commit on the new key is the key, on every process, and whatever hung on the old one is over. */
-export async function confirmRotation(market: Market, { body, bearer, clientNetwork }: ConfirmRotationCall) {
+/** Puts the new key in force, in every process from the commit on, and ends all access the old one gave. */
+export async function confirmRotation(market: Market, call: ActionCall<'rotate', 'confirm'>) {
+  const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  const staged = await judgeStage(database, 'rotate', { body, bearer }, { now, pepper, lock: false });
-  const { merchantId } = staged;
+  const { merchantId } = await findConfirmableChange(database, 'rotate', call, { now, pepper, lock: false });
   await takeQuota(market, {
     name: 'rotation_per_merchant_day',
     subject: String(merchantId),
@@ -55,18 +59,18 @@ export async function confirmRotation(market: Market, { body, bearer, clientNetw
   });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
-    // Lock order: the identity, then the stage's row. The holder of the identity's lock ends the merchant's other stages.
+    // Lock order: identity, then pending change. The holder of the identity lock ends the other pending changes of the merchant.
     await lockIdentity(tx, merchantId);
-    const stage = await judgeStage(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
-    if ((await findCurrentKey(tx, merchantId)) !== stage.begunByKey) throw new Refusal('stage_closed');
-    await replaceKey(tx, merchantId, stage, at);
-    await closeStage(tx, sha256(body.session), 'confirmed', at);
+    const change = await findConfirmableChange(tx, 'rotate', call, { now, pepper, lock: true });
+    if ((await findCurrentKey(tx, merchantId)) !== change.begunByKey) throw new Refusal('stage_closed');
+    await replaceKey(tx, merchantId, change, at);
+    await closePendingChange(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
-    // The key alone made them, and it may have been replaced because it was stolen: in three days they would win the store back.
+    // Waiting codes were made with the key alone. If a thief made them, they would take the store back in three days.
     await cancelWaitingSets(tx, merchantId, at);
-    const own = await findHandle(tx, merchantId);
-    await recordEvent(tx, market, { kind: 'rotate', actor: own, detail: { merchant_id: Number(merchantId) } });
-    return own;
+    const name = await findHandle(tx, merchantId);
+    await recordEvent(tx, market, { kind: 'rotate', actor: name, detail: { merchant_id: Number(merchantId) } });
+    return name;
   });
   return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
 }

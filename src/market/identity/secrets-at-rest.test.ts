@@ -6,7 +6,7 @@ import { marketContext } from '../../../test/support/market-context.ts';
 
 const db = testDatabase();
 
-/** Every row of every table as text, with the bytes of its bytea columns decoded. */
+/** Returns every row of every table as text, with bytea columns decoded. */
 async function everythingStored(): Promise<string> {
   const columns = await db.database.rows<{ name: string; column: string; type: string }>(sql`
     select format('%I', table_name) as name, format('%I', column_name) as column, udt_name as type
@@ -34,7 +34,7 @@ test('neither key nor codes nor session nor csrf are anywhere in the database, s
   const open = await door.stage('staged-only');
   await door.confirm(confirmed);
   const stored = await everythingStored();
-  // The scan does see what is there.
+  // Proves that the scan sees what is stored.
   expect(stored).toContain('staged-only');
   expect(stored).toContain('"kind":"register"');
   for (const { merchant_key, recovery_codes, session, csrf } of [confirmed, open]) {

@@ -6,7 +6,7 @@ import type { Random } from '../../platform/random.ts';
 import { canonicalCode, isRecoveryCode, makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Market, Pepper } from '../context.ts';
-import type { SecretHashes } from './stages/store.ts';
+import type { SecretHashes } from './pending-changes/store.ts';
 import { countPepperUses, type PepperUse } from './store.ts';
 
 interface SecretSource {
@@ -16,52 +16,51 @@ interface SecretSource {
 }
 
 export interface MadeSecrets {
-  /** Shown once, stored nowhere. */
+  /** Shown once, never stored. */
   key: string;
   codes: string[];
   hashes: SecretHashes;
 }
 
-/** A fresh key, and what is kept of it. */
 export function makeKey({ random, pepper, keyPrefix }: SecretSource): { key: string; hashes: KeyHash } {
   const key = makeMerchantKey(random, keyPrefix);
   return { key, hashes: { pepperVersion: pepper.version, keyHash: pepper.hash(key) } };
 }
 
-/** A fresh set of codes, and what is kept of them. */
 export function makeCodes({ random, pepper, keyPrefix }: SecretSource): { codes: string[]; codeHashes: Buffer[] } {
   const codes = Array.from({ length: RECOVERY_CODE_COUNT }, () => makeRecoveryCode(random, keyPrefix));
   return { codes, codeHashes: codes.map((code) => pepper.hash(code)) };
 }
 
-/** A fresh key with its eight codes. */
 export function makeSecrets(from: SecretSource): MadeSecrets {
   const { key, hashes } = makeKey(from);
   const { codes, codeHashes } = makeCodes(from);
   return { key, codes, hashes: { ...hashes, codeHashes } };
 }
 
-/** A code with room for blanks around it. Longer text is no code, and is not hashed, since hashing takes time with its length. */
+/** Allows a code with blanks around it. Longer text is no code and is not hashed, since hashing time grows with length. */
 const LONGEST_TYPED = 1_000;
 
-/** What a presented code is looked up by. A text that is no code is hashed and looked up like one, so that it takes as long to refuse. */
+/** Returns the hashes to look a typed code up by. Text that is no code is hashed and looked up too, so that refusing it takes as long. */
 export function hashesOfCode(pepper: Pepper, prefix: string, code: string, isCode = isRecoveryCode): Buffer[] {
   const text = code.length > LONGEST_TYPED ? '' : code.trim();
   const spelled = canonicalCode(text, prefix);
-  // What stands before the code is part of it: the canonical spelling alone would overlook a wrong one.
+  // Check the prefix as typed: the canonical spelling alone would overlook a wrong one.
   return pepper.hashes(isCode(text, prefix) ? spelled : `not a code: ${spelled}`).map(({ hash }) => hash);
 }
 
 /**
- * Appends one more pepper and returns its version; the file is on the disk by then. The whole file is written next to the old one and then
- * replaces it, so that neither a crash nor a market that starts meanwhile meets half a file. The draft is also the lock.
+ * Appends a pepper and returns its version once the file is on disk. Writes a draft beside the file and then replaces the file, so that
+ * neither a crash nor a starting market sees half of it. The draft is also the lock.
  */
 export async function addPepper(named: string, random: Random): Promise<number> {
   const file = await realpath(named).catch(() => Promise.reject(missingPepper(named)));
   const draft = `${file}.adding`;
   const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      throw new Error(`${draft} exists: another command is at work, or one was cut off; then remove it`);
+      throw new Error(
+        `${draft} exists: another command is running, or one was interrupted. If none is running, remove the file`,
+      );
     throw error;
   });
   try {
@@ -72,7 +71,7 @@ export async function addPepper(named: string, random: Random): Promise<number> 
     await handle.chown(uid, gid);
     await handle.chmod(mode & 0o777);
     await writeDurably(handle, `${text.replace(/\n*$/, '\n')}${version}:${random.bytes(32).toString('hex')}\n`);
-    // What a market could not read must not take the place of what it can.
+    // A file the market cannot read must not replace one it can.
     parsePeppers((await readPrivate(draft)) ?? '', draft);
     await rename(draft, file);
     await syncFolder(dirname(file));
@@ -85,11 +84,11 @@ export async function addPepper(named: string, random: Random): Promise<number> 
 }
 
 export interface PepperStatus extends PepperUse {
-  /** `missing`: secrets hang on it, and the file does not have it; they open nothing. */
+  /** `missing`: secrets depend on it but the file lacks it, so they no longer work. */
   standing: 'current' | 'needed' | 'may_go' | 'missing';
 }
 
-/** Every version that the file has or the database needs, newest first. Counts only. */
+/** Returns every version in the file or in use by the database, newest first. Contains counts only. */
 export async function readPepperStatus({
   database,
   clock,

@@ -3,14 +3,13 @@ import { foldHandle, handleSkeleton } from '../../contract/handles.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
-import { type ClientClass, type SecretHashes, supersedeStages } from './stages/store.ts';
+import { type ClientClass, type SecretHashes, supersedePendingChanges } from './pending-changes/store.ts';
 
-/** One at a time for each merchant: whatever replaces its key or its codes. */
+/** Lets one transaction at a time replace the merchant's key or codes. */
 export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-/** The rules for a new handle. */
 export interface Rivals {
   /** A handle that looks like the new one; null: none. */
   alike: string | null;
@@ -23,7 +22,7 @@ export async function findRivals(database: Queryable, handle: string): Promise<R
       (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
 
-/** To be called under the lock 'merchants'. Id 1 is the maintainer's and never given here. */
+/** Call it under the lock 'merchants'. Never returns 1, the maintainer's id. */
 export async function nextMerchantId(tx: Tx): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`select greatest(next_id('merchants', max(id)), 2) as id from merchants`,
@@ -31,7 +30,7 @@ export async function nextMerchantId(tx: Tx): Promise<bigint> {
   return id;
 }
 
-/** Of a merchant that exists. */
+/** Throws when there is no such merchant. */
 export async function findHandle(database: Queryable, merchantId: bigint): Promise<string> {
   const { handle } = await database.one<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
   return handle;
@@ -51,13 +50,11 @@ interface NewMerchant extends SecretHashes {
 }
 
 export async function insertMerchant(tx: Tx, merchant: NewMerchant): Promise<void> {
-  const { id, joinedAt, pepperVersion } = merchant;
-  const { handle } = merchant;
+  const { id, handle, joinedAt, pepperVersion, codeHashes } = merchant;
   await tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, handle_folded, model, client_class, joined_at)
     values (${id}, ${handle}, ${handleSkeleton(handle)}, ${foldHandle(handle)}, ${merchant.model}, ${merchant.clientClass}, ${joinedAt})`);
   await insertKey(tx, id, merchant, joinedAt);
-  const { codeHashes } = merchant;
   await insertSet(tx, { merchantId: id, createdAt: joinedAt, validFrom: joinedAt, codeHashes, pepperVersion });
 }
 
@@ -67,16 +64,15 @@ async function insertKey(tx: Tx, merchantId: bigint, { keyHash, pepperVersion }:
     values (${keyHash}, ${pepperVersion}, ${merchantId}, ${at})`);
 }
 
-/** Under the lock of the merchant's identity. The old key stays on record, revoked. */
+/** Call it under the identity lock. The old key stays on record, revoked. */
 export async function replaceKey(tx: Tx, merchantId: bigint, key: KeyHash, at: Date): Promise<void> {
   await tx.run(sql`update merchant_keys set revoked_at = ${at}
     where merchant_id = ${merchantId} and revoked_at is null`);
-  // What a recovery of lost history waited for.
+  // A recovery of lost history may have locked the identity until a new key is in place.
   await tx.run(sql`delete from identity_locks where merchant_id = ${merchantId}`);
   await insertKey(tx, merchantId, key, at);
 }
 
-/** The number of the key in force. */
 export async function findCurrentKey(database: Queryable, merchantId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(
     sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
@@ -93,26 +89,17 @@ export interface KeyOwner {
   lastUsedOn: string | null;
 }
 
-/** A revoked key has no owner. */
+/** Returns null for an unknown or revoked key. */
 export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[]): Promise<KeyOwner | null> {
-  const row = await database.maybe<{
-    key_id: bigint;
-    pepper_version: number;
-    id: bigint;
-    handle: string;
-    last_used_on: string | null;
-  }>(sql`
-    select merchant_keys.id as key_id, merchant_keys.pepper_version, merchants.id, merchants.handle,
-      merchant_keys.last_used_on
+  return database.maybe<KeyOwner>(sql`
+    select merchant_keys.id as "keyId", merchant_keys.pepper_version as "pepperVersion", merchants.id as "merchantId", merchants.handle,
+      merchant_keys.last_used_on as "lastUsedOn"
     from merchant_keys join merchants on merchants.id = merchant_keys.merchant_id
     where merchant_keys.key_hash = any (${hashes}::bytea[]) and merchant_keys.revoked_at is null`);
-  if (row === null) return null;
-  const { key_id: keyId, pepper_version: pepperVersion, id: merchantId, handle, last_used_on: lastUsedOn } = row;
-  return { keyId, pepperVersion, merchantId, handle, lastUsedOn };
 }
 
-/** Under the newest pepper from now on, so that an older one can be given up once its keys have been used. */
-export async function noteKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
+/** Also stores the hash under the newest pepper, so that an older pepper can be dropped once its keys have been used. */
+export async function recordKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
   await database.run(sql`update merchant_keys
     set last_used_on = ${day}::date, key_hash = ${newest.keyHash}, pepper_version = ${newest.pepperVersion}
     where id = ${keyId} and (last_used_on is distinct from ${day}::date or pepper_version < ${newest.pepperVersion})`);
@@ -132,7 +119,7 @@ export async function insertPairingCode(database: Queryable, code: NewPairingCod
     values (${code.codeHash}, ${code.pepperVersion}, ${code.merchantId}, ${code.createdAt}, ${code.expiresAt})`);
 }
 
-/** Clears away a few that ran out long ago. */
+/** Deletes a few that expired long ago. */
 export async function sweepPairingCodes(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from pairing_codes where code_hash = any (array(
@@ -153,8 +140,8 @@ async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void>
 }
 
 /**
- * The number of the set in force, as a scalar query: the newest that has not ended and whose time has come. One that never had to wait is in
- * force from its commit on, also for a process whose clock is behind.
+ * Selects the number of the set in force: the newest that has not ended and whose time has come. A set that never had to wait is in force
+ * from its commit on, even for a process whose clock is behind.
  */
 function codeSetInForce(merchantId: Sql, at: Date): Sql {
   return sql`(select max(set_number) from recovery_sets
@@ -167,32 +154,29 @@ interface CodeOwner {
 }
 
 /**
- * The owner of this code; null for one that was never made, is over, or is not yet in force. For a code that was never made the sets of
- * another merchant are searched, so that it takes as long as for one that is over.
+ * Returns the owner of this code; null for an unknown or ended code and one not in force yet. For an unknown code it searches another
+ * merchant's sets, so that it takes as long as for an ended one.
  */
 export async function findCodeOwner(
   database: Queryable,
   hashes: readonly Buffer[],
   at: Date,
 ): Promise<CodeOwner | null> {
-  const row = await database.maybe<{ merchant_id: bigint; set_number: number }>(sql`
+  return database.maybe<CodeOwner>(sql`
     with named as materialized (
       select coalesce(code.merchant_id, other.merchant_id) as merchant_id, coalesce(code.set_number, -1) as set_number
       from (select merchant_id from recovery_codes limit 1) as other
         left join recovery_codes as code on code.code_hash = any (${hashes}::bytea[])
     )
-    select merchant_id, set_number from named where set_number = ${codeSetInForce(sql`named.merchant_id`, at)}`);
-  return row === null ? null : { merchantId: row.merchant_id, setNumber: row.set_number };
+    select merchant_id as "merchantId", set_number as "setNumber" from named where set_number = ${codeSetInForce(sql`named.merchant_id`, at)}`);
 }
 
 export async function findCurrentSet(database: Queryable, merchantId: bigint, at: Date): Promise<number | null> {
-  const row = await database.one<{ set_number: number | null }>(
-    sql`select ${codeSetInForce(sql`${merchantId}`, at)} as set_number`,
-  );
-  return row.set_number;
+  const query = sql`select ${codeSetInForce(sql`${merchantId}`, at)} as number`;
+  return (await database.one<{ number: number | null }>(query)).number;
 }
 
-/** When codes that were made with the key alone come in force; null when there are none that wait. */
+/** Returns when codes made with the key alone will be in force; null: none are waiting. */
 export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<Date | null> {
   const row = await database.maybe<{ valid_from: Date }>(sql`
     select valid_from from recovery_sets
@@ -209,7 +193,7 @@ interface NewSet {
   pepperVersion: number;
 }
 
-/** Under the lock of the merchant's identity, or in the transaction that makes the merchant. */
+/** Call it under the identity lock, or in the transaction that creates the merchant. */
 export async function insertSet(tx: Tx, set: NewSet): Promise<void> {
   const { merchantId } = set;
   const { number } = await tx.one<{ number: number }>(sql`
@@ -228,7 +212,7 @@ export async function cancelWaitingSets(tx: Tx, merchantId: bigint, at: Date): P
     where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at`);
 }
 
-/** All of them, the ones that wait too. */
+/** Also ends waiting sets. */
 export async function endSets(tx: Tx, merchantId: bigint, as: 'replaced' | 'burned', at: Date): Promise<void> {
   await tx.run(sql`update recovery_sets set ended_at = ${at}, ended_as = ${as}
     where merchant_id = ${merchantId} and ended_at is null`);
@@ -238,11 +222,11 @@ export interface PepperUse {
   version: number;
   keys: number;
   codes: number;
-  /** Stages and pairing codes that may still be used; they last for minutes. */
+  /** Open pending changes and pairing codes; they last for minutes. */
   open: number;
 }
 
-/** What hangs on each pepper: keys in force, codes in force or waiting, and what is open for a few minutes. */
+/** Counts what depends on each pepper: keys in force, codes in force or waiting, and what is open for a few minutes. */
 export async function countPepperUses(database: Queryable, at: Date): Promise<PepperUse[]> {
   return database.rows<PepperUse>(sql`
     with in_force as (
@@ -263,12 +247,9 @@ export async function countPepperUses(database: Queryable, at: Date): Promise<Pe
     from uses group by pepper_version order by pepper_version desc`);
 }
 
-/**
- * Ends all access to a merchant, present or possible, except its key and codes: hosted grants, pairing codes, open stages. Call it in the
- * transaction that replaces the key, under the lock of the identity.
- */
+/** Ends grants, pairing codes and pending changes. Call it under the identity lock, in the transaction that replaces the key. */
 export async function revokeAccess(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
-  await supersedeStages(tx, merchantId, at);
+  await supersedePendingChanges(tx, merchantId, at);
   await endPairingCodes(tx, merchantId, at);
   await revokeGrants(tx, merchantId, at);
 }

@@ -5,17 +5,15 @@ import { limitFor, type NetworkLimit } from './network-limits.ts';
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 
-/** What this process counts for itself. What has to hold over all of them is counted in the database. */
+/** Counters of this process alone. Limits that must hold across processes are counted in the database. */
 export interface Budgets {
-  /** Payments that were opened and are not verified. */
+  /** Payments opened and not yet verified. */
   attempts: Budget;
-  /** Requests to the providers of the chain. */
   chainReads: Budget;
-  /** The same of one wallet, from wherever its signatures come. */
+  /** Requests to chain providers per wallet, wherever its signatures come from. */
   walletReads: Budget;
-  /** Milliseconds of reads. */
   readMs: Budget;
-  /** Megabytes of stores that are asked for whole. */
+  /** Megabytes of whole stores. */
   wholeStores: Budget;
 }
 
@@ -49,7 +47,7 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
   };
 }
 
-/** Who has shown a key is counted by itself, and not with the network. */
+/** A caller with a key is counted by itself, not with its network. */
 export function clientOf({ caller, clientNetwork }: { caller: unknown; clientNetwork: string }): Client {
   const merchant = caller as Merchant | null;
   return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };

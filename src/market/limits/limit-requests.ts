@@ -9,26 +9,23 @@ type MarketOperations = Operations<Endpoints, Market, Merchant>;
 
 type AnyOperation = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
 
-/** What may ask the chain on behalf of who calls. */
+/** Endpoints that may query the chain for the caller. */
 const CHAIN_READING_ENDPOINTS: ReadonlySet<EndpointName> = new Set([
   ...(['buyListing', 'claimPurchase', 'openPurchaseIntent', 'openFeeIntent', 'createListing'] as const),
   ...(['reviewPayment', 'getPayment', 'getTreasury'] as const),
   ...(['listWorld', 'checkoutWorld', 'getWorldCheckout', 'syncWorld'] as const),
 ]);
 
-/** What the check of a fresh proof asks for; taken before the first of it, settled after the last. */
+/** Reads needed to check a fresh proof: reserved before the first, corrected after the last. */
 const READS_RESERVED = 6;
 
-/** Of a read that is not answered out of memory: reading rows, making JSON. */
+/** Cost of a read not answered from memory: reading rows, making JSON. */
 const READ_MS = 2;
 
-/**
- * Charges the caller's budget before the operation begins: a refused operation has asked neither the chain nor the database. An operation
- * that has begun is never cut short, so that no payment stops half-way.
- */
+/** Charges the budget before an operation starts, and never cuts one short: no payment may stop half-way. */
 export function limitOperations(budgets: Budgets, operations: MarketOperations): MarketOperations {
   const limited = Object.entries(operations).map(([name, operation]) => {
-    // Each operation has types of its own, which a table of them can only be walked without.
+    // Drop the types: each operation has its own, so a table cannot be iterated with them.
     const act = operation as unknown as AnyOperation;
     if (CHAIN_READING_ENDPOINTS.has(name as EndpointName)) return [name, limitChainReads(budgets, act)];
     if (endpoints[name as EndpointName].method === 'GET') return [name, limitRead(budgets, act)];
@@ -60,17 +57,17 @@ function limitRead({ readMs }: Budgets, act: AnyOperation): AnyOperation {
   };
 }
 
-/** What the answers of mounts cost beyond the operations that they ask, in milliseconds of the processor. */
+/** Milliseconds of processor time that the answers of mounts cost beyond the operations they call. */
 export const MOUNT_MS = {
-  /** Reading rows, making a page of them. */
+  /** Reading rows and making a page. */
   page: 3,
-  /** Drawing and packing an image. */
+  /** Drawing and compressing an image. */
   picture: 40,
   /** Checking and wrapping a message. */
   message: 3,
 };
 
-/** Takes that out of the budget of the network that asks, before anything is done. */
+/** Charges the network's budget before anything is done. */
 export function limitMounts(readMs: Budget, cost: number, mounts: readonly ExtraRoute[]): ExtraRoute[] {
   return mounts.map((mount) => ({
     ...mount,
@@ -82,10 +79,10 @@ export function limitMounts(readMs: Budget, cost: number, mounts: readonly Extra
 }
 
 const PROBE = '/readyz';
-/** The heads of the chain, as a probe looks at them. */
+/** A probe reads the heads of the chain. */
 const PROBE_READS = 3;
 
-/** A probe reads the chain as well, unless it asks for reads alone. It is counted with its own network alone: what strangers use up must not stop the probes of others. */
+/** Charges probes that read the chain to their own network only: strangers must not be able to block the probes of others. */
 export function limitProbes(chainReads: Budget, pages: readonly AnyPageRoute[]): AnyPageRoute[] {
   return pages.map((page) => {
     if (page.method !== 'GET' || page.path !== PROBE) return page;

@@ -79,7 +79,7 @@ test('what is in a network agrees with the list of the platform', () => {
       list.addSubnet(base, length, version === 4 ? 'ipv4' : 'ipv6');
       const client = clientNetwork(asked);
       const inList = list.check(client.replace('/64', ''), client.includes(':') ? 'ipv6' : 'ipv4');
-      // Host bits may be set in what was drawn: the shortest network that holds it is asked for.
+      // Clear host bits of the generated address first.
       const masked = maskOf(base, length, width);
       const [own] = [rule(`${masked}/${length}`, { confirm_per_ip_hour: 7 })];
       const isInRule = own !== undefined && limitFor([own], 'confirm_per_ip_hour', client, limits) === 7;

@@ -3,7 +3,7 @@ import type { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { clientNetwork } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
 
-/** The limits that count a client's network by the hour or the minute: these a network may have of its own (W10). */
+/** Limits per client network and hour or minute. The operator may set them for single networks. */
 export const NETWORK_LIMITS = [
   'registration_per_ip_hour',
   'confirm_per_ip_hour',
@@ -25,20 +25,20 @@ type Bits = NetworkRule['bits'];
 const CIDR = /^([0-9a-f.:]+)\/(0|[1-9]\d?)$/i;
 const CLIENT_IPV6 = /^((?:[0-9a-f]{1,4}:){3}[0-9a-f]{1,4})::\/64$/;
 
-/** Reads `203.0.113.0/24` or `2001:db8::/48`; null for what is none, has bits beyond its length, or is smaller than what is counted. */
+/** Reads `203.0.113.0/24` or `2001:db8::/48`. Null: no network, bits beyond its length, or smaller than the networks counted. */
 export function readNetwork(text: string): Pick<NetworkRule, 'bits' | 'length'> | null {
   const [, address = '', digits = ''] = CIDR.exec(text) ?? [];
   if (!isIPv4(address) && !isIPv6(address)) return null;
   const counted = clientNetwork(address);
   const bits = bitsOf(counted);
   const length = Number(digits);
-  // A mapped IPv4 address is counted as IPv4, so it would never be met.
+  // A mapped IPv4 address is counted as IPv4, so this rule would never match.
   if (bits === null || (isIPv6(address) && bits.width === 32) || length > bits.width) return null;
   const isRest = (bits.value & ((1n << BigInt(bits.width - length)) - 1n)) !== 0n;
   return isRest || (bits.width === 64 && !endsInZeros(address, counted)) ? null : { bits, length };
 }
 
-/** The limit for that client network: of the most specific network that has one of this name, else the one of all. */
+/** Returns the limit for that client network: from the most specific rule that sets it, else the general one. */
 export function limitFor(
   rules: readonly NetworkRule[],
   name: NetworkLimit,
@@ -47,10 +47,10 @@ export function limitFor(
 ): number {
   if (rules.length === 0) return limits[name];
   const bits = bitsOf(network);
-  const found = rules
+  const matching = rules
     .filter((rule) => rule.limits[name] !== undefined && bits !== null && isIn(bits, rule))
     .sort((a, b) => b.length - a.length);
-  return found[0]?.limits[name] ?? limits[name];
+  return matching[0]?.limits[name] ?? limits[name];
 }
 
 function isIn(bits: Bits, rule: NetworkRule): boolean {
@@ -58,16 +58,16 @@ function isIn(bits: Bits, rule: NetworkRule): boolean {
   return bits.width === rule.bits.width && bits.value >> rest === rule.bits.value >> rest;
 }
 
-/** Of a client network as it is counted. */
+/** Takes a client network in the form it is counted by. */
 function bitsOf(network: string): Bits | null {
-  if (isIPv4(network)) return { value: joined(network.split('.').map(BigInt), 8n), width: 32 };
+  if (isIPv4(network)) return { value: joinParts(network.split('.').map(BigInt), 8n), width: 32 };
   const groups = CLIENT_IPV6.exec(network)?.[1]?.split(':');
   if (groups === undefined) return null;
   const values = groups.map((group) => BigInt(Number.parseInt(group, 16)));
-  return { value: joined(values, 16n), width: 64 };
+  return { value: joinParts(values, 16n), width: 64 };
 }
 
-function joined(parts: readonly bigint[], width: bigint): bigint {
+function joinParts(parts: readonly bigint[], width: bigint): bigint {
   return parts.reduce((sum, part) => (sum << width) | part, 0n);
 }
 

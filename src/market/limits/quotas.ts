@@ -5,7 +5,7 @@ import { limitFor, type NetworkLimit } from './network-limits.ts';
 
 const HOUR_SECONDS = 3_600;
 
-/** Counts this call of that client network and its site, and refuses it beyond the limit, which may be the network's own. */
+/** Counts a call of that client network and its site; refuses beyond the limit, which may be the network's own. */
 export async function takeNetworkQuota(
   market: Pick<Market, 'config' | 'database' | 'clock'>,
   name: NetworkLimit,
@@ -19,7 +19,7 @@ export async function takeNetworkQuota(
 
 const INTENT_WINDOW_SECONDS = 3_600;
 
-/** Counts a new intent of that merchant and of the network it comes from. Where `usable` finds one, none is made and nothing counted. */
+/** Counts a new intent of that merchant and its network. If `usable` finds one, none is made and nothing is counted. */
 export async function takeIntentQuota(
   market: Market,
   { merchant, clientNetwork }: { merchant: Merchant; clientNetwork: string },
@@ -34,7 +34,7 @@ export async function takeIntentQuota(
 
 const DAY_SECONDS = 86_400;
 
-/** What a merchant may do so often a day, each under its name in OPENAISLE_LIMITS. Comments and flags are counted together. */
+/** Daily quotas of a merchant, as named in OPENAISLE_LIMITS. `voices` counts comments and flags together. */
 export type DailyQuota = Extract<keyof Limits, `${'guard_runs' | 'votes' | 'voices'}_per_merchant_day`>;
 
 export function dailyQuota({ config }: Pick<Market, 'config'>, name: DailyQuota, merchantId: bigint): Quota {

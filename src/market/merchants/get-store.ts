@@ -15,17 +15,17 @@ import { merchantJson } from './present-merchant.ts';
 
 const HANDLE = /^[a-z0-9-]{1,64}$/;
 
-/** Up to here a whole store is one page like any other, with an ETag. */
+/** Up to this many listings, a whole store is an ordinary page with an ETag. */
 const AT_ONCE = 500;
 
-/** A page of a store; whole stores are counted, and are the operation's. */
+/** Answers pages of a store. Whole stores are charged to a budget, so the operation answers them. */
 export function storeFromMemory({ answers }: MarketCatalog): MemoryRead {
-  return ({ name: handle, query, asked }) => {
+  return ({ name: handle, query, request }) => {
     if (query === '' || !HANDLE.test(handle)) return null;
     const { limit, before_id: beforeId = 0n, fields } = readQueryAs(getStore.query, query) ?? {};
     if (limit === undefined) return null;
     const outline = fields === 'outline';
-    return answers.fromMemory(asked, (model) =>
+    return answers.fromMemory(request, (model) =>
       storeParts(model, { handle, limit, beforeId: Number(beforeId), outline }),
     );
   };
@@ -53,7 +53,7 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
 
 interface StoreRequest {
   handle: string;
-  /** Null: no end. */
+  /** Null: all. */
   limit: number | null;
   /** 0: from the newest on. */
   beforeId: number;
@@ -66,13 +66,13 @@ function merchantNamed(model: Model, handle: string): MerchantEntry {
   return merchant;
 }
 
-/** Every listing is live at first, so any listing of the merchant was in the walk of its store. */
+/** Every listing was live at first, so any listing of the merchant was once on a page of its store. */
 function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): void {
   if (beforeId !== 0 && model.columns.merchant[beforeId] !== merchant.id)
     throw new Refusal('cursor_invalid', { detail: 'before_id does not name a listing of this store.' });
 }
 
-/** One page of a store, newest first: a pin by the maintainer changes nothing there. */
+/** Builds one page of a store, newest first; pins do not matter here. */
 function storeParts(model: Model, { handle, limit, beforeId, outline }: StoreRequest): PageParts {
   const merchant = merchantNamed(model, handle);
   checkBefore(model, merchant, beforeId);
@@ -98,7 +98,7 @@ function storePrefix(merchant: MerchantEntry): Buffer {
   return Buffer.concat([Buffer.from('{"merchant":'), merchantJson(merchant), Buffer.from(',"listings":[')]);
 }
 
-/** Live ones below that id, newest first. */
+/** Newest first. */
 function liveBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
   const ids: number[] = [];
   for (let id = memberBelow(merchant.live, below); id > 0 && ids.length < limit; id = memberBelow(merchant.live, id)) {
@@ -107,14 +107,14 @@ function liveBelow(merchant: MerchantEntry, below: number, limit: number): numbe
   return ids;
 }
 
-/** Of a listing, until it is known. */
+/** An estimate, until the store is sent. */
 const BYTES_OF_LISTING = 2_000;
 const MEGABYTE = 1_000_000;
 const HOW_TO_PAGE = {
-  nextStep: 'Ask for pages, which are not counted here: ?limit=50, then before_id. Or wait for Retry-After.',
+  nextStep: 'Read the store in pages, which do not count here: ?limit=50, then before_id. Or wait for Retry-After.',
 };
 
-/** A whole store is as long as it is, for a request of one line: its bytes are taken out of a budget before the first of them is sent. */
+/** Charges a budget for whole stores, which may be large, before the first byte is sent. */
 export function limitWholeStores(
   { catalog, wholeStores }: { catalog: Pick<MarketCatalog, 'model'>; wholeStores: Budget },
   operation: MarketRead<Endpoints['getStore']>,
@@ -123,21 +123,21 @@ export function limitWholeStores(
     if (call.query.limit !== undefined) return await operation(market, call);
     const merchant = merchantNamed(catalog.model(), call.params.handle);
     const bytes = merchant.live.count * BYTES_OF_LISTING;
-    const taken = wholeStores.take({ network: call.clientNetwork }, megabytes(bytes), HOW_TO_PAGE);
+    const taken = wholeStores.take({ network: call.clientNetwork }, toMegabytes(bytes), HOW_TO_PAGE);
     const answer = await operation(market, call);
     if (!('prepared' in answer)) return answer;
     const { prepared } = answer;
     if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
-    taken.settle(megabytes(prepared.body.byteLength));
+    taken.settle(toMegabytes(prepared.body.byteLength));
     return answer;
   };
 }
 
-function megabytes(bytes: number): number {
+function toMegabytes(bytes: number): number {
   return bytes / MEGABYTE;
 }
 
-/** What was sent is what counts, also where the client has left before the end. */
+/** Counts the bytes actually sent, even if the client leaves early. */
 function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let bytes = 0;
@@ -147,7 +147,7 @@ function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
         yield piece;
       }
     } finally {
-      taken.settle(megabytes(bytes));
+      taken.settle(toMegabytes(bytes));
     }
   }
   return { ...stream, pieces: pieces() };
@@ -161,10 +161,7 @@ interface StoreSource {
   database: Database;
 }
 
-/**
- * A whole store, piece by piece, whatever its size. A listing is sent as it is at its turn, and the counts behind the last one say
- * what was sent; so there is no ETag that could be known beforehand.
- */
+/** Streams a whole store of any size. Listings are sent as they are at their turn and counted at the end, so there is no ETag. */
 function streamStore(source: StoreSource, store: Omit<StoreRequest, 'limit'>): PreparedStream {
   return { etag: null, head: ['content-type', 'application/json; charset=utf-8'], pieces: piecesOf(source, store) };
 }
@@ -203,7 +200,7 @@ async function* piecesOf(
     }
     below = last;
     if (current.length > 0) {
-      // As soon as the buffer is given back, another page may be written into it.
+      // Copy: the buffer may be overwritten as soon as it is released.
       const bytes = Buffer.concat([Buffer.from(sent > 0 ? ',' : ''), page.body]);
       sent += current.length;
       page.release();

@@ -9,11 +9,11 @@ import type { MarketRead } from '../context.ts';
 import { merchantJson } from './present-merchant.ts';
 
 export function merchantsFromMemory({ answers }: MarketCatalog): MemoryRead {
-  return ({ query, asked }) => {
-    const given = readQueryAs(listMerchants.query, query);
-    if (given === null) return null;
-    const page = { limit: given.limit, afterId: Number(given.after_id ?? 0n) };
-    return answers.fromMemory(asked, (model) => merchantParts(model, page));
+  return ({ query, request }) => {
+    const read = readQueryAs(listMerchants.query, query);
+    if (read === null) return null;
+    const page = { limit: read.limit, afterId: Number(read.after_id ?? 0n) };
+    return answers.fromMemory(request, (model) => merchantParts(model, page));
   };
 }
 
@@ -21,8 +21,8 @@ export function makeListMerchants({ answers }: MarketCatalog): MarketRead<Endpoi
   return async (_market, call) => {
     const { limit, after_id } = call.query;
     const page = { limit, afterId: Number(after_id ?? 0n) };
-    const asked = { target: call.path, acceptsGzip: call.acceptsGzip };
-    return { status: 200, prepared: await answers.full(asked, (model) => merchantParts(model, page)) };
+    const request = { target: call.path, acceptsGzip: call.acceptsGzip };
+    return { status: 200, prepared: await answers.full(request, (model) => merchantParts(model, page)) };
   };
 }
 

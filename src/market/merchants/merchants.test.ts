@@ -96,7 +96,7 @@ it('shows the whole live store without a limit, and by pages with one, newest fi
 
   const page = await visit('shop', { limit: '2' });
   expect(page).toMatchObject({ total: 5, returned: 2, page_size: 2, has_more: true, next_before_id: Number(e) });
-  // What is added and withdrawn on the way neither repeats a row nor breaks the cursor.
+  // Adding and withdrawing meanwhile neither repeats a row nor breaks the cursor.
   await seedListing(db.database, merchant.id);
   await withdrawListing(db.database, e);
   const rest = await visit('shop', { limit: '3', before_id: String(e) });

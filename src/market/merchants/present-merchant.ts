@@ -34,7 +34,7 @@ function recordOf(merchant: MerchantEntry): MerchantRecord {
   });
 }
 
-/** Kept with the merchant until something about it changes. */
+/** Cached with the merchant until it changes. */
 export function merchantJson(merchant: MerchantEntry): Buffer {
   merchant.json ??= Buffer.from(JSON.stringify(recordOf(merchant)));
   return merchant.json;

@@ -3,7 +3,7 @@ import type { MarketOperation } from '../context.ts';
 import { presentMerchant } from './present-merchant.ts';
 import { readMerchant, writeStoreLine } from './store.ts';
 
-/** POST /api/store. What a store is called is no act of trade: the log has no kind for it. */
+/** POST /api/store. Not logged: a store's line is no act of trade. */
 export const setStoreLine: MarketOperation<Endpoints['setStoreLine']> = async ({ database }, call) => {
   const { id } = call.caller;
   await writeStoreLine(database, id, call.body.line);

@@ -1,14 +1,9 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
+import type { MerchantRow as CatalogMerchant } from '../catalog/feed/store.ts';
 
-export interface MerchantRow {
-  id: bigint;
-  handle: string;
-  joined_at: Date;
-  store_line: string;
-  /** The resident of the city that it names: public as claimed, a link or not. */
-  city_handle: string | null;
-  /** Live ones. */
+export interface MerchantRow extends CatalogMerchant {
+  /** Live ones only. */
   listings: bigint;
   sales: bigint;
 }
@@ -21,12 +16,12 @@ const select = sql`
     from merchant_counters c where c.merchant_id = m.id
   ) counted`;
 
-/** As the merchant's own record shows it, whatever the catalog in memory knows. */
+/** Reads the current row, even when the catalog in memory lags. */
 export async function readMerchant(database: Queryable, id: bigint): Promise<MerchantRow | null> {
   return database.maybe<MerchantRow>(sql`${select} where m.id = ${id}`);
 }
 
-/** The same line again writes nothing, so that no catalog has to look. */
+/** Skips an unchanged line, so that no catalog has to refresh. */
 export async function writeStoreLine(database: Queryable, id: bigint, line: string): Promise<void> {
   await database.run(sql`update merchants set store_line = ${line} where id = ${id} and store_line <> ${line}`);
 }

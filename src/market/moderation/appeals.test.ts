@@ -62,7 +62,7 @@ const appealed = async (): Promise<{ id: bigint; appealId: number }> => {
 };
 const actsOf = async (id: bigint) =>
   (await eventsOf(db.database, id)).map(({ kind, detail }) => detail['action'] ?? kind);
-/** Whether each of its removals was taken back, in their order. */
+/** Tells for each removal, in order, whether it was undone. */
 const removalsOf = async (id: bigint) => {
   const rows = await db.database.rows<{ restored: boolean }>(
     sql`select restored_at is not null as restored from removals where listing_id = ${id} order by id`,
@@ -225,7 +225,7 @@ describe('a decision that restores', () => {
     expect(await detailOf(id)).toMatchObject({ removed: false, appeal: { id: first } });
     await remove(id);
     expect(await detailOf(id)).toMatchObject({ removed: true, appeal: null });
-    // The old decision, said once more, takes back nothing that came after it.
+    // Repeating the old decision does not undo a later removal.
     expect(await decide(first, 'restored')).toMatchObject({ appeal: { id: first }, listing: { state: 'removed' } });
     const { body, status } = await appeal(id);
     expect([status, body.appeal.id > first]).toEqual([201, true]);

@@ -22,13 +22,13 @@ import {
 } from './store.ts';
 
 /**
- * POST /api/appeal: once per removal, so the same words again are the same appeal. The statement is public in the listing's detail;
- * the log, from which nothing can ever be taken back, only says that there is one.
+ * POST /api/appeal. One appeal per removal: the same statement again returns the same appeal. The statement is public in the listing's
+ * detail; the log, from which nothing can ever be removed, only records that there is an appeal.
  */
 export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async (market, call) => {
   const { caller, body } = call;
   return await market.database.transaction(async (tx) => {
-    // Locked, so that no decision takes back the removal meanwhile, and no second appeal is made.
+    // Lock the listing, so that no decision undoes the removal meanwhile and no second appeal is made.
     const listing = mustOwn(await lockListing(tx, body.listing_id), caller);
     mustStep(listing, 'appeal');
     const standing = await findAppealInForce(tx, listing.id);
@@ -36,36 +36,33 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
       if (standing.statement !== body.statement) throw new Refusal('already_appealed');
       return { status: 200, body: { appeal: presentAppealRow(standing) } };
     }
-    const made = await insertAppeal(tx, listing.id, body.statement, new Date(market.clock.now()));
+    const appeal = await insertAppeal(tx, listing.id, body.statement, new Date(market.clock.now()));
     await recordEvent(tx, market, {
       kind: 'appeal',
       actor: caller.handle,
-      detail: { appeal_id: Number(made.id), listing_id: Number(listing.id), merchant_id: Number(caller.id) },
+      detail: { appeal_id: Number(appeal.id), listing_id: Number(listing.id), merchant_id: Number(caller.id) },
     });
-    return { status: 201, body: { appeal: presentAppealRow(made) } };
+    return { status: 201, body: { appeal: presentAppealRow(appeal) } };
   });
 };
 
 type DecideCall = MarketCall<Endpoints['decideAppeal']>;
 
-/**
- * POST /api/mod/appeal. There is no other way to take a removal back, so the maintainer restores nothing without a public appeal. The same
- * decision again changes nothing, not even its reason.
- */
+/** POST /api/mod/appeal. The only way to undo a removal: none without a public appeal. A repeated decision changes nothing. */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
-  const appeal = await market.database.transaction((tx) => decide(tx, market, call));
+  const appeal = await market.database.transaction((tx) => decideInTransaction(tx, market, call));
   const { body } = await answerListing(market, appeal.listing_id);
   return { status: 200, body: { appeal: presentAppealRow(appeal), ...body } };
 };
 
-async function decide(tx: Tx, market: Market, { caller, body }: DecideCall): Promise<AppealRow> {
+async function decideInTransaction(tx: Tx, market: Market, { caller, body }: DecideCall): Promise<AppealRow> {
   const { listing_id: listingId } = await mustFind(tx, body.appeal_id);
   const listing = mustExist(await lockListing(tx, listingId));
-  // Once more, as it stands under the lock: another decision may have been waited for.
+  // Read again under the lock: it may have waited for another decision.
   const appeal = await mustFind(tx, body.appeal_id);
   if (appeal.outcome === body.outcome) return appeal;
   if (appeal.outcome !== null) {
-    throw new Refusal('appeal_decided', { detail: `This appeal was decided: ${appeal.outcome}.` });
+    throw new Refusal('appeal_decided', { detail: `This appeal has been decided already: ${appeal.outcome}.` });
   }
   const now = new Date(market.clock.now());
   markDecided(tx, appeal.id, { outcome: body.outcome, reason: body.reason, now });
@@ -90,7 +87,6 @@ async function mustFind(tx: Tx, id: bigint): Promise<AppealRow> {
   return appeal;
 }
 
-/** The same words as in the listing's detail. */
 function presentAppealRow(row: AppealRow): Appeal {
   const facts = {
     id: Number(row.id),
@@ -103,13 +99,13 @@ function presentAppealRow(row: AppealRow): Appeal {
   return presentAppeal(facts, row.listing_id);
 }
 
-/** More than that of one merchant are shown as others are restored. */
+/** More are shown as others are restored. */
 const MOST_NOTICES = 200;
 
 const HOW_TO_APPEAL =
   'Once: POST /api/appeal with listing_id and statement. The statement and what the maintainer decides on it are public.';
 
-/** Listings of that merchant that are removed now, the newest removal first, at most 200. */
+/** Returns the merchant's currently removed listings, newest removal first, at most 200. */
 export async function readRemovalNotices(queryable: Queryable, merchantId: bigint): Promise<RemovalNotice[]> {
   return (await readNotices(queryable, merchantId, MOST_NOTICES)).map((row) => {
     const appeal = appealOf(row);

@@ -7,7 +7,7 @@ import { mustExist } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { setPinned } from './store.ts';
 
-/** POST /api/mod/pin. Only what is on the shelves can be pinned; a pin can be taken off in every state. */
+/** POST /api/mod/pin. Only live listings can be pinned; unpinning works in every state. */
 export const pinListing: MarketOperation<Endpoints['pinListing']> = async (market, call) => {
   const { listing_id: id, pinned } = call.body;
   await market.database.transaction(async (tx) => {

@@ -4,7 +4,7 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { ruleAgainst } from '../../../test/support/listing-life.ts';
 import { removeListing, restoreListing, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 
-// No database role, the owner of the tables included, can change what was said and decided.
+// No database role, not even the owner of the tables, can change posted texts and decisions.
 
 const db = testDatabase();
 beforeAll(async () => {

@@ -71,7 +71,7 @@ it('empties the comment, which keeps its place, its author and its replies, and 
       reason_code: 'spam',
     },
   });
-  // Kept for the person who has to answer for the removal.
+  // Kept for whoever has to answer for the removal.
   expect(await db.database.one(sql`select body, removed_reason from comments where id = ${id}`)).toEqual({
     body: expect.stringMatching(/^The words/),
     removed_reason: 'One is\nenough',

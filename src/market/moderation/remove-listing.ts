@@ -11,15 +11,14 @@ import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { markRemoved } from './store.ts';
 
 /**
- * POST /api/mod/remove. A withdrawn listing can be removed too, since its texts stay public; it keeps its withdrawal, which is for
- * good. Removing again changes nothing: the first removal, its time and its reason, is the one that counts for payments and appeals.
+ * POST /api/mod/remove, also of a withdrawn listing, whose texts are public. The first removal's time and reason count, for payments too.
  */
 export const removeListing: MarketOperation<Endpoints['removeListing']> = async (market, call) => {
   const { listing_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {
     const listing = mustExist(await lockListing(tx, id));
     if (mustStep(listing, 'remove') === 'nothing') return;
-    // Read under the lock: whatever was submitted for settlement before it came before the removal.
+    // Read the clock under the lock: whatever was submitted for settlement before it precedes the removal.
     const now = new Date(market.clock.now());
     markRemoved(tx, id, { reasonCode, reason, removedBy: call.caller.id, now });
     await recordEvent(tx, market, {
@@ -36,7 +35,7 @@ export const removeListing: MarketOperation<Endpoints['removeListing']> = async 
   return await answerListing(market, id);
 };
 
-/** POST /api/mod/comment. Removing again changes nothing: the first removal, its time and its reason, is the one that counts. */
+/** POST /api/mod/comment. Removing again changes nothing: the first time and reason count. */
 export const removeComment: MarketOperation<Endpoints['removeComment']> = async (market, call) => {
   const { comment_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {

@@ -40,7 +40,7 @@ const remove = async (target_type: Target, target_id: bigint | number, reason_co
     })
   ).removal;
 const write = (line: string) => act(market, endpoints.setStoreLine, setStoreLine, { body: { line }, caller: seller });
-/** All acts on texts of the merchant, in the order of the log. */
+/** Returns all logged acts on the merchant's texts, in log order. */
 const toldOf = async ({ id }: SeededMerchant) => {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events order by queue_id`);
   return rows

@@ -14,25 +14,22 @@ import {
   type TextToRemove,
 } from './store.ts';
 
-/** The log's name of the act. */
+/** The `action` in the log's detail. */
 export const TEXT_REMOVAL_ACTIONS: Readonly<Record<RemovableText, string>> = {
   store_line: 'remove_store_line',
   appeal: 'remove_statement',
 };
 
-/**
- * POST /api/mod/text. Takes what no removal of a listing or a comment reaches. Removing what is empty already changes nothing and answers the
- * last removal. The log names whose text it was and the code of the reason, and has none of its words.
- */
+/** POST /api/mod/text. Empties texts no other removal reaches. Repeating returns the last removal. The log records none of the words. */
 export const removeText: MarketOperation<Endpoints['removeText']> = async (market, call) => {
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
-  const removal = await market.database.transaction(async (tx) => {
+  const lastRemoval = await market.database.transaction(async (tx) => {
     const text = await findText(tx, call);
     const isThere = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
-    const given = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
-    const isRemoved = isThere && (await insertTextRemoval(tx, text, given));
+    const removal = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
+    const isRemoved = isThere && (await insertTextRemoval(tx, text, removal));
     const last = await findTextRemoval(tx, text);
-    if (last === null) throw new Refusal('not_found', { detail: 'There is no merchant of that id with a store line.' });
+    if (last === null) throw new Refusal('not_found', { detail: 'No merchant with that id has a store line.' });
     if (!isRemoved) return last;
     await recordEvent(tx, market, {
       kind: 'moderation',
@@ -46,12 +43,12 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
     });
     return last;
   });
-  return { status: 200, body: { removal: presentRemoval(call.body, removal) } };
+  return { status: 200, body: { removal: presentRemoval(call.body, lastRemoval) } };
 };
 
 type RemoveCall = MarketCall<Endpoints['removeText']>;
 
-/** `listingId`: of the appeal. */
+/** `listingId`: the listing the appeal is about. */
 async function findText(tx: Tx, { body }: RemoveCall): Promise<TextToRemove & { listingId: bigint | null }> {
   const { target_type: type, target_id: id } = body;
   if (type === 'store_line') return { merchantId: id, appealId: null, listingId: null };

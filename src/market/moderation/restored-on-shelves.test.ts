@@ -16,7 +16,7 @@ import { makeGetListing } from '../catalog/get-listing.ts';
 import { appealRemoval, decideAppeal } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 
-// What the copies in memory make of it. That the database itself tells so is tested with the appeals.
+// Tests the copies in memory; the tests of appeals cover the database.
 
 const db = testDatabase();
 let market: TestMarket;
@@ -126,7 +126,7 @@ it('a walk that is under way shows no row twice and no more rows than it counted
     ids = await seedStock(db.database, seller.id, STOCK);
     await remove(at(1));
     await remove(at(7));
-    // Two come back on the way, and one goes and comes back.
+    // Two are restored meanwhile, and one is removed and restored.
     const acts = [
       () => restore(at(7)),
       () => remove(at(0)),

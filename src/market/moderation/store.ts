@@ -10,7 +10,7 @@ export interface Removal {
   now: Date;
 }
 
-/** Title and preview stay in the row for a later restore; no response shows them. */
+/** The row keeps title and preview for a later restore; no response shows them. */
 export function markRemoved(tx: Tx, id: bigint, { reasonCode, reason, removedBy, now }: Removal): void {
   tx.later(
     sql`update listings set state = 'removed', removed_at = ${now}, removed_reason = ${reason},
@@ -31,7 +31,7 @@ export interface AppealRow {
   id: bigint;
   listing_id: bigint;
   statement: string;
-  /** The maintainer emptied it: it stays in the row, and no answer shows it. */
+  /** The maintainer emptied it: the row keeps it, and no response shows it. */
   statement_removed: boolean;
   created_at: Date;
   outcome: AppealOutcome | null;
@@ -47,7 +47,7 @@ export async function findAppeal(queryable: Queryable, id: bigint): Promise<Appe
   return await queryable.maybe<AppealRow>(sql`select ${appealColumns} from appeals a where a.id = ${id}`);
 }
 
-/** Against the removal that is in force. To be asked in a statement of its own, after the listing is locked. */
+/** Finds the appeal against the removal in force. Run it as a statement of its own, after locking the listing. */
 export async function findAppealInForce(tx: Tx, listingId: bigint): Promise<AppealRow | null> {
   return await tx.maybe<AppealRow>(
     sql`select ${appealColumns} from removals r join appeals a on a.removal_id = r.id
@@ -55,7 +55,7 @@ export async function findAppealInForce(tx: Tx, listingId: bigint): Promise<Appe
   );
 }
 
-/** Against the removal that is in force, which there must be. */
+/** Appeals the removal in force; throws when there is none. */
 export async function insertAppeal(tx: Tx, listingId: bigint, statement: string, now: Date): Promise<AppealRow> {
   return await tx.one<AppealRow>(
     sql`insert into appeals as a (removal_id, listing_id, statement, created_at)
@@ -71,7 +71,7 @@ export function markDecided(tx: Tx, id: bigint, decision: { outcome: AppealOutco
   );
 }
 
-/** The listing tells of a removal that is in force and of no other; what was taken back is on record in the removals. */
+/** A listing shows only a removal in force; undone ones stay on record in `removals`. */
 export function markRestored(tx: Tx, listingId: bigint, state: ListingState, now: Date): void {
   tx.later(
     sql`update listings set state = ${state}, removed_at = null, removed_reason = null, removed_reason_code = null
@@ -108,13 +108,13 @@ export interface TextRemovalRow {
   removed_at: Date;
 }
 
-/** The merchant that wrote the text, and the appeal; null: the store line. */
+/** The author of the text, and the appeal; null: the store line. */
 export interface TextToRemove {
   merchantId: bigint;
   appealId: bigint | null;
 }
 
-/** The last removal of that text. To be asked in a statement of its own, after what it may have waited for. */
+/** Finds the last removal of that text. Run it as a statement of its own, after any statement that may have waited for a lock. */
 export async function findTextRemoval(
   queryable: Queryable,
   { merchantId, appealId }: TextToRemove,
@@ -126,18 +126,17 @@ export async function findTextRemoval(
   );
 }
 
-/** Finds the merchant that made the statement, and its listing; null: there is no such appeal. */
+/** Finds the merchant who made the appeal, and its listing; null: no such appeal. */
 export async function findAppellant(
   queryable: Queryable,
   appealId: bigint,
 ): Promise<{ merchantId: bigint; listingId: bigint } | null> {
-  const row = await queryable.maybe<{ merchant_id: bigint; listing_id: bigint }>(
-    sql`select l.merchant_id, a.listing_id from appeals a join listings l on l.id = a.listing_id where a.id = ${appealId}`,
-  );
-  return row && { merchantId: row.merchant_id, listingId: row.listing_id };
+  return await queryable.maybe(sql`
+    select l.merchant_id as "merchantId", a.listing_id as "listingId" from appeals a join listings l on l.id = a.listing_id
+    where a.id = ${appealId}`);
 }
 
-/** Whether there was a line. Until the end of the transaction its merchant writes no other one. */
+/** Returns whether there was a line. Locks it: the merchant cannot write another until the transaction ends. */
 export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolean> {
   const emptied = await tx.maybe(
     sql`update merchants set store_line = '' where id = ${merchantId} and store_line <> '' returning id`,
@@ -145,7 +144,7 @@ export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolea
   return emptied !== null;
 }
 
-/** False: the statement of that appeal was removed before. */
+/** Returns false when that appeal's statement was removed before. */
 export async function insertTextRemoval(
   tx: Tx,
   { merchantId, appealId }: TextToRemove,

@@ -15,42 +15,39 @@ import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
 import { type CommentToMake, insertUnlessSame, isCommentOn, sameComment } from './store.ts';
 
-/** The lock under which comments get their ids. */
+/** Held while a comment gets its id. */
 const COMMENTS_LOCK = 'comments';
-/** So long the same words in the same place are the same comment: a client that got no answer asks again. */
+/** The same words in the same place are the same comment for this long: a client that got no answer asks again. */
 const SAME_MS = 86_400_000;
 
-/**
- * POST /api/comment. What was said within the last day is answered again in every state of the listing and uses nothing up; every
- * other call counts, refused ones included (W10).
- */
+/** POST /api/comment. Repeating a comment of the last day returns it and uses no quota. Every other call counts, refused ones included. */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
-  const { caller, body: given } = call;
+  const { caller, body } = call;
   const comment = {
-    listingId: given.listing_id,
+    listingId: body.listing_id,
     merchantId: caller.id,
-    parentId: given.parent_id ?? null,
-    body: given.body,
+    parentId: body.parent_id ?? null,
+    body: body.body,
   };
   const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
-  const standing = await takeQuotaUnless(market, quota, sameComment(comment, sinceOf(market.clock.now())));
+  const existingId = await takeQuotaUnless(market, quota, sameComment(comment, sinceOf(market.clock.now())));
   const { id, made } =
-    standing === null
-      ? await market.database.transaction((tx) => comeTo(tx, market, caller, comment))
-      : { id: standing, made: false };
+    existingId === null
+      ? await market.database.transaction((tx) => makeComment(tx, market, caller, comment))
+      : { id: existingId, made: false };
   return { status: made ? 201 : 200, body: await answerComment(market, id) };
 };
 
-async function comeTo(
+async function makeComment(
   tx: Tx,
   market: Market,
   caller: Merchant,
   comment: CommentToMake,
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, parentId } = comment;
-  const listing = await mustBeOpen(tx, comment);
-  // So that ids follow the order of commits: a reader who has read up to one never meets a lower one later, and a walk from the newest
-  // never one too many. It also makes two requests with the same words wait for each other: the second finds the comment of the first.
+  const listing = await mustAcceptComment(tx, comment);
+  // Lock, so that ids follow the order of commits: a reader who has read up to an id never meets a lower one later, and paging from the
+  // newest finds exactly the first total. Also serializes requests with the same words: the second finds the comment of the first.
   await tx.lock(COMMENTS_LOCK);
   const now = market.clock.now();
   const written = await insertUnlessSame(tx, {
@@ -73,8 +70,8 @@ async function comeTo(
   return written;
 }
 
-/** Judged with the row held, so that a removal that is just being made is waited for. */
-async function mustBeOpen(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
+/** Checks while holding the row, so that it waits for a removal in progress. */
+async function mustAcceptComment(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
   const listing = mustExist(await shareListing(tx, listingId));
   mustStep(listing, 'comment');
   if (parentId !== null && !(await isCommentOn(tx, parentId, listingId)))
@@ -86,7 +83,7 @@ function sinceOf(nowMs: number): Date {
   return new Date(nowMs - SAME_MS);
 }
 
-/** What every act on a comment is answered with: how it stands now. */
+/** Returns the comment's current state: the answer to every act on a comment. */
 export async function answerComment(market: Market, id: bigint): Promise<{ comment: z.output<typeof replyOut> }> {
   const row = await readComment(market.database, id);
   if (row === null) throw new TypeError('a comment that was just written is gone');

@@ -18,31 +18,28 @@ import {
   readFlag,
 } from './store.ts';
 
-/** What the log calls the target. */
+/** The target's name in the log. */
 const DETAIL_IDS = {
   listing: 'listing_id',
   comment: 'comment_id',
   merchant: 'merchant_id',
 } as const satisfies Record<FlagTarget, string>;
 
-/**
- * POST /api/flag. A flag that stands is answered again and uses nothing up; every other call counts, refused ones included (W10). What
- * is flagged may be in any state: it may have to be looked at all the same.
- */
+/** POST /api/flag. Repeating a flag uses no quota; every other call counts, refused ones included. The target may be in any state. */
 export const raiseFlag: MarketOperation<Endpoints['raiseFlag']> = async (market, call) => {
   const { caller } = call;
   const { target_type: type, target_id: targetId, reason } = call.body;
   const target = { type, id: targetId };
   const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
-  const standing = await takeQuotaUnless(market, quota, ownFlag(target, caller.id));
+  const existingId = await takeQuotaUnless(market, quota, ownFlag(target, caller.id));
   const { id, made } =
-    standing === null
-      ? await market.database.transaction((tx) => raise(tx, market, caller, { target, reason }))
-      : { id: standing, made: false };
+    existingId === null
+      ? await market.database.transaction((tx) => raiseInTransaction(tx, market, caller, { target, reason }))
+      : { id: existingId, made: false };
   return { status: made ? 201 : 200, body: { flag: presentFlag(await readFlag(market.database, id)) } };
 };
 
-async function raise(
+async function raiseInTransaction(
   tx: Tx,
   market: Market,
   caller: Merchant,
@@ -54,7 +51,7 @@ async function raise(
   const now = new Date(market.clock.now());
   const id = await insertFlag(tx, target, { merchantId: caller.id, reason, now });
   if (id === null) return { id: await findOwnFlag(tx, target, caller.id), made: false };
-  // The reason is for the maintainer; the log is for everybody.
+  // The reason is for the maintainer only; the log is public.
   await recordEvent(tx, market, {
     kind: 'flag',
     actor: caller.handle,

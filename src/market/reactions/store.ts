@@ -8,24 +8,21 @@ import type { CountedAct } from '../../platform/database/quota.ts';
 const votesOf = (listingId: bigint): Sql =>
   sql`(select coalesce(sum(votes), 0)::int8 from listing_counters where listing_id = ${listingId})`;
 
-/** How many votes the listing has, for a merchant who has given one of them; no value for others. */
+/** Counts the listing's votes if the merchant has voted; selects no row otherwise. */
 export function votesWithOwn(listingId: bigint, merchantId: bigint): Sql {
   return sql`
     select ${votesOf(listingId)} from votes where listing_id = ${listingId} and merchant_id = ${merchantId}`;
 }
 
-/** What became of a vote; `state` is null where there is no such listing. */
+/** `state` is null when there is no such listing. */
 export interface VoteOutcome {
   state: ListingState | null;
   seller_id: bigint | null;
-  /** How many votes there are with this one. Null: none was to be made, or another call of the same merchant has just made it. */
+  /** The number of votes including this one. Null: the vote was not allowed, or another call of the same merchant has just made it. */
   votes: bigint | null;
 }
 
-/**
- * Votes for a live listing of another merchant, once per merchant and listing. The row is locked first, and judged as it is once the lock
- * is held: the vote waits for a concurrent withdrawal.
- */
+/** Votes for another merchant's live listing, once per merchant. Locks the row and then checks it, so it waits for a withdrawal. */
 export function voteAct(listingId: bigint, merchantId: bigint, now: Date): CountedAct {
   return {
     steps: sql`shared as materialized (
@@ -52,7 +49,7 @@ export interface CommentToMake {
   body: string;
 }
 
-/** The comment of the same words in the same place that the same merchant has made since then, if it still stands. */
+/** Finds the same merchant's comment with the same words in the same place since then, unless it was removed. */
 export function sameComment({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
   return sql`
     select id from comments
@@ -60,7 +57,7 @@ export function sameComment({ listingId, merchantId, parentId, body }: CommentTo
       and body = ${body} and removed_at is null and created_at > ${since} order by id desc limit 1`;
 }
 
-/** To be called under the lock of the comments: only then is the id the next, and is there no other of the same words. */
+/** Call it under the comments lock: only then is the id the next one, and no equal comment can be missed. */
 export async function insertUnlessSame(
   tx: Tx,
   comment: CommentToMake & { textFlags: readonly TextFlag[]; now: Date; since: Date },
@@ -76,7 +73,7 @@ export async function insertUnlessSame(
     select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
 }
 
-/** Comments stay, and stay where they are. */
+/** Comments are never deleted or moved. */
 export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,
@@ -90,14 +87,14 @@ export interface CommentState {
   removed: boolean;
 }
 
-/** Until the end of the transaction no other one removes it; replies to it go on. */
+/** Blocks other removals until the transaction ends; replies go on. */
 export async function lockComment(tx: Tx, id: bigint): Promise<CommentState | null> {
-  const row = await tx.maybe<{ listing_id: bigint; merchant_id: bigint; removed: boolean }>(sql`
-    select listing_id, merchant_id, removed_at is not null as removed from comments where id = ${id} for no key update`);
-  return row && { listingId: row.listing_id, merchantId: row.merchant_id, removed: row.removed };
+  return await tx.maybe<CommentState>(sql`
+    select listing_id as "listingId", merchant_id as "merchantId", removed_at is not null as removed
+    from comments where id = ${id} for no key update`);
 }
 
-/** What it said stays in the row; no response shows it. */
+/** The row keeps the words; no response shows them. */
 export function markCommentRemoved(
   tx: Tx,
   id: bigint,
@@ -136,12 +133,11 @@ const selectFlags = raw(`
     coalesce(f.listing_id, f.comment_id, f.flagged_merchant_id) as target_id, m.handle, f.reason, f.created_at
   from flags f join merchants m on m.id = f.merchant_id`);
 
-/** The flag of that merchant on that target. */
 export function ownFlag({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
   return sql`select id from flags where ${TARGET_COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
 }
 
-/** Null: there is one already. Waits for a concurrent transaction that makes the same flag. */
+/** Returns null when the flag exists. Waits for a concurrent transaction that makes the same flag. */
 export async function insertFlag(
   tx: Tx,
   target: FlaggedTarget,
@@ -158,7 +154,7 @@ export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, m
   return (await queryable.one<{ id: bigint }>(ownFlag(target, merchantId))).id;
 }
 
-/** Whose the target is; null: there is no such thing. Neither ever changes. */
+/** Returns the owner of the target; null: no such target. Neither ever changes. */
 export async function findTargetOwner(queryable: Queryable, { type, id }: FlaggedTarget): Promise<bigint | null> {
   const owners: Readonly<Record<FlagTarget, Sql>> = {
     listing: sql`select merchant_id as owner from listings where id = ${id}`,
@@ -172,7 +168,7 @@ export async function readFlag(queryable: Queryable, id: bigint): Promise<FlagRo
   return await queryable.one<FlagRow>(sql`${selectFlags} where f.id = ${id}`);
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function readFlags(queryable: Queryable, limit: number): Promise<FlagRow[]> {
   return await queryable.rows<FlagRow>(sql`${selectFlags} order by f.id desc limit ${limit}`);
 }

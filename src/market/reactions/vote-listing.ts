@@ -6,10 +6,7 @@ import { dailyQuota } from '../limits/quotas.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, type VoteOutcome, voteAct, votesWithOwn } from './store.ts';
 
-/**
- * POST /api/vote. A vote that stands is answered again in every state of the listing and uses nothing up; every other call counts,
- * refused ones included (W10). One statement: a vote is the write that comes most often.
- */
+/** POST /api/vote. Repeating a vote uses no quota; every other call counts, refused ones too. One statement: the most frequent write. */
 export const voteListing: MarketOperation<Endpoints['voteListing']> = async (market, call) => {
   const { caller } = call;
   const id = call.body.listing_id;

@@ -50,7 +50,7 @@ async function tell(): Promise<bigint> {
     const detail = { action: 'remove', listing_id: Number(id), merchant_id: Number(keeper.id) };
     await recordEvent(tx, market, { kind: 'moderation', actor: keeper.handle, detail });
   });
-  await createSequencer({ database: db.database, clock: systemClock, log: recorded.log }).settled();
+  await createSequencer({ database: db.database, clock: systemClock, log: recorded.log }).whenNumbered();
   return (await db.database.one<{ id: bigint }>(sql`select max(id) as id from events`)).id;
 }
 

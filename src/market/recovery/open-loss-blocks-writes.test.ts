@@ -28,7 +28,7 @@ async function tell(): Promise<void> {
   );
 }
 const numbered = (): Promise<void> =>
-  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).settled();
+  createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 const attempt = async (statement: Sql): Promise<string | null | undefined> =>
   constraintOf(await db.database.run(statement).catch((error: unknown) => error))?.constraint;
 

@@ -11,24 +11,22 @@ import {
   type WordsElsewhere,
 } from '../text/text-reader.ts';
 
-/** Listings at once; a few milliseconds of work. */
+/** Listings per slice: a few milliseconds of work. */
 const SLICE = 50;
 
-/** For fewer a thread would take longer to start than to read them. */
+/** For fewer listings, starting a thread takes longer than reading them. */
 const THREAD_FROM = 20_000;
 
 export interface Indexing {
   database: Database;
   giveWay(): Promise<void>;
-  /** The index of this model is not needed any more. */
   stopped(): boolean;
-  /** What was asked was not answered; resolves when it is time to go on. */
+  /** Called when a query failed; resolves when it is time to retry. */
   failed(error: unknown): Promise<void>;
-  /** With that many listings or more a thread finds their words. */
   threadFrom?: number;
 }
 
-/** Puts every live listing into the text index, in slices that give way to requests. Changes meanwhile find their own way in. */
+/** Adds every live listing to the text index, in slices between which requests are answered. Later changes update the index themselves. */
 export async function indexText(model: Model, options: Indexing): Promise<void> {
   if (model.newestId - model.textUpTo >= (options.threadFrom ?? THREAD_FROM)) await indexWithThread(model, options);
   await indexUpTo(model, options, null);
@@ -37,7 +35,7 @@ export async function indexText(model: Model, options: Indexing): Promise<void> 
   model.version += 1;
 }
 
-/** What it leaves undone when the thread fails can be done without it. */
+/** Indexes with the help of a thread. If the thread fails, the caller indexes the rest without it. */
 async function indexWithThread(model: Model, options: Indexing): Promise<void> {
   const ahead = readAhead(model);
   try {
@@ -52,7 +50,7 @@ async function indexWithThread(model: Model, options: Indexing): Promise<void> {
   }
 }
 
-/** Up to the last of those that were read, or to the newest of all. */
+/** Indexes up to the last listing the thread has read, or without a thread up to the newest. */
 async function indexUpTo(model: Model, options: Indexing, read: ReadTexts | null): Promise<void> {
   while (model.textUpTo < (read?.upTo ?? model.newestId)) {
     const filled = await model.filling.past(model.textUpTo);
@@ -62,18 +60,18 @@ async function indexUpTo(model: Model, options: Indexing, read: ReadTexts | null
     for (let id = model.textUpTo + 1; id <= upTo; id += 1) {
       if (model.columns.state[id] === LIVE && !putListing(model, id, read)) absent.push(BigInt(id));
     }
-    // From here on a change of these listings goes into the index by itself; what is read below may be older than that.
+    // From here on, changes of these listings update the index themselves; rows read below may be older than that.
     model.textUpTo = upTo;
     if (absent.length > 0) await indexUntilRead(model, options, absent);
     await options.giveWay();
   }
 }
 
-/** False: its text is not in memory. */
+/** Returns false when the listing's text is not in memory. */
 function putListing(model: Model, id: number, read: ReadTexts | null): boolean {
   const { fragments, text } = model;
   const at = read === null ? 0 : id - read.above - 1;
-  // What has changed since it was read is read again.
+  // A listing that changed since the thread read it is read again.
   if (read !== null && read.versions[at] === fragments.version(id)) {
     const { tokens, ends, words } = read;
     text.putRead(id, { tokens, from: at === 0 ? 0 : (ends[at - 1] as number), to: ends[at] as number, words });
@@ -85,7 +83,7 @@ function putListing(model: Model, id: number, read: ReadTexts | null): boolean {
   return true;
 }
 
-/** A database that is away must not leave the market without search for good. */
+/** Retries until it succeeds: a database outage must not leave the market without search for good. */
 async function indexUntilRead(model: Model, options: Indexing, ids: readonly bigint[]): Promise<void> {
   while (!options.stopped()) {
     try {
@@ -101,7 +99,7 @@ async function indexAbsent(model: Model, database: Database, ids: readonly bigin
   for (const row of await readListings(database, ids)) {
     const id = Number(row.id);
     const current = model.columns.state[id] === LIVE && model.columns.editedRevision[id] === acts.get(row.id);
-    // What the database says now and the model does not yet know of comes with the next step.
+    // Skip rows that are newer than the model: the next refresh brings them.
     if (current && Number(row.edited_act) === acts.get(row.id)) model.text.put(id, textOf(row));
   }
 }
@@ -111,52 +109,50 @@ function textOf(row: ListingText): ListingText {
   return { title, tags, merchant, description, preview };
 }
 
-/** Listings in one question; about 15 milliseconds of work. */
+/** Listings per message to the thread: about 15 milliseconds of work. */
 const TEXTS_AT_ONCE = 500;
-/** So that the thread never waits for this one. */
+/** Enough that the thread never waits for this one. */
 const BATCHES_AHEAD = 3;
 
-/** Listings whose words a thread has found. */
+/** Listings whose words the thread has found: ids above `above`, up to `upTo`. */
 interface ReadTexts {
-  /** They are those above this id, */
   above: number;
-  /** and up to this one. */
   upTo: number;
   tokens: Uint32Array;
   ends: Uint32Array;
-  /** Of the fragments that were read; 0 where there was nothing to be read. */
+  /** Fragment versions that were read; 0: nothing to read. */
   versions: Uint32Array;
   words: WordsElsewhere;
 }
 
 interface ReadAhead {
-  /** The next listings in order, as soon as their JSON is there. Null when there are no more. */
+  /** Returns the next listings in order once their JSON has loaded. Null: no more. */
   next(): Promise<ReadTexts | null>;
   stop(): Promise<void>;
 }
 
-/** Has a thread find the words of all live listings that are not in the text index yet, somewhat ahead of the index. */
+/** Lets a thread find the words of all live listings not indexed yet, a few batches ahead of the index. */
 function readAhead(model: Model): ReadAhead {
   const thread = startThread<TextsToRead, TextsRead>(new URL('../text/reader-thread.ts', import.meta.url));
   const words = createWordsElsewhere();
   const pending: Promise<ReadTexts>[] = [];
   let above = model.textUpTo;
 
-  async function ask(): Promise<ReadTexts> {
-    const given = textsAbove(model, above);
-    above = given.upTo;
-    const { bytes, ends } = given;
+  async function askNext(): Promise<ReadTexts> {
+    const batch = textsAbove(model, above);
+    above = batch.upTo;
+    const { bytes, ends } = batch;
     const read = await thread.ask({ bytes, ends }, [bytes.buffer, ends.buffer]);
     learnWords(words, read.newWords);
-    return { ...given, tokens: read.tokens, ends: read.ends, words };
+    return { ...batch, tokens: read.tokens, ends: read.ends, words };
   }
 
   return {
     next: async () => {
       if (pending.length === 0 && above < model.newestId) await model.filling.past(above);
       while (pending.length < BATCHES_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
-        const asking = ask();
-        // It may not be waited for any more when it fails.
+        const asking = askNext();
+        // It may reject after everyone has stopped waiting for it.
         asking.catch(() => {});
         pending.push(asking);
       }

@@ -11,30 +11,26 @@ import { type Moment, readMerchantsBetween, readMoment, readPinPeriods, tellsTim
 
 const PORTION = 2_000;
 const FIGURES_AT_ONCE = 10_000;
-/** Rows of a portion between which requests are answered. */
+/** Rows per slice; requests are answered between slices. */
 const SLICE = 50;
-/** After a restart of the machine everything comes from the disk. */
+/** After a restart of the machine, everything comes from disk. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 export interface Loading {
   database: Database;
   followers: readonly Follower[];
-  /** Called after each portion with the id up to which listings are read. */
+  /** Called after each portion with the id up to which listings have been read. */
   tell(upTo: number): void;
-  /** The rest of it is not needed any more. */
   stopped(): boolean;
 }
 
 /** The shelves are complete; the JSON of most listings is still to be read. */
 export interface Opened extends Moment {
-  /** Settles when all of it is read, or as soon as that fails. */
+  /** Settles when everything is read, or as soon as reading fails. */
   filled: Promise<void>;
 }
 
-/**
- * Fills an empty model with everything that one snapshot shows, and says which snapshot. First comes what decides on the shelves, so
- * that they can be served; then, from the same snapshot, the JSON of the listings. The text index is not part of it.
- */
+/** Fills an empty model from one snapshot, shelves first, so that they can be served before the JSON is read. Leaves out the text index. */
 export async function loadModel(model: Model, loading: Loading): Promise<Opened> {
   const opened = Promise.withResolvers<Moment>();
   const byTimeline = await tellsTimeline(loading.database);
@@ -47,7 +43,7 @@ export async function loadModel(model: Model, loading: Loading): Promise<Opened>
     },
     { isolation: 'repeatable read', readOnly: true, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
-  // A failure after that is for the one who waits for the rest.
+  // After the shelves are open, a failure goes to whoever awaits `filled`.
   filled.catch(opened.reject);
   return { ...(await opened.promise), filled };
 }
@@ -84,7 +80,7 @@ function fillOrders(model: Model): void {
   for (const order of Object.values(model.orders)) fillSorted(order, ids.subarray(0, count));
 }
 
-/** What is asked for first: the newest, and what is pinned. All there is, in a market that has no more. */
+/** Reads what is requested first: the newest listings and the pinned ones. In a small market that is everything. */
 async function fillFirst(model: Model, tx: Tx, newestId: bigint): Promise<void> {
   const above = newestId - BigInt(PORTION);
   for (const row of await readListingsBetween(tx, above > 0n ? above : 0n, newestId)) fillListing(model, row);
@@ -95,7 +91,7 @@ async function fillFirst(model: Model, tx: Tx, newestId: bigint): Promise<void> 
     putFragment(model, Number(row.id), row);
 }
 
-/** The JSON of all listings in the order of their ids, in the snapshot that the model was of first. */
+/** Reads the JSON of all listings by id, from the snapshot the model was opened with. */
 async function fillRest(model: Model, tx: Tx, newestId: bigint, stopped: () => boolean): Promise<void> {
   if (model.filling.upTo() === Number.POSITIVE_INFINITY) return;
   await eachRange(
@@ -107,40 +103,39 @@ async function fillRest(model: Model, tx: Tx, newestId: bigint, stopped: () => b
   model.filling.rise(Number.POSITIVE_INFINITY);
 }
 
-/** What is there already is as new as this, or newer: it came with a step that the model has made since. */
+/** Keeps JSON that is already there: it is as new or newer, brought by a later refresh. */
 function fillListing(model: Model, row: PackedRow): void {
-  // The text of the packed facts begins with the id.
+  // The packed facts begin with the id.
   const id = Number.parseInt(row.facts, 10);
   if (!isFilled(model, id)) putFragment(model, id, unpackListing(row));
 }
 
-/** Ids from 1 to `last`. The next range is asked for before this one is worked on, so that database and process work side by side. */
+/** Reads ids from 1 to `last`. Requests the next range before processing the current one, so that database and process work in parallel. */
 async function eachRange<Row>(
   { last, size, stopped }: { last: bigint; size: number; stopped?: () => boolean },
   read: (above: bigint, upTo: bigint) => Promise<Row[]>,
   act: (row: Row) => void,
-  /** Called after each range with its last id. */
   tell: (upTo: number) => void = () => {},
 ): Promise<void> {
   const step = BigInt(size);
-  const ask = (above: bigint): Promise<Row[]> | null => {
+  const requestRange = (above: bigint): Promise<Row[]> | null => {
     if (above >= last) return null;
-    const asked = read(above, above + step);
-    // It may never be waited for, where the work on the one before throws.
-    asked.catch(() => {});
-    return asked;
+    const rowsAhead = read(above, above + step);
+    // It may reject after everyone has stopped waiting, when processing the range before throws.
+    rowsAhead.catch(() => {});
+    return rowsAhead;
   };
-  let asked = ask(0n);
-  for (let above = step; asked !== null; above += step) {
-    const rows = await asked;
-    asked = ask(above);
+  let rowsAhead = requestRange(0n);
+  for (let above = step; rowsAhead !== null; above += step) {
+    const rows = await rowsAhead;
+    rowsAhead = requestRange(above);
     for (let from = 0; from < rows.length; from += SLICE) {
-      // So that the next range is asked for, and what has come of it taken off the line.
+      // Yield, so that the next query is sent and its result is read from the socket.
       await yieldToEventLoop();
       for (const row of rows.slice(from, from + SLICE)) act(row);
     }
     tell(Number(above < last ? above : last));
-    // Not before the first: the model is put in its place while that is read.
+    // Do not check before the first range: the model is only put in place while that is read.
     if (stopped?.()) return;
   }
 }

@@ -15,17 +15,16 @@ export interface FeedOptions {
   memoryBytes: number;
   followers: readonly Follower[];
   stopped: AbortSignal;
-  /** Resolves after a step that has read these listings. */
   loadListings(ids: readonly number[]): Promise<void>;
 }
 
 export interface FeedState {
   model: Model;
-  /** The moment that the model shows; null while it shows none. */
+  /** The moment the model shows; null before the first load. */
   moment: Moment | null;
-  /** Settles as the text index of this model does. */
+  /** Settles with the text index of this model. */
   searchable: Promise<void>;
-  /** Resolves when nothing is read or indexed in the background any more. */
+  /** Resolves when no background reading or indexing is left. */
   completed: Promise<void>;
   freshAt: number;
   shelvesSeconds: number | null;
@@ -34,18 +33,18 @@ export interface FeedState {
 
 export interface Feed extends FeedOptions {
   state: FeedState;
-  /** Listings that a request waits for: their JSON was not read yet. */
+  /** Listings that a request waits for because their JSON is not loaded yet. */
   requestedIds: Set<number>;
-  /** The model is of another history than the database's: the next step loads everything. */
+  /** The model shows a different history than the database: the next refresh reloads everything. */
   outdated: boolean;
 }
 
-/** Of the budget: what fragments may take, plain and in gzip, and finished pages where listings leave it to them. */
+/** Shares of the memory budget: fragments plain and in gzip, and finished pages where listings leave room. */
 const FRAGMENT_SHARE = 0.86;
 const DEFLATED_SHARE = 0.04;
 export const MOST_PAGES_SHARE = 0.25;
 
-/** So that no step takes long. */
+/** Bounds the time of one refresh. */
 const REQUESTED_AT_ONCE = 1_000;
 
 const TELL_EVERY = 100_000;
@@ -77,14 +76,14 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
   });
 }
 
-/** Takes in everything that was committed until now; the first time, and after a fault, by reading all there is. One at a time. */
+/** Applies everything committed so far. Loads all data the first time and after a fault. Call it one at a time. */
 export async function refreshModel(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
   if (state.moment === null || state.model.torn || feed.outdated) return loadAll(feed);
   const askedAt = clock.now();
   const requestedIds = [...feed.requestedIds].slice(0, REQUESTED_AT_ONCE);
   const moment = await applyFeed(state.model, state.moment, { ...feed, requestedIds }).catch((error: unknown) => {
-    // Another server may have taken the place of one that told its timeline.
+    // A server that tells no timeline may have replaced one that did.
     if (isTimelineRefused(error)) return null;
     throw error;
   });
@@ -108,13 +107,13 @@ async function loadAll(feed: Feed): Promise<void> {
   };
   const opened = await loadModel(model, { ...feed, tell, stopped: givenUp });
   const loadedAt = clock.now();
-  // Answers that are kept are of one model and one version.
+  // Cached answers depend on one model and one version, so the version must differ.
   model.version = state.model.version + 1;
-  // Before it is filled and indexed, as that is given up for any other.
+  // Set before filling and indexing, which stop for any model that is not the current one.
   state.model = model;
   const rest = { ...feed, model, begun, givenUp };
-  const searchable = index(rest);
-  const done = Promise.all([fill(rest, opened.filled), searchable]);
+  const searchable = indexModel(rest);
+  const done = Promise.all([fillModel(rest, opened.filled), searchable]);
   Object.assign(state, {
     model,
     moment: momentOf(opened),
@@ -130,16 +129,15 @@ async function loadAll(feed: Feed): Promise<void> {
   log.info('catalog_loaded', { count: model.newestId, ms: loadedAt - begun });
 }
 
-/** What goes on while shelves are served. */
 interface BackgroundFill extends Feed {
   model: Model;
   begun: number;
-  /** Another model has taken its place, or the catalog stops. */
+  /** True when another model replaced this one, or the catalog stops. */
   givenUp(): boolean;
 }
 
-/** Where one reading of everything was cut off, what it left is read by steps. */
-async function fill(rest: BackgroundFill, filled: Promise<void>): Promise<void> {
+/** Waits for the initial load. If that is cut off, refreshes read the rest. */
+async function fillModel(rest: BackgroundFill, filled: Promise<void>): Promise<void> {
   const { model, clock, log, begun, givenUp } = rest;
   try {
     await filled;
@@ -166,7 +164,16 @@ async function fillMissing({ model, givenUp, loadListings, clock, log, stopped }
   }
 }
 
-async function index({ state, model, begun, givenUp, database, clock, log, stopped }: BackgroundFill): Promise<void> {
+async function indexModel({
+  state,
+  model,
+  begun,
+  givenUp,
+  database,
+  clock,
+  log,
+  stopped,
+}: BackgroundFill): Promise<void> {
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);

@@ -14,42 +14,37 @@ export interface MerchantRow {
   city_handle: string | null;
 }
 
-/** When a listing was pinned, in acts; `ended` is null while it is. */
+/** The acts between which a listing was pinned; `ended` is null while it still is. */
 export interface PinPeriod {
   listing_id: bigint;
   began: bigint;
   ended: bigint | null;
 }
 
-/** The moment that a model shows. */
 export interface Moment {
-  /** A snapshot of PostgreSQL as text: which transactions it sees. */
+  /** A PostgreSQL snapshot as text: the transactions it sees. */
   snapshot: string;
-  /** Whether the server tells its timeline. */
   tellsTimeline: boolean;
-  /** The server's timeline, or else its start, and the database's oid, as text. Another server may lack what the model holds. */
+  /** The server's timeline (or its start time) and the database's oid, as text. Another server may lack what the model holds. */
   server: string;
-  /** When the server was started and crashed, as text. After a crash, ids of transactions that left no trace on its disk are given once more. */
+  /** The server's last start and crash, as text. After a crash, transaction ids that left no trace on disk are used again. */
   startedAt: string;
   lastRevision: bigint;
 }
 
-/** Without what else came with it. */
+/** Drops all other properties. */
 export function momentOf({ snapshot, tellsTimeline, server, startedAt, lastRevision }: Moment): Moment {
   return { snapshot, tellsTimeline, server, startedAt, lastRevision };
 }
 
-/**
- * The end of one session by force makes the server recover and go on under the same start. Its counters are in memory: it sets them back
- * after each crash, before it takes connections. An administrator may set them back too, which costs one look at all that is kept.
- */
+/** A crash leaves the start time but resets these counters before it takes connections. A manual reset costs one read of all changes. */
 const startedAt = sql`concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())`;
 const serverOf = (tellsTimeline: boolean): Sql => sql`
     (select ${tellsTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
 const moment = (tellsTimeline: boolean): Sql => sql`
     pg_current_snapshot()::text as snapshot, ${tellsTimeline}::bool as "tellsTimeline", ${serverOf(tellsTimeline)} as server, ${startedAt} as "startedAt"`;
 
-/** Whether moments go by the timeline. Asked before a model is loaded, and outside its transaction. */
+/** Tells whether moments use the timeline. Call it before a model is loaded, outside of that transaction. */
 export async function tellsTimeline(database: Database): Promise<boolean> {
   return (await readTimeline((query) => database.rows(query))) !== null;
 }
@@ -66,9 +61,9 @@ export async function readMoment(
 }
 
 /**
- * What this snapshot sees and the earlier one did not: rows of transactions that began after the earlier one, and of those that ran then
- * and are committed now. Others are not looked at, however old a transaction is that still runs somewhere on the server. Once the server
- * was started again or has crashed, all that is kept counts as new: a transaction may have an id that the earlier snapshot took for done.
+ * Selects what this snapshot sees and the earlier one did not: rows of transactions that began after it, and of those that ran then and are
+ * committed now. Skips all others, so a long transaction elsewhere on the server costs nothing. After a restart or crash, everything kept
+ * counts as new: a transaction may reuse an id that the earlier snapshot saw as done.
  */
 const changesSince = (since: Moment): Sql => sql`
     changed as materialized (
@@ -82,10 +77,9 @@ const changesSince = (since: Moment): Sql => sql`
     )`;
 
 /**
- * Whether rows may be missing, or the model may hold what the database does not: they were deleted, the database was put back to before the
- * earlier snapshot, or a standby has taken the place of the server, which may have lost the last of its transactions. A server that does not
- * tell its timeline may be another one after each start. A mark from ahead of all transactions came with a dump from another server, and says
- * nothing of this one.
+ * Tells whether rows may be missing, or the model may hold what the database lacks: changes were pruned, the database was restored to
+ * before the earlier snapshot, or a standby took over and may have lost the last transactions. A server that tells no timeline may be
+ * another one after each start. A mark ahead of all transactions came with a dump from another server and says nothing about this one.
  */
 const isLost = (since: Moment): Sql => sql`(
     ${serverOf(since.tellsTimeline)} <> ${since.server}
@@ -93,12 +87,12 @@ const isLost = (since: Moment): Sql => sql`(
     or s.kept_from > pg_snapshot_xmin(${since.snapshot}::pg_snapshot) and s.kept_from <= pg_snapshot_xmax(pg_current_snapshot()))`;
 
 export interface Changes extends Moment {
-  /** Edited ones in the order of their acts. */
+  /** Edited ones are in the order of their acts. */
   listingIds: bigint[];
   merchantIds: bigint[];
 }
 
-/** Null: some of them are not known any more. */
+/** Null: the changes since then are no longer complete. */
 export async function readChanges(tx: Queryable, since: Moment): Promise<Changes | null> {
   return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
@@ -109,17 +103,17 @@ export async function readChanges(tx: Queryable, since: Moment): Promise<Changes
 }
 
 export interface Peek extends Moment {
-  /** All that is new of the listings and those that were wanted, and there is nothing else; null: there may be more than that. */
+  /** All changed and requested listings, when nothing else changed. Null: use `readChanges`. */
   listings: ListingRow[] | null;
 }
 
-/** What is new as a rule, in one statement, whose snapshot is one too: not many listings, and neither merchants nor pins. */
+/** Reads the usual changes in one statement, and so in one snapshot: few listings, no merchants, no pins. */
 export async function peekAtChanges(
   queryable: Queryable,
   since: Moment,
-  known: { revision: bigint; most: number; requestedIds: readonly bigint[] },
+  request: { revision: bigint; most: number; requestedIds: readonly bigint[] },
 ): Promise<Peek> {
-  const { revision, most, requestedIds } = known;
+  const { revision, most, requestedIds } = request;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
       select ${moment(since.tellsTimeline)}, s.last_act as "lastRevision",
@@ -148,16 +142,13 @@ export async function readMerchantsBetween(tx: Queryable, above: bigint, upTo: b
   return tx.rows<MerchantRow>(sql`${merchants} where id > ${above} and id <= ${upTo} order by id`);
 }
 
-/** Those that began or ended after that act. */
+/** Periods that began or ended after that act. */
 export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Promise<PinPeriod[]> {
   return tx.rows<PinPeriod>(sql`
     select listing_id, began, ended from pin_periods where began > ${afterRevision} or ended > ${afterRevision} order by began`);
 }
 
-/**
- * Deletes some of the changes older than that, and notes up to where none can be relied on any more. Only of transactions that every
- * running one came after: so the note never passes what is still to be written, and a reader that is up to date is never sent back.
- */
+/** Deletes old changes of transactions before every running one, so that the mark never passes a change that is yet to be written. */
 async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
   const { count, highest } = await tx.one<{ count: number; highest: string | null }>(sql`
     with old as (
@@ -171,7 +162,7 @@ async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Prom
     select count(*)::int4 as count, max(xid)::text as highest from gone`);
   if (highest !== null) {
     const keptFrom = (BigInt(highest) + 1n).toString();
-    // A mark from ahead of all transactions came with a dump from another server, and would hide this one.
+    // A mark ahead of all transactions came with a dump from another server, and would hide this one.
     await tx.run(sql`
       update catalog_state set kept_from = case when kept_from > pg_snapshot_xmax(pg_current_snapshot()) then ${keptFrom}::xid8
         else greatest(kept_from, ${keptFrom}::xid8) end`);
@@ -179,13 +170,13 @@ async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Prom
   return count;
 }
 
-/** A process that was cut off for longer reads the whole catalog again. */
+/** A process cut off for longer reloads the whole catalog. */
 export const KEPT_MS = 60 * 60_000;
 const EVERY_MS = 60_000;
-/** Short transactions: each ends with a lock that edits of listings wait for. */
+/** Transactions are short because each ends with a lock that edits of listings wait for. */
 const BATCH = 5_000;
 
-/** Deletes every change that is older than that; returns how many. */
+/** Deletes every change older than that and returns how many. */
 export async function pruneChanges(
   database: Database,
   olderThanMs: number,
@@ -200,7 +191,6 @@ export async function pruneChanges(
   }
 }
 
-/** Keeps the list of changes short: a job of one process at a time. */
 export function createPruning({ database, clock, log }: { database: Database; clock: Clock; log: Log }): SingletonJob {
   return createSingletonJob({
     database,

@@ -1,27 +1,26 @@
 import { hash } from 'node:crypto';
-import { type ByteRuns, createByteRuns, dropRun, grown, isRun, putRun, slabOf } from '../byte-runs.ts';
+import { type ByteRuns, createByteRuns, dropRun, isRun, putRun, slabOf, withCapacity } from '../byte-runs.ts';
 
-/** Ids end here, so that an id times eight still fits 32 bits. */
+/** Limits ids so that an id times eight still fits 32 bits. */
 const LAST_ID = 2 ** 29 - 1;
 const COMMA = Buffer.from(',');
 
-/** Behind the head of a fragment; the text after it begins with the first line. */
+/** Follows the head of a fragment; the description after it begins with the first line. */
 const DESCRIPTION = Buffer.from(',"description":"');
 const FIRST_LINE = Buffer.from(',"first_line":"');
 const CLOSING = Buffer.from('"}');
 
-/** What of a fragment is its outline, in bytes: its first members, and of the description behind them the first line. */
+/** The byte lengths that make up an outline: the members before the description, and the description's first line. */
 export interface OutlineSpan {
   head: number;
   line: number;
 }
 
-/** What an outline takes. */
 export function outlineBytes({ head, line }: OutlineSpan): number {
   return head + FIRST_LINE.length + line + CLOSING.length;
 }
 
-/** Writes the outline of the fragment that begins there; gives the place behind it. */
+/** Writes the outline of the fragment that starts at `from`; returns the end. */
 export function writeOutline(source: Buffer, from: number, span: OutlineSpan, target: Uint8Array, at: number): number {
   const { head, line } = span;
   const lineAt = from + head + DESCRIPTION.length;
@@ -31,20 +30,19 @@ export function writeOutline(source: Buffer, from: number, span: OutlineSpan, ta
   return written + CLOSING.copy(target, written);
 }
 
-/** Where fragments lie, each behind a comma, and what is known of each by id. What most of them have in the middle is kept once. */
+/** Stores fragments, each after a comma, with columns by id. The middle that most of them share is stored once. */
 interface FragmentStore {
   readonly runs: ByteRuns;
-  /** May be empty. */
   readonly middle: Buffer;
-  /** Of the whole fragment; zero in this and all that follow: an unknown id. */
+  /** Size of the whole fragment. A zero here, and in all columns below, means an unknown id. */
   size: Uint32Array;
   head: Uint32Array;
-  /** Of the first line, as JSON writes it. */
+  /** Length of the first line as JSON. */
   line: Uint32Array;
-  /** Where in the fragment the usual middle belongs, which is not stored with it; 0: nowhere. */
+  /** Offset at which the shared middle was cut out; 0: not cut. */
   cut: Uint32Array;
   version: Uint32Array;
-  /** Two numbers of 32 bits each. */
+  /** Two 32-bit numbers per id. */
   stamp: Uint32Array;
 }
 
@@ -54,23 +52,22 @@ function createFragmentStore(slabBytes: number, middle: Uint8Array): FragmentSto
   return { runs: createByteRuns(slabBytes), middle: Buffer.from(middle), ...columns };
 }
 
-/** Makes room for an id. */
 function reachId(store: FragmentStore, id: number): void {
   if (!Number.isInteger(id) || id < 1 || id > LAST_ID) throw new RangeError(`not a listing id: ${id}`);
   if (id < store.size.length) return;
-  store.size = grown(store.size, id);
-  store.head = grown(store.head, id);
-  store.line = grown(store.line, id);
-  store.cut = grown(store.cut, id);
-  store.version = grown(store.version, id);
-  store.stamp = grown(store.stamp, store.size.length * 2 - 1);
+  store.size = withCapacity(store.size, id);
+  store.head = withCapacity(store.head, id);
+  store.line = withCapacity(store.line, id);
+  store.cut = withCapacity(store.cut, id);
+  store.version = withCapacity(store.version, id);
+  store.stamp = withCapacity(store.stamp, store.size.length * 2 - 1);
 }
 
 function spanOf({ head, line }: FragmentStore, id: number): OutlineSpan {
   return { head: head[id] ?? 0, line: line[id] ?? 0 };
 }
 
-/** Behind the outline, so that this lies in one piece; 0: the fragment does not have the usual middle. */
+/** Finds the shared middle after the outline, so that the outline lies in one piece. 0: the fragment does not have it. */
 function cutOf({ middle }: FragmentStore, bytes: Uint8Array, span: OutlineSpan): number {
   if (middle.length === 0) return 0;
   const behind = span.head + DESCRIPTION.length + span.line;
@@ -86,12 +83,11 @@ function placeFragment(store: FragmentStore, id: number, bytes: Uint8Array): voi
   putRun(store.runs, id, partsOf(store, bytes, store.cut[id] ?? 0));
 }
 
-/** Whether these bytes, to be cut at `cut`, are what is there. */
 function isStored(store: FragmentStore, id: number, bytes: Uint8Array, cut: number): boolean {
   return store.cut[id] === cut && isRun(store.runs, id, partsOf(store, bytes, cut));
 }
 
-/** Bytes written; 0 where the fragment is not in memory. */
+/** Returns the bytes written; 0 when the fragment is not in memory. */
 function copyFragment(store: FragmentStore, id: number, target: Uint8Array, at: number): number {
   const slab = slabOf(store.runs, id);
   if (slab === null) return 0;
@@ -105,7 +101,7 @@ function copyFragment(store: FragmentStore, id: number, target: Uint8Array, at: 
   return written + slab.bytes.copy(target, at + written, from + cut, to);
 }
 
-/** Of the slab where the fragment lies there in one piece, else a copy; null where it is not in memory. */
+/** Returns a view of the slab if the fragment lies there in one piece, else a copy. Null: not in memory. */
 function viewFragment(store: FragmentStore, id: number): Buffer | null {
   const slab = slabOf(store.runs, id);
   if (slab === null) return null;
@@ -119,29 +115,26 @@ function viewFragment(store: FragmentStore, id: number): Buffer | null {
 
 const NOTHING = Buffer.alloc(0);
 
-/**
- * Fragments with commas between, from `at` on; gives the place behind, or -1 when one is not held. Each lies in its slab
- * behind a comma of its own, and what is of neighbours there is copied together, from one usual middle to the next.
- */
+/** Writes fragments separated by commas; returns the end, or -1 when one is not in memory. Copies neighbours in a slab together. */
 function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
   const { runs, middle, cut: cuts } = store;
-  const { slab: places, at: commas, length: lengths } = runs;
+  const { slab: slabNumbers, at: commas, length: lengths } = runs;
   let written = at;
-  // The run that is still to be copied: of this slab, from here to there. None at first.
+  // The bytes still to be copied: `run` from `from` to `to`, in slab `number`. Empty at first.
   let number = 0;
   let run: Buffer = NOTHING;
   let from = 0;
   let to = 0;
   for (const id of ids) {
-    const place = places[id] ?? 0;
-    if (place === 0) return -1;
+    const slabNumber = slabNumbers[id] ?? 0;
+    if (slabNumber === 0) return -1;
     const comma = commas[id] ?? 0;
-    if (place !== number || comma !== to) {
+    if (slabNumber !== number || comma !== to) {
       written += run.copy(target, written, from, to);
-      // The very first fragment leaves its comma behind.
+      // Skip the comma of the very first fragment.
       from = number === 0 ? comma + 1 : comma;
-      number = place;
-      run = runs.table[place]?.bytes ?? NOTHING;
+      number = slabNumber;
+      run = runs.table[slabNumber]?.bytes ?? NOTHING;
     }
     to = comma + (lengths[id] ?? 0);
     const cut = cuts[id] ?? 0;
@@ -153,7 +146,6 @@ function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Ar
   return written + run.copy(target, written, from, to);
 }
 
-/** The same with outlines. */
 function joinOutlines(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
   const { runs } = store;
   let written = at;
@@ -172,33 +164,32 @@ const SMALLEST_SLAB_BYTES = 64 * 1024;
 /** A small budget has small slabs, so that half-empty ones stay a small part of it. */
 const SLABS_PER_BUDGET = 64;
 
-/** Garbage is an eighth of what is held at most, but for a few slabs: one is filled while another one is emptied. */
+/** Garbage is at most an eighth of what is live, plus a few slabs: one is filled while another is emptied. */
 const LIVE_SHARE = 8 / 9;
 const SPARE_SLABS = 4;
-/** The limit of held bytes is at least this share of the budget, however large a slab is. */
+/** The live limit is at least this share of the budget, however large a slab is. */
 const LEAST_LIVE_SHARE = 5 / 6;
 
-/** The JSON text of each listing summary, ready to be copied into a page. */
+/** Holds the JSON text of each listing summary, ready to be copied into a page. */
 export interface Fragments {
-  /** What was captured of an older version stays as it is. */
+  /** Views of an older version stay as they are. */
   put(id: number, bytes: Uint8Array, span: OutlineSpan): void;
   /** 0: unknown id. */
   size(id: number): number;
-  /** What of it is the outline; zeros: unknown id. */
+  /** Zeros: unknown id. */
   span(id: number): OutlineSpan;
-  /** Another number after each put that changed something; 0: unknown id. */
+  /** Changes with each put that changed something; 0: unknown id. */
   version(id: number): number;
   /** False: left memory, or unknown. */
   has(id: number): boolean;
-  /** Bytes written; 0 where the fragment is not held. */
+  /** Returns the bytes written; 0 when the fragment is not in memory. */
   copy(id: number, target: Uint8Array, at: number): number;
-  /** Not to be written to; null where the fragment is not held. */
+  /** Read only. Null when the fragment is not in memory. */
   view(id: number): Buffer | null;
-  /** All of them with commas between; gives the place behind the last byte, or -1 when one is not held. */
+  /** Writes all of them separated by commas; returns the end, or -1 when one is not in memory. */
   join(ids: readonly number[], target: Uint8Array, at: number): number;
-  /** The same with outlines. */
   joinOutlines(ids: readonly number[], target: Uint8Array, at: number): number;
-  /** 64 bits of the SHA-256 of the fragment, 8 bytes; known also of those that left memory. */
+  /** Writes 8 bytes of the fragment's SHA-256. Also known for fragments that left memory. */
   stampInto(id: number, target: Buffer, at: number): void;
   bytes(): { live: number; garbage: number };
 }
@@ -208,11 +199,11 @@ export const STAMP_BYTES = 8;
 export interface FragmentsOptions {
   budgetBytes: number;
   slabBytes?: number;
-  /** What most fragments have behind their outline, byte by byte: kept once for all of them. */
+  /** The bytes most fragments have after their outline, stored once for all of them. */
   usualMiddle?: Uint8Array;
 }
 
-/** Above the budget the fragments of the lowest ids leave memory: those of the oldest listings, which are asked for least. */
+/** Above the budget, drops the fragments with the lowest ids: the oldest listings are requested least. */
 export function createFragments(options: FragmentsOptions): Fragments {
   const { budgetBytes, usualMiddle = new Uint8Array(0) } = options;
   const smallEnough = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
@@ -220,7 +211,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
   const store = createFragmentStore(slabBytes, usualMiddle);
   const { runs } = store;
   const mostLive = Math.max(budgetBytes * LEAST_LIVE_SHARE, (budgetBytes - SPARE_SLABS * slabBytes) * LIVE_SHARE);
-  // Lower ids are never held again: they are evicted first, so they have no claim to come back before the others.
+  // Lower ids are not stored again: they are evicted first anyway.
   let lowestStored = 1;
   let puts = 0;
 
@@ -233,7 +224,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
       }
       reachId(store, id);
       const cut = cutOf(store, bytes, span);
-      // The bytes are compared, not the stamps: an attacker can make two texts with the same stamp.
+      // Compare bytes, not stamps: an attacker can make two texts with the same stamp.
       if (store.head[id] === head && store.line[id] === line && isStored(store, id, bytes, cut)) return;
       store.size[id] = size;
       store.head[id] = head;
@@ -266,9 +257,9 @@ export function createFragments(options: FragmentsOptions): Fragments {
   };
 }
 
-/** Made when it is first asked for, or at the latest when the bytes leave memory: a first load would spend a tenth of its time on them. */
+/** Makes the stamp when needed, at the latest when the bytes leave memory: stamps would take a tenth of the first load. */
 function stampStored(store: FragmentStore, id: number): void {
-  // One that is nothing but zeros by chance is made again each time, and is right each time.
+  // A stamp that happens to be all zeros is recomputed each time, which is correct.
   const isMade = store.stamp[id * 2] !== 0 || store.stamp[id * 2 + 1] !== 0;
   if (isMade || slabOf(store.runs, id) === null) return;
   const size = store.size[id] ?? 0;

@@ -4,7 +4,7 @@ import { createPageBuffers, type PageBuffer } from './page-buffers.ts';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** Less is not reserved. */
+/** The minimum reserved. */
 const LEAST = 32 * MIB;
 
 function sameMemory(one: PageBuffer, other: PageBuffer): boolean {
@@ -65,7 +65,7 @@ test('no two pages ever share memory, all of it is counted, and all of it is fou
       for (const page of held) page.release();
       expect(buffers.usedBytes()).toBe(0);
       buffers.keepWithin(48 * MIB);
-      // All of it, in the longest pieces.
+      // Take everything in the longest pieces.
       const whole = Array.from({ length: 12 }, () => buffers.take(4 * MIB));
       expect(buffers.usedBytes()).toBe(48 * MIB);
       expect(new Set(whole.map(({ bytes }) => bytes.buffer)).size).toBe(12);
@@ -73,7 +73,7 @@ test('no two pages ever share memory, all of it is counted, and all of it is fou
     { seed: 20_261_122, numRuns: 60 },
   );
   expect(apart).toBeGreaterThan(20);
-  // Gigabytes of memory are touched for the first time: a second on an idle machine, and half a minute beside many browsers.
+  // Touches gigabytes for the first time: a second on an idle machine, half a minute beside many browsers.
 }, 120_000);
 
 test('what finds no room has memory of its own and is not counted', () => {
@@ -95,7 +95,7 @@ test('with less room new pages keep to the front, and what becomes free behind i
   buffers.keepWithin(40 * MIB);
   for (const page of all) page.release();
   const behind = all.slice(10);
-  // Once it is known to be free.
+  // Now that it is known to be free.
   buffers.keepWithin(40 * MIB);
   const front = Array.from({ length: 10 }, () => buffers.take(4 * MIB));
   expect(front.every((page, at) => sameMemory(page, all[at] as PageBuffer))).toBe(true);

@@ -1,38 +1,35 @@
-/** What a page takes is rounded up to that. */
+/** The size of a page is rounded up to a multiple of this. */
 const STEP_BYTES = 4 * 1024;
 const STEPS = 1024;
-/** Of one slab; no page lies in two. Longer pages are rare. */
+/** No page crosses a slab. Longer pages are rare. */
 const SLAB_BYTES = STEPS * STEP_BYTES;
-/** So much may wait for clients at a time, however little else is left. */
+/** At least this much may wait for clients, however small the budget. */
 const LEAST_BYTES = 32 * 1_048_576;
 
 export interface PageBuffer {
   readonly bytes: Buffer;
-  /** The bytes may be written again from now on. A second call does nothing. */
+  /** Allows the bytes to be overwritten. A second call does nothing. */
   release(): void;
 }
 
 /**
- * Memory for pages that is used again and again: touching fresh memory costs more than finding and copying fragments. All of it is
- * reserved at the start, because V8 looks through the whole heap each time 64 MB outside of it came. What was never written takes no
- * memory of the machine yet.
+ * Reuses memory for pages: touching fresh memory costs more than finding and copying fragments. Reserves all of it at the start, because V8
+ * collects the whole heap for each 64 MB of new external memory. Pages never written take none of the machine's memory yet.
  */
 export interface PageBuffers {
-  /** At least as long as asked for. Without room in a slab it is a piece of memory of its own, freed once nothing refers to it. */
+  /** Returns at least the requested size. When no slab has room, allocates memory that is freed once nothing refers to it. */
   take(byteCount: number): PageBuffer;
-  /** New pages lie within the first so many bytes, and what is free behind them goes back to the machine. */
+  /** Puts new pages within the first `byteCount` bytes and returns free memory after them to the machine. */
   keepWithin(byteCount: number): void;
-  /** Taken and not yet given back. */
   usedBytes(): number;
 }
 
 interface Slab {
   bytes: Buffer;
-  /** A one for each step that is taken. */
+  /** One byte per step: 1 is taken. */
   readonly taken: Uint8Array;
-  /** The longest row of free steps. */
+  /** The longest run of free steps. */
   longest: number;
-  /** Some of it was written. */
   touched: boolean;
 }
 
@@ -65,7 +62,7 @@ export function createPageBuffers(reservedBytes: number): PageBuffers {
       const steps = Math.max(1, Math.ceil(byteCount / STEP_BYTES));
       for (let at = 0; at < within; at += 1) {
         const slab = slabs[at];
-        // From the front, so that what lies behind becomes free when there is less room.
+        // Search from the front, so that later slabs become free when the room shrinks.
         if (slab !== undefined && slab.longest >= steps) return takeFrom(slab, steps);
       }
       return { bytes: Buffer.allocUnsafeSlow(byteCount), release() {} };
@@ -89,7 +86,7 @@ function createSlab(): Slab {
   return { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), taken: new Uint8Array(STEPS), longest: STEPS, touched: false };
 }
 
-/** Where so many free steps begin; there are such. */
+/** Returns the first step of a free run; the caller knows there is one. */
 function findRow(taken: Uint8Array, steps: number): number {
   let free = 0;
   for (let at = 0; at < taken.length; at += 1) {

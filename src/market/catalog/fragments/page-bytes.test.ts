@@ -21,7 +21,7 @@ function textOf(id: number, body: string): string {
   return JSON.stringify({ id, price_usdc: '1.25', description: body, rest: [] });
 }
 
-/** The first nine characters of the description stand for its first line. */
+/** Uses the first nine characters of the description as its first line. */
 const lineOf = (text: string): string =>
   [...(JSON.parse(text) as { description: string }).description].slice(0, 9).join('');
 
@@ -37,7 +37,7 @@ function putText(sources: PageSources, id: number, text: string): void {
   sources.fragments.put(id, Buffer.from(text), spanOf(text));
 }
 
-/** The bytes as sent, given back at once, as a server does. */
+/** Returns the bytes as sent and releases them, as a server does. */
 function sent(page: PageBytes | null): Buffer {
   if (page === null) throw new Error('there is no page');
   const body = Buffer.from(page.body);
@@ -108,7 +108,7 @@ describe('pages of none, one, fifty and five hundred', () => {
       const expected = `{"listings":[${ids.map((id) => texts.get(id)).join(',')}]}`;
       expect(sent(joinPage(sources, parts)).toString()).toBe(expected);
       expect(gunzipSync(sent(joinGzipPage(sources, parts))).toString()).toBe(expected);
-      // And once more, when all blocks are there.
+      // Once more, with all blocks present.
       expect(sources.deflated.missing(ids)).toBe(0);
       expect(gunzipSync(sent(joinGzipPage(sources, parts))).toString()).toBe(expected);
     }

@@ -13,10 +13,10 @@ import type { PageBuffers } from './page-buffers.ts';
 
 const COMMA = 0x2c;
 
-/** A page of fresh blocks takes about a millisecond; longer ones are left alone when blocks do not fit into memory. */
+/** Compressing a page of new blocks takes about a millisecond. Longer pages stay uncompressed while blocks do not fit into memory. */
 const MOST_MISSING = 60;
 
-/** Outlines are too short to be compressed one by one: whole pages of them are quick up to here. */
+/** Outlines are too short to compress one by one; compressing a whole page of them is quick up to this size. */
 const LONGEST_OUTLINES_BYTES = 32 * 1024;
 
 /** A small window is quicker to set up. */
@@ -38,19 +38,17 @@ export interface PageParts {
   ids: readonly number[];
   suffix: Uint8Array;
   outline: boolean;
-  /** Fragments that left memory and were read again for this page. */
+  /** Fragments that left memory, read again for this page. */
   absentFragments?: ReadonlyMap<number, AbsentFragment>;
 }
 
 export interface PageBytes {
   body: Uint8Array;
-  /** What the body takes of memory, in bytes. */
   takenBytes: number;
-  /** The bytes may be written again from now on. */
   release(): void;
 }
 
-/** Prefix, fragments with commas between, suffix. Null: a fragment is neither held nor given. */
+/** Joins prefix, fragments separated by commas, and suffix. Null: a fragment is neither in memory nor in `absentFragments`. */
 export function joinPage(sources: PageSources, parts: PageParts): PageBytes | null {
   const { fragments, buffers } = sources;
   const { prefix, ids, suffix, outline } = parts;
@@ -70,10 +68,7 @@ export function joinPage(sources: PageSources, parts: PageParts): PageBytes | nu
   return { body: bytes.subarray(0, at + suffix.length), takenBytes: bytes.length, release: buffer.release };
 }
 
-/**
- * The same bytes in gzip. Null where that would cost more than it saves: the blocks of a page are missing and memory for them
- * is short, outlines are many, or a fragment is not held. The page goes out as it is then.
- */
+/** Joins the page in gzip. Null when a fragment is not in memory, or compressing costs too much: send the page uncompressed then. */
 export function joinGzipPage(sources: PageSources, parts: PageParts, mostMissing = MOST_MISSING): PageBytes | null {
   if (parts.outline) return compressOutlines(sources, parts);
   const { fragments, deflated, buffers } = sources;
@@ -122,24 +117,14 @@ function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, st
   return at;
 }
 
-interface GzipPage {
-  prefix: Uint8Array;
-  ids: readonly number[];
-  suffix: Uint8Array;
-}
-
-/** The longest that the gzip form can become. */
-function gzipBound(fragments: Fragments, page: GzipPage): number {
+function gzipBound(fragments: Fragments, page: PageParts): number {
   let bound = plainBound(page.prefix.length) + plainBound(page.suffix.length);
   for (const id of page.ids) bound += blockBound(fragments.size(id));
   return bound;
 }
 
-/**
- * Writes prefix, fragments with commas between, and suffix as one gzip file, without compressing anything that was compressed
- * before: blocks are copied, and their checksums combined. Gives its length, or -1 when a fragment is not there.
- */
-function writeGzip(deflated: Deflated, page: GzipPage, target: Buffer): number {
+/** Writes the page as one gzip file of compressed blocks, combining their checksums. Returns the length; -1: a fragment is missing. */
+function writeGzip(deflated: Deflated, page: PageParts, target: Buffer): number {
   const member = beginMember(target, page.prefix);
   let isFirst = true;
   for (const id of page.ids) {
@@ -155,7 +140,7 @@ function appendBlock(member: GzipMember, deflated: Deflated, id: number, isFirst
   if (block === null) return false;
   block.source.copy(member.target, member.at, block.from, block.from + block.length);
   member.at += block.length;
-  // Each block ends with the comma that follows it, which counts once the next fragment is there.
+  // Each block ends with the comma that follows it; count that comma once the next fragment is there.
   if (!isFirst) {
     member.crc = appendByteToCrc(member.crc, COMMA);
     member.length += 1;

@@ -12,7 +12,7 @@ import { figuresOf, type ListingFigures } from './listing-rows.ts';
 import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
 import { moveValue, ORDERS, RISING } from './sorts.ts';
 
-/** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
+/** Replaces what the model knew of the listing with the current row. Idempotent. */
 export function applyListing(model: Model, row: ListingRow): void {
   const figures = figuresOf(row);
   const { id } = figures;
@@ -24,16 +24,11 @@ export function applyListing(model: Model, row: ListingRow): void {
   }
 }
 
-/** How a listing is taken in: orders of a first load are filled in one go afterwards. */
-export interface Applying {
-  orders: boolean;
-}
-
-/** All of it but its texts. */
+/** Applies everything but the texts. A first load passes `orders: false` and fills the orders in one go afterwards. */
 export function applyFigures(
   model: Model,
   row: ListingFigures,
-  { orders }: Applying,
+  { orders }: { orders: boolean },
 ): { wasLive: boolean; isLive: boolean; edited: boolean } {
   const { columns } = model;
   const { id } = row;
@@ -43,31 +38,32 @@ export function applyFigures(
   const wasLive = columns.state[id] === LIVE;
   const isLive = state === LIVE;
   const edited = columns.editedRevision[id] !== row.editedRevision;
-  const known = columns.state[id] !== 0;
+  const isNew = columns.state[id] === 0;
 
-  if (!known) {
+  if (isNew) {
     columns.merchant[id] = row.merchantId;
     columns.priceUnits[id] = row.priceUnits;
   }
-  const turn = { wasLive, isLive };
+  const change = { id, wasLive, isLive };
   model.editRevision = Math.max(model.editRevision, row.editedRevision);
   columns.state[id] = state;
-  moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
-  moveLabels(model, 'tags', id, row.tags, turn);
-  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, id, row[name] === null ? [] : [row[name]], turn);
+  moveAisle(model, AISLES.indexOf(row.aisle), change);
+  moveLabels(model, 'tags', row.tags, change);
+  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, row[name] === null ? [] : [row[name]], change);
   countSales(model, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
-  rank(model, row, orders ? turn : { wasLive: false, isLive: false });
+  updateOrders(model, row, orders ? change : { id, wasLive: false, isLive: false });
   setLevel(model.verified, id, isLive && row.verifiedSales > 0 ? 1 : 0);
-  return { ...turn, edited };
+  return { wasLive, isLive, edited };
 }
 
-interface Turn {
+interface LiveChange {
+  id: number;
   wasLive: boolean;
   isLive: boolean;
 }
 
-function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): void {
+function moveAisle(model: Model, aisle: number, { id, wasLive, isLive }: LiveChange): void {
   const { aisle: column } = model.columns;
   const before = model.aisles[column[id] ?? 0];
   const after = model.aisles[aisle];
@@ -76,25 +72,25 @@ function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }:
   column[id] = aisle;
 }
 
-function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): void {
-  const { wasLive, isLive } = turn;
+function moveLabels(model: Model, kind: LabelKind, texts: readonly string[], change: LiveChange): void {
+  const { id, wasLive, isLive } = change;
   const column = model.columns[kind];
-  const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
-  const from = id * places;
-  // Most listings say nothing in most attributes.
+  const slots = kind === 'tags' ? TAGS_PER_LISTING : 1;
+  const from = id * slots;
+  // Most listings leave most attributes empty.
   if (texts.length === 0 && column[from] === 0) return;
   const labels = model.labels[kind];
-  const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
+  const wanted = texts.slice(0, slots).map((text) => labelOf(labels, text));
   let same = true;
-  for (let at = 0; at < places; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
+  for (let at = 0; at < slots; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
   if (same && wasLive === isLive) return;
   if (wasLive) {
-    for (let at = from; at < from + places; at += 1) {
+    for (let at = from; at < from + slots; at += 1) {
       const label = labels.all[(column[at] ?? 0) - 1];
       if (label !== undefined) setLevel(label.live, id, 0);
     }
   }
-  for (let at = 0; at < places; at += 1) {
+  for (let at = 0; at < slots; at += 1) {
     const label = wanted[at];
     column[from + at] = label?.number ?? 0;
     if (label !== undefined && isLive) setLevel(label.live, id, 1);
@@ -102,15 +98,15 @@ function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly s
 }
 
 function labelOf({ byText, all }: Labels, text: string): Label {
-  const known = byText.get(text);
-  if (known !== undefined) return known;
+  const existing = byText.get(text);
+  if (existing !== undefined) return existing;
   const label = { number: all.length + 1, live: createPosting() };
   all.push(label);
   byText.set(text, label);
   return label;
 }
 
-/** A seller's sales count over listings of every state. */
+/** A seller's sales count listings in every state. */
 function countSales(model: Model, { id, merchantId, sales }: ListingFigures): void {
   const merchant = model.merchants[merchantId];
   if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
@@ -130,9 +126,12 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
   merchant.json = null;
 }
 
-/** The figures, and its place by each. An order finds a member by the key it was put in with, so it leaves before the key changes. */
-function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, isLive }: Turn): void {
-  const { id } = row;
+/** Updates figures and orders. An order finds a member by the key it was inserted with, so remove it before the key changes. */
+function updateOrders(
+  { columns, orders, sums }: Model,
+  row: ListingFigures,
+  { id, wasLive, isLive }: LiveChange,
+): void {
   const entered: SortedIds[] = [];
   for (const { name, key } of ORDERS) {
     const same = columns[key][id] === row[key];
@@ -144,7 +143,6 @@ function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, 
   for (const order of entered) insertSorted(order, id);
 }
 
-/** Its JSON, and what its detail says beyond that. */
 export function putFragment(model: Model, id: number, row: ListingRow): void {
   const { bytes, span } = fragmentOf(row);
   model.fragments.put(id, bytes, span);
@@ -155,10 +153,10 @@ export function putFragment(model: Model, id: number, row: ListingRow): void {
   }
 }
 
-/** Never within a text: there a quotation mark has a backslash before it. */
+/** Never occurs within a text: there, JSON puts a backslash before a quotation mark. */
 const BEHIND_HEAD = ',"description":';
 
-/** The summary as JSON, and how much of it is the outline: the members before the description, and its first line. */
+/** Returns the summary as JSON, and which part is the outline: the members before the description, and its first line. */
 export function fragmentOf(row: ListingRow): AbsentFragment {
   const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
   const line = Buffer.byteLength(JSON.stringify(firstLine(shownDescription(row)))) - QUOTATION_MARKS;
@@ -169,11 +167,11 @@ const QUOTATION_MARKS = 2;
 
 export function applyMerchant(model: Model, row: MerchantRow): void {
   const id = Number(row.id);
-  const known = model.merchants[id];
-  if (known !== undefined) {
-    known.storeLine = row.store_line;
-    known.cityHandle = row.city_handle;
-    known.json = null;
+  const existing = model.merchants[id];
+  if (existing !== undefined) {
+    existing.storeLine = row.store_line;
+    existing.cityHandle = row.city_handle;
+    existing.json = null;
     return;
   }
   const merchant = {

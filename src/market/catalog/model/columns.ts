@@ -2,36 +2,36 @@ import { ATTRIBUTE_NAMES, type AttributeName } from '../../../contract/listing-f
 
 export const TAGS_PER_LISTING = 8;
 
-/** What shelves filter and sort by. Of each column the kind of its numbers, and how many of them a listing has if it is not one. */
+/** The columns that shelves filter and sort by, with the type of their numbers. */
 const KINDS = {
-  /** Place in LISTING_STATES, from 1 on; 0: there is no such listing. */
+  /** Index in LISTING_STATES plus one; 0: no such listing. */
   state: Uint8Array,
-  /** Place in AISLES. */
+  /** Index in AISLES. */
   aisle: Uint8Array,
   merchant: Uint32Array,
   priceUnits: Float64Array,
   votes: Uint32Array,
   sales: Uint32Array,
   verifiedSales: Uint32Array,
-  /** How many there are; what they say is in the database alone. */
+  /** The number of comments; their text is only in the database. */
   comments: Uint32Array,
   editedRevision: Float64Array,
   /** Numbers of tags, then zeros. */
   tags: Uint32Array,
-  /** Of what is said in each attribute the number; 0: nothing. */
+  /** The label number of each attribute; 0: none. */
   ...(Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, Uint32Array])) as Record<
     AttributeName,
     Uint32ArrayConstructor
   >),
 };
-const PLACES: Readonly<Record<string, number>> = { tags: TAGS_PER_LISTING };
+const SLOTS: Readonly<Record<string, number>> = { tags: TAGS_PER_LISTING };
 
 type Kinds = typeof KINDS;
 
-/** One place per listing id, of tags several: no object per listing. */
+/** One slot per listing id (for tags several), so that no listing is an object. */
 export type Columns = { capacity: number } & { [K in keyof Kinds]: InstanceType<Kinds[K]> };
 
-/** The figures of a listing. Each has a function of its own, so that what reads one in a loop is compiled for that one. */
+/** Reads a figure of a listing. One function per figure, so that the engine compiles each loop for the column it reads. */
 export const READ_FIGURE = {
   priceUnits: ({ priceUnits }: Columns, id: number): number => priceUnits[id] ?? 0,
   votes: ({ votes }: Columns, id: number): number => votes[id] ?? 0,
@@ -46,19 +46,21 @@ export const FIGURES = Object.keys(READ_FIGURE) as readonly Figure[];
 const FIRST_CAPACITY = 1_024;
 
 export function createColumns(): Columns {
-  return sized(FIRST_CAPACITY);
+  return columnsFor(FIRST_CAPACITY);
 }
 
-function sized(capacity: number): Columns {
-  const made = Object.entries(KINDS).map(([name, Kind]) => [name, new Kind(capacity * (PLACES[name] ?? 1))]);
-  return { capacity, ...Object.fromEntries(made) };
+function columnsFor(capacity: number): Columns {
+  const columns = Object.entries(KINDS).map(([name, Kind]) => [name, new Kind(capacity * (SLOTS[name] ?? 1))]);
+  return { capacity, ...Object.fromEntries(columns) };
 }
 
-/** Makes room for that id. New arrays replace the old ones when it grows: callers must not keep a reference to an array. */
+/** Makes room for the id. Growing replaces the arrays, so callers must not keep a reference to one. */
 export function reachId(columns: Columns, id: number): void {
   if (id < columns.capacity) return;
-  // A quarter more, as a doubled copy of a million listings would be most of a memory budget.
-  const larger = sized(Math.max(id + 1, columns.capacity + (columns.capacity >> 2), columns.capacity + FIRST_CAPACITY));
+  // Grow by a quarter: doubling a million listings would take most of a memory budget.
+  const larger = columnsFor(
+    Math.max(id + 1, columns.capacity + (columns.capacity >> 2), columns.capacity + FIRST_CAPACITY),
+  );
   for (const name of Object.keys(KINDS) as (keyof Kinds)[]) larger[name].set(columns[name]);
   Object.assign(columns, larger);
 }

@@ -2,7 +2,7 @@ import type { Attributes } from '../../../contract/listing-fields.ts';
 import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
 import { attributesOf, type ListingRow, type PackedFigures, type PackedRow } from '../store.ts';
 
-/** What decides on which shelves a listing stands, and where. */
+/** The facts that decide on which shelves a listing is, and in which place. */
 export interface ListingFigures extends Attributes {
   id: number;
   merchantId: number;
@@ -10,7 +10,7 @@ export interface ListingFigures extends Attributes {
   aisle: Aisle;
   state: ListingState;
   tags: readonly string[];
-  /** The act with which its texts were last changed. */
+  /** The act that last changed its texts. */
   editedRevision: number;
   sales: number;
   verifiedSales: number;
@@ -70,7 +70,7 @@ export function unpackFigures(row: PackedFigures): ListingFigures {
   };
 }
 
-/** In the order of the query. Bytes are hexadecimal, the time is in milliseconds. A thing has an empty commitment. */
+/** In the order of the query. Bytes are hexadecimal, times in milliseconds. A thing of a city has an empty commitment. */
 type ListingFacts = [
   id: string,
   merchantId: string,
@@ -94,7 +94,7 @@ type ListingFacts = [
   buyerVotes: string,
 ];
 
-/** The row as it is when it is read alone. */
+/** Restores the row that a query of one listing would return. */
 export function unpackListing(row: PackedRow): ListingRow {
   const facts = row.facts.split(' ') as ListingFacts;
   return {

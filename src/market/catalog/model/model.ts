@@ -19,17 +19,16 @@ export interface MerchantEntry {
   handle: string;
   joinedAt: string;
   storeLine: string;
-  /** The resident that it names. */
+  /** The city resident it claims to be. */
   cityHandle: string | null;
-  /** Its live listings. */
   live: Posting;
-  /** Over listings of every state. */
+  /** Counts listings in every state. */
   sales: number;
-  /** The record as it goes out; null after a change. */
+  /** The record as it is sent; null after a change. */
   json: Buffer | null;
 }
 
-/** One text by which shelves filter, where it is the whole of a tag or of an attribute. */
+/** A filter value: the whole text of a tag or attribute, and the live listings that have it. */
 export interface Label {
   number: number;
   live: Posting;
@@ -37,7 +36,7 @@ export interface Label {
 
 export interface Labels {
   byText: Map<string, Label>;
-  /** By number, from 1 on. */
+  /** Label `number` is at index number - 1. */
   all: Label[];
 }
 
@@ -55,44 +54,41 @@ export interface Model {
   merchantCount: number;
   merchantOfHandle: Map<string, MerchantEntry>;
   free: Posting;
-  /** At least one verified sale. */
+  /** Listings with at least one verified sale. */
   verified: Posting;
   orders: Record<OrderName, SortedIds>;
   fragments: Fragments;
   filling: Filling;
-  /** Fragments and what is needed to write pages of them. */
   pages: PageSources;
   text: TextIndex;
   /** Listings up to this id are in the text index; Infinity once it is complete. */
   textUpTo: number;
-  /** What the detail of a listing that is not live, or was restored, says beyond its summary. */
+  /** The part of a detail beyond its summary, for listings that are not live or were appealed. */
   endings: Map<number, Ending>;
   pins: Pin[];
-  /** The newest act that is in here, and the newest ones that pinned or unpinned, and that edited. */
+  /** The newest act applied, the newest that pinned or unpinned, and the newest that edited. */
   revision: number;
   pinRevision: number;
   editRevision: number;
-  /** Of all listings, whatever their state, by the figure of each sort. */
+  /** Sums over listings in every state, by the figure of each sort. */
   sums: Record<RisingSort, ValueSums>;
   /** Rises with every change. */
   version: number;
-  /** While a change is applied; still true after one that failed: then nothing here can be relied on. */
+  /** True while a change is applied, and for good after one that failed: then the model cannot be relied on. */
   torn: boolean;
 }
 
 export interface Ending {
   /** Members of a JSON object, without braces. */
   json: string;
-  /** What stands where the goods would be. */
+  /** Shown in place of the goods. */
   message: string;
 }
 
 export interface ModelOptions {
   fragmentBytes: number;
-  /** For fragments in gzip, kept while they are asked for. */
   deflatedBytes: number;
   giveWay(): Promise<void>;
-  /** Reserved for finished pages. */
   pageBytes: number;
 }
 
@@ -144,11 +140,11 @@ function createOrders(columns: Columns): Model['orders'] {
   return Object.fromEntries(made) as Model['orders'];
 }
 
-/** How far the JSON of a model's listings has been read, in the order of their ids; Infinity once nothing more will be. */
+/** Tracks how far the JSON of the listings has been read, by id; Infinity once no more will be read. */
 interface Filling {
   upTo(): number;
   rise(upTo: number): void;
-  /** Resolves as soon as more than these have their JSON, with how many. */
+  /** Resolves with the id reached, as soon as it is above `id`. */
   past(id: number): Promise<number>;
 }
 
@@ -169,22 +165,19 @@ function createFilling(): Filling {
   };
 }
 
-/**
- * Whether the JSON of a listing was ever read: if not, nothing is known of it but what decides on its shelves, and no ETag either.
- * Of one that has left memory again that is known.
- */
+/** Tells whether the JSON was ever read, even if it left memory since. If not, the model has only figures and can make no ETag. */
 export function isFilled({ fragments }: Pick<Model, 'fragments'>, id: number): boolean {
   return fragments.version(id) !== 0;
 }
 
-/** The first that are known and not filled, of those with a higher id. */
+/** Returns the first listings above that id whose JSON was never read. */
 export function nextUnfilled(model: Model, above: number, most: number): number[] {
   const { columns, newestId } = model;
-  const found: number[] = [];
-  for (let id = above + 1; id <= newestId && found.length < most; id += 1) {
-    if (columns.state[id] !== 0 && !isFilled(model, id)) found.push(id);
+  const ids: number[] = [];
+  for (let id = above + 1; id <= newestId && ids.length < most; id += 1) {
+    if (columns.state[id] !== 0 && !isFilled(model, id)) ids.push(id);
   }
-  return found;
+  return ids;
 }
 
 export function areFilled(model: Pick<Model, 'fragments'>, ids: readonly number[]): boolean {

@@ -1,6 +1,6 @@
 import type { PinPeriod } from '../feed/store.ts';
 
-/** From one act to another; `ended` is 0 while it lasts. */
+/** Lasts from one act to another; `ended` is 0 while it lasts. */
 export interface Pin {
   id: number;
   began: number;
@@ -13,7 +13,7 @@ export interface Pinned {
   ids: ReadonlySet<number>;
 }
 
-/** What was pinned right after that act. A walk keeps the pins with which it began. */
+/** Returns the listings that were pinned right after that act. A page cursor keeps the pins of its first page. */
 export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
   const ids: number[] = [];
   for (const pin of pins) {
@@ -23,23 +23,23 @@ export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
   return { revision, ids: new Set(ids.sort((a, b) => b - a)) };
 }
 
-/** Pages and walks of about the same time ask for the same acts. */
+/** Cursors of about the same time ask for the same acts. */
 const MOST_REVISIONS = 16;
-const known = new WeakMap<object, Map<number, Pinned>>();
+const remembered = new WeakMap<object, Map<number, Pinned>>();
 
-/** The same, remembered: what comes later does not change it. */
+/** Like `pinnedAt`, cached: later acts do not change the result. */
 export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number }, revision: number): Pinned {
-  // Not all is known of an act that this copy has not come to.
+  // Do not cache an act this copy has not reached: more pins of it may come.
   if (revision > model.pinRevision) return pinnedAt(model.pins, revision);
-  const asOf = known.get(model) ?? new Map<number, Pinned>();
-  known.set(model, asOf);
-  const found = asOf.get(revision) ?? pinnedAt(model.pins, revision);
+  const asOf = remembered.get(model) ?? new Map<number, Pinned>();
+  remembered.set(model, asOf);
+  const pinned = asOf.get(revision) ?? pinnedAt(model.pins, revision);
   if (asOf.size >= MOST_REVISIONS) asOf.clear();
-  asOf.set(revision, found);
-  return found;
+  asOf.set(revision, pinned);
+  return pinned;
 }
 
-/** Takes in the periods that began or ended up to this act. */
+/** Applies the periods that began or ended up to this act. */
 export function applyPins(
   model: { pins: Pin[]; revision: number; pinRevision: number },
   periods: readonly PinPeriod[],
@@ -49,9 +49,9 @@ export function applyPins(
     const id = Number(period.listing_id);
     const began = Number(period.began);
     const ended = Number(period.ended ?? 0n);
-    const known = model.pins.find((pin) => pin.id === id && pin.began === began);
-    if (known === undefined) model.pins.push({ id, began, ended });
-    else known.ended = ended;
+    const existing = model.pins.find((pin) => pin.id === id && pin.began === began);
+    if (existing === undefined) model.pins.push({ id, began, ended });
+    else existing.ended = ended;
     model.pinRevision = Math.max(model.pinRevision, began, ended);
   }
   model.revision = Number(lastRevision);

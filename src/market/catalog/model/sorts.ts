@@ -1,16 +1,13 @@
 import type { Sort } from '../../../contract/vocabulary.ts';
 import type { Figure } from './columns.ts';
 
-/**
- * Sums of the values that are at least so high, over listings whose values only rise. Such a sum rises with each rise of a value that
- * reaches the bound, and with nothing else.
- */
+/** Sums all values at or above a bound. Values only rise, so a sum rises exactly when a value that reaches the bound rises. */
 export interface ValueSums {
   /** A Fenwick tree, highest value first. */
   tree: Float64Array;
 }
 
-/** Higher ones share a place: a sum from beyond counts all of them, which is more than was asked for and rises as well. */
+/** Higher values share one slot. A bound above this also counts the others in that slot: more than asked for, but it rises as well. */
 const HIGHEST = 65_536;
 
 export function createValueSums(): ValueSums {
@@ -19,57 +16,56 @@ export function createValueSums(): ValueSums {
 
 export function moveValue({ tree }: ValueSums, before: number, after: number): void {
   if (before === after) return;
-  add(tree, before, -before);
-  add(tree, after, after);
+  addToTree(tree, before, -before);
+  addToTree(tree, after, after);
 }
 
 export function sumFrom({ tree }: ValueSums, least: number): number {
   let sum = 0;
-  for (let place = placeOf(least); place > 0; place -= place & -place) sum += tree[place] as number;
+  for (let index = indexOf(least); index > 0; index -= index & -index) sum += tree[index] as number;
   return sum;
 }
 
-function add(tree: Float64Array, value: number, amount: number): void {
+function addToTree(tree: Float64Array, value: number, amount: number): void {
   if (value === 0) return;
-  for (let place = placeOf(value); place <= HIGHEST; place += place & -place) {
-    tree[place] = (tree[place] as number) + amount;
+  for (let index = indexOf(value); index <= HIGHEST; index += index & -index) {
+    tree[index] = (tree[index] as number) + amount;
   }
 }
 
-/** From 1 for the highest; nothing is worth adding for 0. */
-function placeOf(value: number): number {
+/** The tree index of a value, 1 for the highest. Callers skip 0: it adds nothing to a sum. */
+function indexOf(value: number): number {
   return HIGHEST + 1 - Math.min(Math.max(value, 1), HIGHEST);
 }
 
 export type SortRule = {
-  /** The figure that rows are sorted by; null: their ids alone, or by relevance a score. */
+  /** The figure rows are sorted by; null: by id alone, or by a relevance score. */
   key: Figure | null;
-  /** Whether the figure may rise while a walk goes on. Else it never changes. */
+  /** Whether the figure may rise between two pages. Otherwise it never changes. */
   rises: boolean;
 } & (
-  | { direction: 'ascending' | 'descending'; leadsPinned: false }
-  // The pinned come first, those with the highest key before others.
-  | { direction: 'descending'; leadsPinned: true }
+  | { direction: 'ascending' | 'descending'; pinnedFirst: false }
+  // Pinned listings come first, sorted among themselves by the same key.
+  | { direction: 'descending'; pinnedFirst: true }
 );
 
-/** Every sort of the vocabulary. Walks show no row twice because a key rises or stays: a figure that can fall has no place here. */
+/** Every sort of the vocabulary. Pages never repeat a row, because keys rise or stay: a figure that can fall must not be added here. */
 export const SORT_RULES = {
-  new: { key: null, direction: 'descending', leadsPinned: true, rises: false },
-  karma: { key: 'votes', direction: 'descending', leadsPinned: true, rises: true },
-  sales: { key: 'sales', direction: 'descending', leadsPinned: true, rises: true },
-  price_asc: { key: 'priceUnits', direction: 'ascending', leadsPinned: false, rises: false },
-  price_desc: { key: 'priceUnits', direction: 'descending', leadsPinned: false, rises: false },
-  relevance: { key: null, direction: 'descending', leadsPinned: false, rises: false },
+  new: { key: null, direction: 'descending', pinnedFirst: true, rises: false },
+  karma: { key: 'votes', direction: 'descending', pinnedFirst: true, rises: true },
+  sales: { key: 'sales', direction: 'descending', pinnedFirst: true, rises: true },
+  price_asc: { key: 'priceUnits', direction: 'ascending', pinnedFirst: false, rises: false },
+  price_desc: { key: 'priceUnits', direction: 'descending', pinnedFirst: false, rises: false },
+  relevance: { key: null, direction: 'descending', pinnedFirst: false, rises: false },
 } as const satisfies Record<Sort, SortRule>;
 
 type Rules = typeof SORT_RULES;
 type With<Part> = { [S in Sort]: Rules[S] extends Part ? S : never }[Sort];
 export type KeySort = With<{ key: Figure }>;
-/** By a figure that rises. */
 export type RisingSort = With<{ rises: true }>;
 
-/** The orders that a copy keeps: of each sort by a figure, and the last edited first. */
-const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', leadsPinned: false, rises: false };
+/** A model keeps one order per sort with a figure, and this one: the last edited first. */
+const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', pinnedFirst: false, rises: false };
 export type OrderName = KeySort | 'edited';
 
 const ALL = Object.entries(SORT_RULES) as [Sort, SortRule][];

@@ -1,8 +1,8 @@
-import { type Matches, passes } from './matches.ts';
+import { type Matches, passesTests } from './matches.ts';
 import type { Posting } from './posting.ts';
-import { atLeast, type Dense, denseLevel, reaches } from './posting-dense.ts';
+import { atLeast, coversId, type Dense, denseLevel } from './posting-dense.ts';
 
-/** A set that counts for the score of its members: weight (a whole number, at least 1) times level. */
+/** A set that adds to the score of its members: weight (a whole number, at least 1) times level. */
 export interface Weighted {
   readonly posting: Posting;
   readonly weight: number;
@@ -15,22 +15,21 @@ export interface Scored {
 
 interface Part extends Weighted {
   readonly dense: Dense | null;
-  /** No member has a higher level. */
   readonly most: number;
-  /** What a better candidate must have, with the highest levels in all other sets. */
+  /** The lowest level a better candidate needs here, given the highest levels in all other sets. */
   low: number;
-  /** In a list: everything from here on is newer than the candidates to come. */
-  place: number;
+  /** In a list: entries from here on are newer than all remaining candidates. */
+  index: number;
 }
 
-/** Score times this and id make one number that is exact: a score stays below 2^24. */
+/** Score times this plus id is one exact number: a score stays below 2^24. */
 const IDS = 2 ** 29;
-/** So many more than are asked for are collected before they are sorted and cut. */
+/** Extra candidates collected before they are sorted and cut. */
 const ROOM = 64;
 
 /**
- * By score, equal scores newest first, beginning after a point. Goes from the newest match down once; as soon as enough are found, what is
- * left has to beat the worst of them, and the levels which that takes are asked of 32 ids at a time.
+ * Returns matches by score, equal scores newest first, starting after a point. Scans once from the newest match down. Once enough are
+ * found, the rest has to beat the worst of them, and the levels that needs are tested for 32 ids at a time.
  */
 export function bestMatches(
   { words, bits, used, tests }: Matches,
@@ -47,14 +46,14 @@ export function bestMatches(
   let worst = -1;
   for (let at = used - 1; at >= 0 && worst < most; at -= 1) {
     const word = words[at] as number;
-    let left = narrow(parts, word, bits[at] as number);
+    let left = narrowByLevels(parts, word, bits[at] as number);
     while (left !== 0) {
       const bit = 31 - Math.clz32(left);
       left ^= 1 << bit;
       const id = (word << 5) | bit;
       const score = scoreOf(parts, id);
       const rank = score * IDS + id;
-      if (score <= worst || rank >= behind || !passes(tests, id)) continue;
+      if (score <= worst || rank >= behind || !passesTests(tests, id)) continue;
       ranks[size] = rank;
       size += 1;
       if (size < ranks.length) continue;
@@ -76,12 +75,12 @@ function partOf({ posting, weight }: Weighted): Part {
     dense,
     most: Math.min(7, 1 + (dense?.own ?? planes)),
     low: 0,
-    place: dense === null ? count : 0,
+    index: dense === null ? count : 0,
   };
 }
 
-/** Leaves those of 32 ids whose levels can add up to what is looked for, as far as each set can tell alone. */
-function narrow(parts: readonly Part[], word: number, bits: number): number {
+/** Keeps those of 32 ids that each set alone allows to reach the score. */
+function narrowByLevels(parts: readonly Part[], word: number, bits: number): number {
   let left = bits;
   for (let at = 0; left !== 0 && at < parts.length; at += 1) {
     const { dense, low } = parts[at] as Part;
@@ -90,23 +89,23 @@ function narrow(parts: readonly Part[], word: number, bits: number): number {
   return left;
 }
 
-/** Of ids that are asked for newest first. */
+/** Call it with descending ids. */
 function scoreOf(parts: readonly Part[], id: number): number {
   let score = 0;
   for (let at = 0; at < parts.length; at += 1) {
     const part = parts[at] as Part;
     const { dense, weight } = part;
     if (dense === null) score += weight * nextLevel(part, id);
-    else if (reaches(dense, id)) score += weight * denseLevel(dense, id);
+    else if (coversId(dense, id)) score += weight * denseLevel(dense, id);
   }
   return score;
 }
 
 function nextLevel(part: Part, id: number): number {
   const { entries } = part.posting;
-  let { place } = part;
-  while (place > 0 && (entries[place - 1] as number) >>> 3 > id) place -= 1;
-  part.place = place;
-  const entry = place === 0 ? 0 : (entries[place - 1] as number);
+  let { index } = part;
+  while (index > 0 && (entries[index - 1] as number) >>> 3 > id) index -= 1;
+  part.index = index;
+  const entry = index === 0 ? 0 : (entries[index - 1] as number);
   return entry >>> 3 === id ? entry & 7 : 0;
 }

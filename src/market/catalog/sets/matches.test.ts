@@ -5,7 +5,7 @@ import { countMatches, isMatch, markMatches, matchesInOrder, newestMatches, type
 import { createPosting, levelOf, type Posting, setLevel } from './posting.ts';
 import { createSortedIds, fillSorted, type SortedIds } from './sorted-ids.ts';
 
-/** A number that looks like chance but is the same in every run. */
+/** A pseudo-random number, the same in every run. */
 function mix(seed: number, id: number): number {
   let value = Math.imul(seed ^ Math.imul(id, 0x9e3779b1), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
@@ -24,7 +24,7 @@ function createSet({ seed, share, start, end, levels }: SetShape, universe: numb
   const posting = createPosting();
   for (let id = Math.ceil(1 + start * universe); id <= end * universe; id += 1) {
     const chance = mix(seed, id);
-    // Low levels are common, high ones rare, as with words.
+    // Low levels are common and high ones rare, as with words.
     if (chance / 2 ** 32 < share) setLevel(posting, id, Math.min(levels, 1 + Math.clz32(mix(seed + 1, id))));
   }
   return posting;
@@ -80,7 +80,7 @@ const situation = fc
     return { universe, selection, scored: weighted, limit, matches: naiveMatches(selection, universe) };
   });
 
-/** A few full walks, so that every cursor of them is tried, and then some pages in the middle. */
+/** Pages through everything a few times, so that every cursor is tried, then reads some pages in the middle. */
 function checkPoints(length: number, limit: number): number[] {
   const starts = [0, limit, 2 * limit, Math.floor(length / 3), Math.floor(length / 2), length - 2, length];
   return [...new Set(starts.filter((start) => start >= 0 && start <= length))];
@@ -149,7 +149,7 @@ describe('a selection', () => {
           const expected = sorted.slice(start, start + limit);
           expect(bestMatches(markMatches(selection), scored, sorted[start - 1] ?? null, limit)).toEqual(expected);
         }
-        // A place whose row has gone since, between two scores.
+        // A position between two scores, whose row is gone.
         const score = (sorted[Math.floor(sorted.length / 2)]?.score ?? 0) + 0;
         const expected = sorted.filter((row) => row.score < score || (row.score === score && row.id < 300));
         expect(bestMatches(markMatches(selection), scored, { score, id: 300 }, limit)).toEqual(

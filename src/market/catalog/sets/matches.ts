@@ -1,39 +1,36 @@
 import type { Posting } from './posting.ts';
-import { blockOf, placeIn, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
+import { blockOf, indexIn, type Point, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
 
-/** The ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
+/** Selects the ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
 export interface Selection {
   /** At least one. */
   readonly must: readonly Posting[];
   readonly mustNot: readonly Posting[];
-  /** Asked last, of those alone that the sets let through. They must not select anything themselves. */
+  /** Run last, on ids the sets let through. They must not mark a selection themselves. */
   readonly tests: readonly ((id: number) => boolean)[];
 }
 
-/**
- * A selection with one bit for each id that its sets let through, 32 ids a word, words without any left out. All share the same memory: it is
- * valid until the next selection is marked, or a set changes.
- */
+/** One bit per id its sets let through, 32 a word, empty words left out. Shares memory: valid until the next selection or set change. */
 export interface Matches extends Selection {
-  /** Numbers of words in ascending order, and the bits of each. */
+  /** Word numbers in ascending order, and the bits of each. */
   readonly words: Uint32Array;
   readonly bits: Int32Array;
-  /** How many words there are. */
+  /** The number of words in use. */
   readonly used: number;
-  /** How many bits are set. */
+  /** The number of bits set. */
   readonly marked: number;
 }
 
-/** Rough costs in nanoseconds: sorting a match by its key, and asking for the next id of an order. Only their relation matters. */
+/** Rough costs in nanoseconds: sorting a match by its key, and stepping to the next id of an order. Only their ratio matters. */
 const SORT_COST = 150;
 const STEP_COST = 3.5;
 
 let words = new Uint32Array(0);
-// Bits are kept as signed numbers: the engine would make doubles of unsigned ones, at several times the cost.
+// Signed, because the engine would turn unsigned words into doubles, at several times the cost.
 let bits = new Int32Array(0);
 let plane = new Int32Array(0);
 
-/** Takes some 50 microseconds a set where all of them have many members among a million. */
+/** Takes some 50 microseconds per set when all have many of a million listings. */
 export function markMatches(selection: Selection): Matches {
   const { must, mustNot } = selection;
   const [smallest, ...others] = [...must].sort((a, b) => a.count - b.count);
@@ -57,28 +54,28 @@ function markMembers({ dense, entries, count }: Posting): number {
     bits[used] = dense.member[word] as number;
     if (bits[used] !== 0) used += 1;
   }
-  for (let place = 0; dense === null && place < count; ) {
-    words[used] = (entries[place] as number) >>> 8;
+  for (let index = 0; dense === null && index < count; ) {
+    words[used] = (entries[index] as number) >>> 8;
     bits[used] = 0;
-    for (const word = words[used]; place < count && (entries[place] as number) >>> 8 === word; place += 1)
-      bits[used] = (bits[used] as number) | (1 << ((entries[place] as number) >>> 3));
+    for (const word = words[used]; index < count && (entries[index] as number) >>> 8 === word; index += 1)
+      bits[used] = (bits[used] as number) | (1 << ((entries[index] as number) >>> 3));
     used += 1;
   }
   return used;
 }
 
-/** Leaves the bits of members (`wanted` -1), or of others (0), and returns how many words still have any. */
+/** Keeps the bits of members (`wanted` -1) or of others (0); returns how many words still have any. */
 function keepBits({ dense, entries, count }: Posting, wanted: number, used: number): number {
   let left = 0;
-  let place = 0;
+  let index = 0;
   for (let at = 0; at < used; at += 1) {
     const word = words[at] as number;
     let members = 0;
     if (dense !== null) members = word < dense.member.length ? (dense.member[word] as number) | 0 : 0;
     else {
-      while (place < count && (entries[place] as number) >>> 8 < word) place += 1;
-      for (; place < count && (entries[place] as number) >>> 8 === word; place += 1)
-        members |= 1 << ((entries[place] as number) >>> 3);
+      while (index < count && (entries[index] as number) >>> 8 < word) index += 1;
+      for (; index < count && (entries[index] as number) >>> 8 === word; index += 1)
+        members |= 1 << ((entries[index] as number) >>> 3);
     }
     words[left] = word;
     bits[left] = (bits[at] as number) & (wanted === 0 ? ~members : members);
@@ -93,14 +90,13 @@ function countBits(used: number): number {
   return count;
 }
 
-/** How many bits of a word are set. */
 export function bitsOf(word: number): number {
   const pairs = word - ((word >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-export function passes(tests: Selection['tests'], id: number): boolean {
+export function passesTests(tests: Selection['tests'], id: number): boolean {
   for (let at = 0; at < tests.length; at += 1) {
     if (tests[at]?.(id) === false) return false;
   }
@@ -109,10 +105,10 @@ export function passes(tests: Selection['tests'], id: number): boolean {
 
 export function isMatch({ words, bits, used, tests }: Matches, id: number): boolean {
   const at = wordsUpTo(words, used, id >>> 5) - 1;
-  return words[at] === id >>> 5 && (((bits[at] as number) >>> (id & 31)) & 1) === 1 && passes(tests, id);
+  return words[at] === id >>> 5 && (((bits[at] as number) >>> (id & 31)) & 1) === 1 && passesTests(tests, id);
 }
 
-/** How many of the words have that number or a lower one. */
+/** Counts the words with at most that number. */
 function wordsUpTo(words: Uint32Array, used: number, word: number): number {
   let low = 0;
   let high = used;
@@ -134,7 +130,7 @@ export function countMatches(matches: Matches): number {
   return total;
 }
 
-/** Newest first, of those below an id. */
+/** Returns matches below an id, newest first. */
 export function newestMatches(matches: Matches, below: number, limit: number): number[] {
   const found: number[] = [];
   forEachMatch(matches, below, (id) => found.length < limit && found.push(id) < limit);
@@ -149,18 +145,13 @@ function forEachMatch({ words, bits, used, tests }: Matches, below: number, visi
       const bit = 31 - Math.clz32(left);
       left ^= 1 << bit;
       const id = (word << 5) | bit;
-      if (id < below && passes(tests, id) && !visit(id)) return;
+      if (id < below && passesTests(tests, id) && !visit(id)) return;
     }
   }
 }
 
-/** In the order of a key, beginning after a point. Every match must be in the order. */
-export function matchesInOrder(
-  matches: Matches,
-  order: SortedIds,
-  after: { key: number; id: number } | null,
-  limit: number,
-): number[] {
+/** Returns matches in the order of a key, starting after a point. Every match must be in the order. */
+export function matchesInOrder(matches: Matches, order: SortedIds, after: Point | null, limit: number): number[] {
   const { marked } = matches;
   if (limit <= 0 || marked === 0) return [];
   const steps = Math.min(order.count, (limit * order.count) / marked);
@@ -168,34 +159,29 @@ export function matchesInOrder(
   return way(matches, order, after, limit);
 }
 
-/** Asks about one id of the order after the other: quick where matches are many, and a few milliseconds a million ids at most. */
-function followOrder(
-  matches: Matches,
-  order: SortedIds,
-  after: { key: number; id: number } | null,
-  limit: number,
-): number[] {
+/** Tests the ids of the order one by one: quick with many matches, and at most a few milliseconds per million ids. */
+function followOrder(matches: Matches, order: SortedIds, after: Point | null, limit: number): number[] {
   const found: number[] = [];
   const { tests } = matches;
-  const end = spread(matches);
+  const end = spreadIntoPlane(matches);
   const position = positionAfter(order, after);
-  let place = placeIn(position);
+  let index = indexIn(position);
   for (let at = blockOf(position); at < order.blocks.length; at += 1) {
     const block = order.blocks[at] as Uint32Array;
     const size = order.sizes[at] as number;
-    for (; place < size; place += 1) {
-      const id = block[place] as number;
-      if (id >= end || (((plane[id >>> 5] as number) >>> (id & 31)) & 1) === 0 || !passes(tests, id)) continue;
+    for (; index < size; index += 1) {
+      const id = block[index] as number;
+      if (id >= end || (((plane[id >>> 5] as number) >>> (id & 31)) & 1) === 0 || !passesTests(tests, id)) continue;
       found.push(id);
       if (found.length === limit) return found;
     }
-    place = 0;
+    index = 0;
   }
   return found;
 }
 
-/** Puts the words into the plane, each in its place, and returns the first id behind them. */
-function spread({ words, bits, used }: Matches): number {
+/** Writes the words into the plane by number; returns the end of the ids. */
+function spreadIntoPlane({ words, bits, used }: Matches): number {
   const length = used === 0 ? 0 : (words[used - 1] as number) + 1;
   if (plane.length < length) plane = new Int32Array(length * 2);
   else plane.fill(0, 0, length);
@@ -203,13 +189,8 @@ function spread({ words, bits, used }: Matches): number {
   return length * 32;
 }
 
-/** Sorts the matches: quick where they are few. */
-function sortMatches(
-  matches: Matches,
-  { keyOf, descending }: SortedIds,
-  after: { key: number; id: number } | null,
-  limit: number,
-): number[] {
+/** Sorts the matches: quick when they are few. */
+function sortMatches(matches: Matches, { keyOf, descending }: SortedIds, after: Point | null, limit: number): number[] {
   const ids = Uint32Array.from(newestMatches(matches, Number.POSITIVE_INFINITY, matches.marked));
   const sorted = sortByKey(ids, keyOf, descending);
   const isBehind = (id: number): boolean => {

@@ -1,14 +1,11 @@
-/**
- * The bit form of a posting: one plane of bits says who is a member, three more hold level - 1. Membership has a plane of its own
- * so that intersections and counts read one word per 32 ids. A plane whose bits are all zero is not kept: all postings share one.
- */
+/** Bit planes: one for membership, so that intersections read one word per 32 ids, and three for level - 1. Zero planes are shared. */
 export interface Dense {
-  /** Every other plane is at least as long. */
+  /** No other plane is shorter. */
   member: Uint32Array;
   bit0: Uint32Array;
   bit1: Uint32Array;
   bit2: Uint32Array;
-  /** Which level planes belong to this posting alone (bits 1, 2, 4). */
+  /** Bits 1, 2, 4: the level planes that belong to this posting alone. */
   own: number;
 }
 
@@ -24,7 +21,7 @@ function wordsFor(highest: number): number {
   return Math.max(FIRST_WORDS, (highest >>> 5) + 1);
 }
 
-/** What planes for ids up to `highest` take, with the level planes named in `own`. */
+/** The bytes of planes for ids up to `highest`, with the level planes in `own`. */
 export function denseBytesFor(highest: number, own: number): number {
   return wordsFor(highest) * 4 * (1 + (own & 1) + ((own >>> 1) & 1) + (own >>> 2));
 }
@@ -40,11 +37,11 @@ export function createDense(highest: number, own: number): Dense {
   };
 }
 
-export function reaches(dense: Dense, id: number): boolean {
+export function coversId(dense: Dense, id: number): boolean {
   return id >>> 5 < dense.member.length;
 }
 
-/** Makes room for `highest`, and an eighth more so that appending stays cheap. */
+/** Makes room for `highest` and an eighth more, so that appending stays cheap. */
 export function growDense(dense: Dense, highest: number): void {
   const grown = createDense(highest + (highest >>> 3), dense.own);
   grown.member.set(dense.member);
@@ -54,7 +51,7 @@ export function growDense(dense: Dense, highest: number): void {
   Object.assign(dense, grown);
 }
 
-/** Level of an id the planes reach. */
+/** `id` must be within the planes. */
 export function denseLevel(dense: Dense, id: number): number {
   const word = id >>> 5;
   const shift = id & 31;
@@ -72,7 +69,7 @@ function writeBit(plane: Uint32Array, word: number, bit: number, on: boolean): v
   plane[word] = on ? value | bit : value & ~bit;
 }
 
-/** Moves an id the planes reach to `level` (0: no member). */
+/** `id` must be within the planes; level 0 removes it. */
 export function setDense(dense: Dense, id: number, level: number): void {
   const word = id >>> 5;
   const bit = 1 << (id & 31);
@@ -88,7 +85,7 @@ export function setDense(dense: Dense, id: number, level: number): void {
   if (dense.own & 4) writeBit(dense.bit2, word, bit, (code & 4) !== 0);
 }
 
-/** Among the 32 ids of a word, those at `level` or above. */
+/** Returns those of a word's 32 ids that are at `level` or above. */
 export function atLeast(dense: Dense, word: number, level: number): number {
   const bit0 = dense.bit0[word] as number;
   const bit1 = dense.bit1[word] as number;
@@ -113,7 +110,6 @@ export function atLeast(dense: Dense, word: number, level: number): number {
   }
 }
 
-/** The largest member below `below`; 0 when there is none. */
 export function denseBelow({ member }: Dense, below: number): number {
   const end = Math.min(below, member.length * 32);
   if (end <= 0) return 0;

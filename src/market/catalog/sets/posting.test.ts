@@ -8,7 +8,7 @@ function membersOf(posting: Posting): [number, number][] {
   return members;
 }
 
-/** The same facts asked of a map, the slow way. */
+/** Compares with a map, the slow way. */
 function expectSame(posting: Posting, model: Map<number, number>, probes: readonly number[]): void {
   const sorted = [...model].sort(([a], [b]) => a - b);
   expect(membersOf(posting)).toEqual(sorted);
@@ -19,7 +19,7 @@ function expectSame(posting: Posting, model: Map<number, number>, probes: readon
   }
 }
 
-/** Runs of changes: a stretch of ids, every so many of them, all to one level or (null) to one that differs from id to id. */
+/** Runs of changes: every n-th id of a range, all to one level or (null) to levels that differ per id. */
 const runs = fc.array(
   fc.record({
     from: fc.integer({ min: 1, max: 9000 }),

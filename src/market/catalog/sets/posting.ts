@@ -1,27 +1,21 @@
 import {
+  coversId,
   createDense,
   type Dense,
   denseBelow,
   denseBytesFor,
   denseLevel,
   growDense,
-  reaches,
   setDense,
 } from './posting-dense.ts';
 
-/**
- * A set of listing ids (1 to 2^29 - 1) whose members have a level from 1 to 7. Few members are a sorted list, many are planes
- * of bits: `dense` says which of the two holds them.
- */
+/** A set of listing ids (1 to 2^29 - 1), each with a level from 1 to 7: a sorted list, or bit planes (`dense`) when there are many. */
 export interface Posting {
   readonly count: number;
-  /**
-   * Empty while `dense` is there. Else whole numbers id * 8 + level in ascending order, with room at the end: one array answers both
-   * membership and level.
-   */
+  /** Empty while `dense` is set. Else id * 8 + level, ascending, with room at the end: one array answers membership and level. */
   readonly entries: Uint32Array;
   readonly dense: Dense | null;
-  /** The planes that the levels of a list would need. */
+  /** The level planes a list would need as `dense`. */
   readonly planes: number;
 }
 
@@ -37,8 +31,8 @@ export function createPosting(): Posting {
 
 export function levelOf(posting: Posting, id: number): number {
   const { dense } = posting;
-  if (dense !== null) return reaches(dense, id) ? denseLevel(dense, id) : 0;
-  return levelAt(posting.entries, posting.count, placeOf(posting.entries, posting.count, id), id);
+  if (dense !== null) return coversId(dense, id) ? denseLevel(dense, id) : 0;
+  return levelAt(posting.entries, posting.count, indexOf(posting.entries, posting.count, id), id);
 }
 
 /** Level 0 removes. */
@@ -50,28 +44,28 @@ export function setLevel(posting: Posting, id: number, level: number): void {
   else setInPlanes(posting, posting.dense, id, level);
 }
 
-/** The largest member below `below`; 0 when there is none. */
+/** Returns the largest member below `below`; 0: none. */
 export function memberBelow(posting: Posting, below: number): number {
   const { dense, entries, count } = posting;
   if (dense !== null) return denseBelow(dense, below);
-  const place = placeOf(entries, count, below) - 1;
-  return place < 0 ? 0 : (entries[place] as number) >>> 3;
+  const index = indexOf(entries, count, below) - 1;
+  return index < 0 ? 0 : (entries[index] as number) >>> 3;
 }
 
 export function postingBytes(posting: Posting): number {
   const { dense } = posting;
-  // What the objects themselves take in addition to their arrays, as measured on Node 24.
+  // The objects besides their arrays, as measured on Node 24.
   const objects = 280;
   if (dense === null) return objects + posting.entries.byteLength;
   return objects + denseBytesFor(dense.member.length * 32 - 1, dense.own);
 }
 
-/** Ascending. The posting must not be changed meanwhile. */
+/** Visits in ascending order. The posting must not be changed meanwhile. */
 export function forEachMember(posting: Posting, visit: (id: number, level: number) => void): void {
   const { dense, entries, count } = posting;
   if (dense === null) {
-    for (let place = 0; place < count; place += 1) {
-      const entry = entries[place] as number;
+    for (let index = 0; index < count; index += 1) {
+      const entry = entries[index] as number;
       visit(entry >>> 3, entry & 7);
     }
     return;
@@ -91,12 +85,12 @@ function setInList(posting: Open, id: number, level: number): void {
   const { entries, count } = posting;
   // Listings are mostly added in the order of their ids.
   const last = count === 0 ? 0 : (entries[count - 1] as number) >>> 3;
-  const place = id > last ? count : placeOf(entries, count, id);
-  const before = levelAt(entries, count, place, id);
+  const index = id > last ? count : indexOf(entries, count, id);
+  const before = levelAt(entries, count, index, id);
   if (before === level) return;
-  if (before === 0) posting.entries = insertEntry(entries, count, place, entryOf(id, level));
-  else if (level === 0) posting.entries = removeEntry(entries, count, place);
-  else entries[place] = entryOf(id, level);
+  if (before === 0) posting.entries = insertEntry(entries, count, index, entryOf(id, level));
+  else if (level === 0) posting.entries = removeEntry(entries, count, index);
+  else entries[index] = entryOf(id, level);
   countMove(posting, before, level);
   if (level === 0) return;
   posting.planes |= level - 1;
@@ -104,7 +98,7 @@ function setInList(posting: Open, id: number, level: number): void {
 }
 
 function setInPlanes(posting: Open, dense: Dense, id: number, level: number): void {
-  if (!reaches(dense, id)) {
+  if (!coversId(dense, id)) {
     if (level === 0) return;
     if (isThin(posting.count, id, dense.own)) {
       becomeSparse(posting, dense);
@@ -128,16 +122,15 @@ function countMove(posting: Open, before: number, level: number): void {
 }
 
 /**
- * Planes are worth up to twice the memory of the list, as intersections with them are that much quicker. Going back asks for
- * four times, so that a set at the edge does not change its form with every listing.
+ * Planes may take twice the list's memory, as intersections are much faster. Four times to go back, so that sets at the edge do not flip.
  */
 function becomeDenseIfFull(posting: Open): void {
   const { entries, count } = posting;
   const highest = (entries[count - 1] as number) >>> 3;
   if (count * 8 < denseBytesFor(highest, posting.planes)) return;
   const dense = createDense(highest, posting.planes);
-  for (let place = 0; place < count; place += 1) {
-    const entry = entries[place] as number;
+  for (let index = 0; index < count; index += 1) {
+    const entry = entries[index] as number;
     setDense(dense, entry >>> 3, entry & 7);
   }
   posting.dense = dense;
@@ -150,10 +143,10 @@ function isThin(count: number, highest: number, own: number): boolean {
 
 function becomeSparse(posting: Open, dense: Dense): void {
   const entries = new Uint32Array(posting.count + (posting.count >>> 2));
-  let place = 0;
+  let index = 0;
   forEachMember(posting, (id, level) => {
-    entries[place] = entryOf(id, level);
-    place += 1;
+    entries[index] = entryOf(id, level);
+    index += 1;
   });
   posting.planes = dense.own;
   posting.dense = null;
@@ -164,8 +157,8 @@ function entryOf(id: number, level: number): number {
   return ((id << 3) | level) >>> 0;
 }
 
-/** The first place among `count` entries whose id is at least `id`. */
-function placeOf(entries: Uint32Array, count: number, id: number): number {
+/** The first index among `count` entries whose id is at least `id`. */
+function indexOf(entries: Uint32Array, count: number, id: number): number {
   let low = 0;
   let high = count;
   while (low < high) {
@@ -176,31 +169,31 @@ function placeOf(entries: Uint32Array, count: number, id: number): number {
   return low;
 }
 
-/** Level of `id` at the place `placeOf` gave, 0 when another id stands there. */
-function levelAt(entries: Uint32Array, count: number, place: number, id: number): number {
-  if (place >= count) return 0;
-  const entry = entries[place] as number;
+/** The level of `id` at the index `indexOf` returned; 0 when another id is there. */
+function levelAt(entries: Uint32Array, count: number, index: number, id: number): number {
+  if (index >= count) return 0;
+  const entry = entries[index] as number;
   return entry >>> 3 === id ? entry & 7 : 0;
 }
 
-/** Returns the array that holds the entries afterwards: the same one unless it was full. */
-function insertEntry(entries: Uint32Array, count: number, place: number, entry: number): Uint32Array {
+/** Returns the array to use afterwards: the same one unless it was full. */
+function insertEntry(entries: Uint32Array, count: number, index: number, entry: number): Uint32Array {
   let target = entries;
   if (count === entries.length) {
-    // Most words occur once or twice, so the first steps are small; long lists grow by a quarter to waste little.
+    // Most words occur once or twice, so small lists start tiny; long ones grow by a quarter to waste little.
     target = new Uint32Array(count < 64 ? Math.max(2, count * 2) : count + (count >>> 2));
     target.set(entries);
   }
-  if (place < count) target.copyWithin(place + 1, place, count);
-  target[place] = entry;
+  if (index < count) target.copyWithin(index + 1, index, count);
+  target[index] = entry;
   return target;
 }
 
-/** Returns the array that holds the entries afterwards: a smaller one when most of the room stood empty. */
-function removeEntry(entries: Uint32Array, count: number, place: number): Uint32Array {
+/** Returns the array to use afterwards: a smaller one when most of it was empty. */
+function removeEntry(entries: Uint32Array, count: number, index: number): Uint32Array {
   const left = count - 1;
   if (left === 0) return NO_ENTRIES;
-  entries.copyWithin(place, place + 1, count);
+  entries.copyWithin(index, index + 1, count);
   if (entries.length <= 16 || left * 3 > entries.length) return entries;
   return entries.slice(0, left + (left >>> 2));
 }

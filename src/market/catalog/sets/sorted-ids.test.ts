@@ -5,8 +5,8 @@ import {
   countUpTo,
   createSortedIds,
   fillSorted,
+  indexIn,
   insertSorted,
-  placeIn,
   positionAfter,
   removeSorted,
   type SortedIds,
@@ -17,7 +17,7 @@ const DIRECTIONS = ['ascending', 'descending'] as const;
 function walk(order: SortedIds, after: { key: number; id: number } | null, limit: number): number[] {
   const position = positionAfter(order, after);
   const ids = order.blocks.flatMap((block, at) => {
-    const first = at < blockOf(position) ? order.sizes[at] : at === blockOf(position) ? placeIn(position) : 0;
+    const first = at < blockOf(position) ? order.sizes[at] : at === blockOf(position) ? indexIn(position) : 0;
     return [...block.subarray(first, order.sizes[at])];
   });
   return ids.slice(0, limit);

@@ -1,25 +1,28 @@
-/**
- * Ids in the order of a key, equal keys newest id first, cut into blocks so that an insertion moves at most 4 KiB. Keys are not
- * kept here: `keyOf` is asked, so a key must not change while its id is in the order (remove, change, insert).
- */
+/** Ids by key, equal keys newest first, in blocks of at most 4 KiB. Keys are not stored: remove an id before its key changes. */
 export interface SortedIds {
   readonly count: number;
   readonly keyOf: (id: number) => number;
   readonly descending: boolean;
-  /** Each has room for BLOCK_IDS; only the first `sizes[n]` are in use. No block is empty. */
+  /** Each has room for BLOCK_IDS, of which the first `sizes[n]` are used. No block is empty. */
   readonly blocks: Uint32Array[];
   readonly sizes: number[];
+}
+
+/** The point right after the row with this key and id. */
+export interface Point {
+  key: number;
+  id: number;
 }
 
 type Open = { -readonly [K in keyof SortedIds]: SortedIds[K] };
 
 const BLOCK_IDS = 1024;
-/** Blocks start with room for insertions, as a full one has to be cut first. */
+/** Blocks start with room for insertions, since a full one has to be split first. */
 const FILLED_IDS = 768;
 const JOINED_BELOW_IDS = 256;
-/** A position in the order is block * 2^11 + place: a place goes up to 1,024. */
-const PLACE_BITS = 11;
-const PLACE_MASK = (1 << PLACE_BITS) - 1;
+/** A position is block * 2^11 + index: an index goes up to 1,024. */
+const INDEX_BITS = 11;
+const INDEX_MASK = (1 << INDEX_BITS) - 1;
 
 export function createSortedIds(keyOf: (id: number) => number, direction: 'ascending' | 'descending'): SortedIds {
   return { count: 0, keyOf, descending: direction === 'descending', blocks: [], sizes: [] };
@@ -41,14 +44,14 @@ export function fillSorted(order: SortedIds, ids: Uint32Array): void {
   }
 }
 
-/** Whether `id` stands before the point where an id `pointId` with this key would stand. */
+/** Tells whether `id` sorts before an id `pointId` with this key. */
 function standsBefore(order: SortedIds, id: number, key: number, pointId: number): boolean {
   const own = order.keyOf(id);
   if (own === key) return id > pointId;
   return own < key !== order.descending;
 }
 
-/** Position of the first id that does not stand before the point; in an order without blocks 0. */
+/** The position of the first id that does not sort before the point; 0 when there are no blocks. */
 function positionOf(order: SortedIds, key: number, pointId: number): number {
   const { blocks, sizes } = order;
   let low = 0;
@@ -67,28 +70,27 @@ function positionOf(order: SortedIds, key: number, pointId: number): number {
     if (standsBefore(order, block[middle] as number, key, pointId)) first = middle + 1;
     else end = middle;
   }
-  if (first === sizes[low] && low + 1 < blocks.length) return (low + 1) << PLACE_BITS;
-  return (low << PLACE_BITS) | first;
+  if (first === sizes[low] && low + 1 < blocks.length) return (low + 1) << INDEX_BITS;
+  return (low << INDEX_BITS) | first;
 }
 
-/** Where a walk goes on after a point: block number and place in it, joined. */
-export function positionAfter(order: SortedIds, after: { key: number; id: number } | null): number {
+export function positionAfter(order: SortedIds, after: Point | null): number {
   return after === null ? 0 : positionOf(order, after.key, after.id - 1);
 }
 
 export function blockOf(position: number): number {
-  return position >>> PLACE_BITS;
+  return position >>> INDEX_BITS;
 }
 
-export function placeIn(position: number): number {
-  return position & PLACE_MASK;
+export function indexIn(position: number): number {
+  return position & INDEX_MASK;
 }
 
 function idAt(order: SortedIds, position: number): number {
-  const place = placeIn(position);
+  const index = indexIn(position);
   const size = order.sizes[blockOf(position)];
-  if (size === undefined || place >= size) return 0;
-  return (order.blocks[blockOf(position)] as Uint32Array)[place] as number;
+  if (size === undefined || index >= size) return 0;
+  return (order.blocks[blockOf(position)] as Uint32Array)[index] as number;
 }
 
 export function insertSorted(order: SortedIds, id: number): void {
@@ -100,19 +102,19 @@ export function insertSorted(order: SortedIds, id: number): void {
     order.sizes.push(0);
   }
   let at = blockOf(position);
-  let place = placeIn(position);
+  let index = indexIn(position);
   if (order.sizes[at] === BLOCK_IDS) {
     const half = BLOCK_IDS / 2;
     cutBlock(order, at, half);
-    if (place > half) {
+    if (index > half) {
       at += 1;
-      place -= half;
+      index -= half;
     }
   }
   const block = order.blocks[at] as Uint32Array;
   const size = order.sizes[at] as number;
-  block.copyWithin(place + 1, place, size);
-  block[place] = id;
+  block.copyWithin(index + 1, index, size);
+  block[index] = id;
   order.sizes[at] = size + 1;
   open.count += 1;
 }
@@ -125,22 +127,22 @@ function cutBlock(order: SortedIds, at: number, size: number): void {
   order.sizes.splice(at, 1, size, BLOCK_IDS - size);
 }
 
-/** To be called while `keyOf` still gives the key with which the id was inserted. */
+/** Call it while `keyOf` still returns the key the id was inserted with. */
 export function removeSorted(order: SortedIds, id: number): void {
   const open: Open = order;
   const position = positionOf(order, order.keyOf(id), id);
   if (idAt(order, position) !== id) throw new Error(`Listing ${id} is not where its key puts it`);
   const at = blockOf(position);
-  const place = placeIn(position);
+  const index = indexIn(position);
   const size = (order.sizes[at] as number) - 1;
-  (order.blocks[at] as Uint32Array).copyWithin(place, place + 1, size + 1);
+  (order.blocks[at] as Uint32Array).copyWithin(index, index + 1, size + 1);
   order.sizes[at] = size;
   open.count -= 1;
   if (size < JOINED_BELOW_IDS) joinWithNext(order, at);
   if (order.sizes[at] === 0) dropBlock(order, at);
 }
 
-/** Many removals would otherwise leave many blocks with a few ids each. */
+/** Without this, many removals would leave many blocks with a few ids each. */
 function joinWithNext(order: SortedIds, at: number): void {
   const size = order.sizes[at] as number;
   const next = order.sizes[at + 1];
@@ -155,10 +157,10 @@ function dropBlock(order: SortedIds, at: number): void {
   order.sizes.splice(at, 1);
 }
 
-/** Members whose key is at most the given one; in a descending order, at least. */
+/** Counts members whose key is at most this one; in a descending order, at least. */
 export function countUpTo(order: SortedIds, key: number): number {
   const position = positionOf(order, key, 0);
-  let counted = placeIn(position);
+  let counted = indexIn(position);
   for (let at = blockOf(position) - 1; at >= 0; at -= 1) counted += order.sizes[at] as number;
   return counted;
 }
@@ -166,13 +168,10 @@ export function countUpTo(order: SortedIds, key: number): number {
 const HIGHEST_KEY = 2 ** 35 - 1;
 const HIGHEST_ID = 2 ** 29 - 1;
 
-/** Half of a 64-bit number that counts less, in the byte order of this machine. */
+/** Index of the less significant half of a 64-bit number on this machine. */
 const LOW = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 
-/**
- * The ids by key, equal keys newest id first. Keys must be whole numbers from 0 to 2^35 - 1: a key (35 bits) and an id (29 bits)
- * then make one 64-bit number, and the engine sorts an array of those without asking a comparison function.
- */
+/** Sorts by key, then newest id. A key (35 bits) and an id (29 bits) make one 64-bit number, which the engine sorts without callbacks. */
 export function sortByKey(ids: Uint32Array, keyOf: (id: number) => number, descending: boolean): Uint32Array {
   const joined = new BigUint64Array(ids.length);
   const halves = new Uint32Array(joined.buffer);

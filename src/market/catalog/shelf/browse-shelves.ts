@@ -7,38 +7,38 @@ import type { MarketCatalog } from '../market-catalog.ts';
 import type { Model } from '../model/model.ts';
 import type { Search } from '../text/text-index.ts';
 import { planShelf, type ShelfPlan } from './plan-shelf.ts';
-import { isBehind, openWalk, shelfParts } from './shelf-page.ts';
+import { isModelBehind, openCursor, shelfParts } from './shelf-page.ts';
 
 const SEARCH_RETRY_SECONDS = 5;
-/** A beginning that was prepared may be dropped again before it is used, where very many are asked for at once. */
+/** Under very many searches, a set may be evicted between preparing and using it. */
 const TRIES = 5;
-/** Plans in memory: about that many different filters are asked for at a time. */
+/** About this many different filters are in use at a time. */
 const MOST_PLANS = 4_096;
-/** A query of a hundred characters, each escaped, and all filters. */
+/** Fits a query of a hundred escaped characters and all filters. */
 const LONGEST_FILTERS = 2_048;
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 
-/** GET /api/shelves where its listings and words are in memory. */
+/** GET /api/shelves while its listings and words are in memory. */
 export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {
   const planOf = createPlans();
-  return ({ query, asked, leastVersion }) => {
+  return ({ query, request, leastVersion }) => {
     const split = splitCursor(query);
     const plan = split && planOf(split.filters);
     if (split === null || plan === null) return null;
     const build = (model: Model) => {
-      const walk = openWalk(shelfCursors, plan, split.cursor);
-      if (isBehind(model, plan, walk)) return null;
-      if (plan.words === null) return shelfParts(model, shelfCursors, { plan, search: null, walk });
+      const cursor = openCursor(shelfCursors, plan, split.cursor);
+      if (isModelBehind(model, plan, cursor)) return null;
+      if (plan.words === null) return shelfParts(model, shelfCursors, { plan, search: null, cursor });
       if (model.textUpTo !== Number.POSITIVE_INFINITY) return null;
       const search = model.text.compile(plan.words);
-      return search && shelfParts(model, shelfCursors, { plan, search, walk });
+      return search && shelfParts(model, shelfCursors, { plan, search, cursor });
     };
-    // Clients that walk the same shelves in the same minute have the same cursors, so that later pages are worth keeping too.
-    return answers.fromMemory(asked, build, leastVersion);
+    // Clients that page through the same shelves in the same minute get the same cursors, so later pages are worth caching too.
+    return answers.fromMemory(request, build, leastVersion);
   };
 }
 
-/** The same with what has to be read or made first, and with its refusals. */
+/** Also reads and prepares what is missing, and refuses. */
 export function makeBrowseShelves({
   model,
   fresh,
@@ -47,15 +47,15 @@ export function makeBrowseShelves({
 }: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
   return async (_market, call) => {
     const plan = planShelf(call.query);
-    const walk = openWalk(shelfCursors, plan, call.query.cursor);
-    if (isBehind(model(), plan, walk)) await fresh();
+    const cursor = openCursor(shelfCursors, plan, call.query.cursor);
+    if (isModelBehind(model(), plan, cursor)) await fresh();
     for (let round = 0; round < TRIES; round += 1) {
-      await prepare(model(), plan);
+      await prepareSearch(model(), plan);
       if (searchOf(model(), plan) === 'unprepared') continue;
       const prepared = await answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (current) => {
         const search = searchOf(current, plan);
         if (search === 'unprepared') throw new Refusal('search_not_ready', { retryAfterSeconds: 1 });
-        return shelfParts(current, shelfCursors, { plan, search, walk });
+        return shelfParts(current, shelfCursors, { plan, search, cursor });
       });
       return { status: 200, prepared };
     }
@@ -63,7 +63,7 @@ export function makeBrowseShelves({
   };
 }
 
-async function prepare(model: Model, { words }: ShelfPlan): Promise<void> {
+async function prepareSearch(model: Model, { words }: ShelfPlan): Promise<void> {
   if (words === null) return;
   checkReady(model);
   await model.text.prepare(words);
@@ -71,7 +71,7 @@ async function prepare(model: Model, { words }: ShelfPlan): Promise<void> {
 
 function searchOf(model: Model, { words }: ShelfPlan): Search | null | 'unprepared' {
   if (words === null) return null;
-  // While it was prepared, another model may have come, whose index is at its beginning.
+  // Another model may have replaced this one during preparation, with its index just begun.
   checkReady(model);
   return model.text.compile(words) ?? 'unprepared';
 }
@@ -81,7 +81,7 @@ function checkReady(model: Model): void {
   throw new Refusal('search_not_ready', { retryAfterSeconds: SEARCH_RETRY_SECONDS });
 }
 
-/** The cursor apart from the filters, since filters come again and a cursor does not. */
+/** Separates the cursor from the filters, since filters repeat and cursors do not. */
 function splitCursor(query: string): { filters: string; cursor: string | undefined } | null {
   const at = query.indexOf('cursor=');
   if (at < 0) return { filters: query, cursor: undefined };
@@ -97,8 +97,8 @@ function createPlans(): (filters: string) => ShelfPlan | null {
   const plans = new Map<string, ShelfPlan | null>();
   return (filters) => {
     if (filters.length > LONGEST_FILTERS) return null;
-    const known = plans.get(filters);
-    if (known !== undefined) return known;
+    const cached = plans.get(filters);
+    if (cached !== undefined) return cached;
     const query = readQueryAs(shelfQuery, filters);
     const plan = query && planShelf(query);
     if (plans.size >= MOST_PLANS) plans.clear();

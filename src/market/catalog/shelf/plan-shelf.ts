@@ -8,16 +8,16 @@ import { countUpTo } from '../sets/sorted-ids.ts';
 import { type ParsedQuery, parseQuery } from '../text/parse-query.ts';
 import type { Search } from '../text/text-index.ts';
 
-/** What a query of the shelves asks for, made once for all requests that ask the same. */
+/** A parsed query of the shelves, shared by all requests with the same filters. */
 export interface ShelfPlan {
-  /** The one spelling of all filters and the sort: what a cursor is bound to. */
+  /** The canonical form of all filters and the sort. Cursors are bound to it. */
   key: string;
   words: ParsedQuery | null;
-  /** The same as it was written, for a suggestion in that order. */
+  /** The words in the order they were typed, for a suggestion. */
   typed: ParsedQuery | null;
-  /** The tag and the attributes that are asked for, each with its whole text. */
+  /** The requested tag and attributes, each with its whole text. */
   labels: readonly (readonly [kind: LabelKind, text: string])[];
-  /** Place in AISLES; -1: all. */
+  /** Index in AISLES; -1: all. */
   aisle: number;
   seller: string | null;
   free: boolean | null;
@@ -26,7 +26,7 @@ export interface ShelfPlan {
   sort: Sort;
   outline: boolean;
   limit: number;
-  /** The last total, and of which state of which model it is. */
+  /** The last total, and the model and version it was counted in. */
   counted: { model: Model; version: number; total: number } | null;
   suggested: { model: Model; version: number; words: string | null } | null;
 }
@@ -48,7 +48,7 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
     price: query.max_price_usdc === undefined ? null : Number(query.max_price_usdc),
     verified: query.verified_sales_min ?? 0,
     sort,
-    // Of those that are not asked for nothing is said: a cursor outlives the upgrade that brings a new one.
+    // Leave out attributes that are not requested, so that cursors outlive an upgrade that adds one.
     ...Object.fromEntries(attributes),
   };
   return {
@@ -69,14 +69,14 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
   };
 }
 
-/** A walk may go on under the same words in another order, and what each of them counts is kept by its place. */
+/** Sorts the words: a cursor stays valid when the same words come in another order, and stores their weights by position. */
 function inOneOrder(query: ParsedQuery): ParsedQuery {
   const named = query.terms.map((term) => ({ term, name: JSON.stringify(term) }));
   named.sort((a, b) => (a.name < b.name ? -1 : 1));
   return { ...query, terms: named.map(({ term }) => term) };
 }
 
-/** What a listing must be to match, marked, or null where nothing can. `search` is what became of the plan's words. */
+/** Marks the listings that match, or returns null when none can. `search` is the compiled form of the plan's words. */
 export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null): Matches | null {
   const must = search === null ? [] : [...search.must];
   const mustNot = search === null ? [] : [...search.mustNot];
@@ -110,18 +110,18 @@ export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null
   return markMatches({ must, mustNot, tests });
 }
 
-/** How many there are in all. Kept until the model changes. */
+/** Counts all matches. Cached until the model changes. */
 export function countShelf(model: Model, plan: ShelfPlan, matches: Matches | null): number {
-  const known = plan.counted;
-  if (known !== null && known.model === model && known.version === model.version) return known.total;
-  const total = matches === null ? 0 : count(model, plan, matches);
+  const last = plan.counted;
+  if (last !== null && last.model === model && last.version === model.version) return last.total;
+  const total = matches === null ? 0 : countMatching(model, plan, matches);
   plan.counted = { model, version: model.version, total };
   return total;
 }
 
-function count(model: Model, plan: ShelfPlan, matches: Matches): number {
+function countMatching(model: Model, plan: ShelfPlan, matches: Matches): number {
   const { must, mustNot, tests } = matches;
-  // A bound on the price and nothing else: the order by price knows.
+  // With a price limit and no other filter, the order by price has the count.
   if (plan.maxPriceUnits !== null && tests.length === 1 && mustNot.length === 0 && must[0] === model.live) {
     return countUpTo(model.orders.price_asc, plan.maxPriceUnits);
   }

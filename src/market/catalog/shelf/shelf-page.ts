@@ -3,25 +3,24 @@ import type { Cursors } from '../../../platform/cursor.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
 import type { Search } from '../text/text-index.ts';
+import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
-import { reachOf, type Walk, walkShelf } from './walk-shelf.ts';
 
 export interface ShelfQuery {
   plan: ShelfPlan;
-  /** What became of the plan's words; null where it has none. */
   search: Search | null;
-  /** Where it goes on; null at the beginning. */
-  walk: Walk | null;
+  /** Null on the first page. */
+  cursor: PageCursor | null;
 }
 
 /** Refuses a cursor that was not made for these filters. */
-export function openWalk(cursors: Cursors, plan: ShelfPlan, cursor: string | undefined): Walk | null {
-  return cursor === undefined ? null : toWalk(cursors.open(plan.key, cursor));
+export function openCursor(cursors: Cursors, plan: ShelfPlan, sealed: string | undefined): PageCursor | null {
+  return sealed === undefined ? null : toCursor(cursors.open(plan.key, sealed));
 }
 
-/** The page before was of a copy that knew more: going on with less, rows would come twice. */
-export function isBehind(model: Model, { sort }: ShelfPlan, walk: Walk | null): boolean {
-  return walk !== null && walk.reach > reachOf(model, sort, walk.key);
+/** Tells whether the page before came from a copy that was ahead of this one. Continuing here would repeat rows. */
+export function isModelBehind(model: Model, { sort }: ShelfPlan, cursor: PageCursor | null): boolean {
+  return cursor !== null && cursor.progress > progressOf(model, sort, cursor.key);
 }
 
 export interface ShelfPage {
@@ -30,37 +29,36 @@ export interface ShelfPage {
   nextCursor: string | null;
 }
 
-/** Which listings are on a page, and how it goes on. */
-export function shelfPage(model: Model, cursors: Cursors, { plan, search, walk }: ShelfQuery): ShelfPage {
+export function shelfPage(model: Model, cursors: Cursors, { plan, search, cursor }: ShelfQuery): ShelfPage {
   const matches = selectShelf(model, plan, search);
   const total = countShelf(model, plan, matches);
   if (matches === null) return { ids: [], total, nextCursor: null };
-  const { ids, next } = walkShelf({ model, plan, matches, scored: search?.scored ?? [], total, walk });
-  return { ids, total, nextCursor: next && cursors.seal(plan.key, toPosition(next)) };
+  const { ids, next } = nextRows({ model, plan, matches, scored: search?.scored ?? [], total, cursor });
+  return { ids, total, nextCursor: next && cursors.seal(plan.key, cursorNumbers(next)) };
 }
 
-/** One page of the shelves, with its listings named and not yet written. */
-export function shelfParts(model: Model, cursors: Cursors, asked: ShelfQuery): PageParts {
-  const { plan, walk } = asked;
-  const { ids, total, nextCursor } = shelfPage(model, cursors, asked);
+/** Builds one page of the shelves; its listings are named, not yet written. */
+export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): PageParts {
+  const { plan, cursor } = query;
+  const { ids, total, nextCursor } = shelfPage(model, cursors, query);
   const rest = {
     total,
     returned: ids.length,
     page_size: plan.limit,
     has_more: nextCursor !== null,
     next_cursor: nextCursor,
-    did_you_mean: total === 0 && walk === null ? didYouMean(model, plan) : null,
+    did_you_mean: total === 0 && cursor === null ? didYouMean(model, plan) : null,
   };
   const suffix = Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
   return { prefix: aislesOf(model).prefix, ids, suffix, outline: plan.outline };
 }
 
-/** A near spelling of the words that matches something under the same filters. */
+/** Finds a similar spelling of the words that matches something under the same filters. */
 function didYouMean(model: Model, plan: ShelfPlan): string | null {
   const { typed } = plan;
   if (typed === null) return null;
-  const known = plan.suggested;
-  if (known !== null && known.model === model && known.version === model.version) return known.words;
+  const last = plan.suggested;
+  if (last !== null && last.model === model && last.version === model.version) return last.words;
   const suggestion = model.text.suggest(typed, (near) => {
     const search = model.text.compile(near);
     if (search === null) return false;
@@ -70,21 +68,21 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
   return suggestion;
 }
 
-/** A weight is far below that, and never 0. Five of them in a number make the cursor of the longest query as short as it has to be. */
+/** Every weight is between 1 and this. Packing five per number keeps the cursor of the longest query short enough. */
 const WEIGHT = 512;
 const PACKED = 5;
 
-/** A walk as the numbers that its cursor holds. */
-export function toPosition({ revision, left, newest, leads, key, id, reach, weights }: Walk): number[] {
-  return [revision, left, newest, leads ? 1 : 0, key, id, reach, ...pack(weights)];
+/** The numbers that a cursor seals. */
+export function cursorNumbers({ revision, left, newest, isPinned, key, id, progress, weights }: PageCursor): number[] {
+  return [revision, left, newest, isPinned ? 1 : 0, key, id, progress, ...packWeights(weights)];
 }
 
-export function toWalk(position: readonly number[]): Walk {
-  const [revision = 0, left = 0, newest = 0, leads = 0, key = 0, id = 0, reach = 0, ...packed] = position;
-  return { revision, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
+export function toCursor(position: readonly number[]): PageCursor {
+  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, ...packed] = position;
+  return { revision, left, newest, isPinned: isPinned === 1, key, id, progress, weights: unpackWeights(packed) };
 }
 
-function pack(weights: readonly number[]): number[] {
+function packWeights(weights: readonly number[]): number[] {
   const packed: number[] = [];
   for (let from = 0; from < weights.length; from += PACKED) {
     packed.push(weights.slice(from, from + PACKED).reduceRight((sum, weight) => sum * WEIGHT + weight, 0));
@@ -92,7 +90,7 @@ function pack(weights: readonly number[]): number[] {
   return packed;
 }
 
-function unpack(packed: readonly number[]): number[] {
+function unpackWeights(packed: readonly number[]): number[] {
   const weights: number[] = [];
   for (const some of packed) {
     for (let rest = some; rest > 0; rest = Math.floor(rest / WEIGHT)) weights.push(rest % WEIGHT);
@@ -103,19 +101,19 @@ function unpack(packed: readonly number[]): number[] {
 interface AisleCounts {
   version: number;
   aisles: { name: (typeof AISLES)[number]; count: number; url: string }[];
-  /** How a page of the shelves begins: the same bytes in the same place as long as the counts are the same. */
+  /** The beginning of every page of the shelves. Stays the same buffer while the counts are unchanged. */
   prefix: Buffer;
 }
 
 const countedAisles = new WeakMap<Model, AisleCounts>();
 
-/** All aisles with the number of their live listings, whatever the filters. */
+/** Returns all aisles with their number of live listings, whatever the filters. */
 export function aislesOf(model: Model): AisleCounts {
-  const known = countedAisles.get(model);
-  if (known?.version === model.version) return known;
-  if (known?.aisles.every(({ count }, at) => count === model.aisles[at]?.count)) {
-    known.version = model.version;
-    return known;
+  const counted = countedAisles.get(model);
+  if (counted?.version === model.version) return counted;
+  if (counted?.aisles.every(({ count }, at) => count === model.aisles[at]?.count)) {
+    counted.version = model.version;
+    return counted;
   }
   const aisles = AISLES.map((name, at) => ({
     name,

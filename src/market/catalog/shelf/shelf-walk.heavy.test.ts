@@ -31,7 +31,7 @@ const plan = fc.record({
   acts: fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }),
 });
 
-/** Does it, and says which listing is no longer one that the walk must show. */
+/** Performs the act and returns the listing that the pages need not show any more. */
 async function perform(
   database: Database,
   merchantId: bigint,
@@ -74,7 +74,7 @@ it('a walk while everything moves never shows a row twice, never more rows than 
         const { pages, ids: seen } = await walkShelves(market, { ...filter, limit: String(limit) }, async () => {
           for (const one of rest.shift() ?? []) {
             const touched = await perform(database, merchant.id, ids, one);
-            // Without a filter, another aisle is no other place.
+            // Without a filter, moving to another aisle does not move the row.
             if (touched === null || (one.kind === 'move' && aisle === undefined)) continue;
             due.delete(Number(touched));
             if (one.kind === 'move' || one.kind === 'return') entered.add(Number(touched));
@@ -82,7 +82,7 @@ it('a walk while everything moves never shows a row twice, never more rows than 
         });
         expect(new Set(seen).size).toBe(seen.length);
         expect(seen.length).toBeLessThanOrEqual(pages[0]?.total ?? 0);
-        // A row that comes into the filter on the way may take the place of the last one.
+        // A row that enters the filter meanwhile may displace the last one.
         if (entered.size === 0) expect(seen).toEqual(expect.arrayContaining([...due]));
         for (const page of pages) expect(page.returned).toBe(page.listings.length);
       }),

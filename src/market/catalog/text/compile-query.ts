@@ -2,7 +2,7 @@ import { type Posting, setLevel } from '../sets/posting.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
 import { postingOfStem, stemOf } from './stem-table.ts';
-import { rarity } from './term-levels.ts';
+import { rarityWeight } from './term-levels.ts';
 import {
   beginningLevel,
   buildBeginning,
@@ -14,14 +14,13 @@ import {
 } from './term-sets.ts';
 import { type TextState, writeWaiting } from './text-state.ts';
 
-/** A set that is not there and is too much work to make in passing. */
+/** The set does not exist yet and takes too long to build in this call. */
 const MISSING = 'missing';
 type FoundSet = Posting | null | typeof MISSING;
 
 /** About a millisecond. */
 const COST_IN_PASSING = 10_000;
 
-/** Listings with a word that begins so; null when there are none. */
 function findBeginning(sets: DerivedSets, state: TextState, beginning: string): FoundSet {
   const key = beginningKey(beginning);
   const known = keptDerived(sets, key);
@@ -34,12 +33,11 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
     return postingOfStem(state.stems, stemOf(beginning));
   }
   if (plan.cost > COST_IN_PASSING) return MISSING;
-  const posting = atOnce(buildBeginning(state, plan));
+  const posting = buildNow(buildBeginning(state, plan));
   keepBeginning(sets, state, beginning, posting);
   return posting;
 }
 
-/** Listings with these words in a row; null when there are none. */
 function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[]): FoundSet {
   const ids = phraseWords(state, words);
   if (ids === null) return null;
@@ -49,14 +47,13 @@ function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[
   if (sets.building.has(key)) return MISSING;
   const plan = planPhrase(state, ids);
   if (plan.cost > COST_IN_PASSING) return MISSING;
-  const posting = atOnce(buildPhrase(state, plan));
+  const posting = buildNow(buildPhrase(state, plan));
   keepPhrase(sets, words, posting);
   return posting;
 }
 
-/** Makes the set of a beginning in slices. */
-function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
-  return make(sets, beginningKey(beginning), async (touched) => {
+function buildBeginningInSlices(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
+  return buildOnce(sets, beginningKey(beginning), async (touched) => {
     const steps = buildBeginning(state, planBeginning(state, beginning));
     const posting = await inSlices(sets, state, steps);
     for (const id of touched) setLevel(posting, id, beginningLevel(state, beginning, id));
@@ -64,9 +61,8 @@ function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   });
 }
 
-/** Makes the set of a phrase in slices. */
-function makePhrase(sets: DerivedSets, state: TextState, words: readonly string[]): Promise<void> {
-  return make(sets, phraseKey(words), async (touched) => {
+function buildPhraseInSlices(sets: DerivedSets, state: TextState, words: readonly string[]): Promise<void> {
+  return buildOnce(sets, phraseKey(words), async (touched) => {
     const ids = phraseWords(state, words);
     if (ids === null) return;
     const posting = await inSlices(sets, state, buildPhrase(state, planPhrase(state, ids)));
@@ -75,12 +71,12 @@ function makePhrase(sets: DerivedSets, state: TextState, words: readonly string[
   });
 }
 
-/** Several who want the same set wait for one that is being made. */
-function make(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
+/** Builds a set once for all callers that ask for it meanwhile. */
+function buildOnce(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
   const underWay = sets.building.get(key);
   if (underWay !== undefined) return underWay.done;
   const touched: number[] = [];
-  // Begins after this turn, when changes are already noted.
+  // Start after this turn, so that `touched` is registered first.
   const done = Promise.resolve()
     .then(() => build(touched))
     .finally(() => sets.building.delete(key));
@@ -97,17 +93,14 @@ async function inSlices(sets: DerivedSets, state: TextState, steps: Generator<vo
   }
 }
 
-function atOnce(steps: Generator<void, Posting>): Posting {
+function buildNow(steps: Generator<void, Posting>): Posting {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
   }
 }
 
-/**
- * What a query asks for. To be used at once: the sets are the living ones. With nothing in `must`, all live listings are meant
- * (less `mustNot`), unless it `matchesNothing`.
- */
+/** Use it at once: the sets change with the index. An empty `must` means all live listings, unless `matchesNothing`. */
 export interface Search {
   must: Posting[];
   mustNot: Posting[];
@@ -115,12 +108,12 @@ export interface Search {
   matchesNothing: boolean;
 }
 
-/** Null when a set has to be made first: `prepareQuery` does. */
+/** Returns null when a set has to be built first: call `prepareQuery`. */
 export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Search | null {
   const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
-  const scoredNames = new Set<string>();
+  const scoring = { state, scored: search.scored, names: new Set<string>() };
   let isMissing = false;
-  // Plain words first: if one of them is nowhere, no set has to be made.
+  // Check plain words first: if one of them is nowhere, no set has to be built.
   for (const term of wordsFirst(query)) {
     const found = findTerm(sets, state, term);
     if (found === MISSING) isMissing = true;
@@ -129,20 +122,20 @@ export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQ
     } else if (found === null) return { must: [], mustNot: [], scored: [], matchesNothing: true };
     else {
       addOnce(search.must, found);
-      addScored(state, search, scoredNames, term, found);
+      addScored(scoring, term, found);
     }
   }
   return isMissing ? null : search;
 }
 
-/** Makes the sets that `compileQuery` missed, giving way to other work in between. */
+/** Builds the sets that `compileQuery` missed, yielding to other work. */
 export async function prepareQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Promise<void> {
   for (const term of wordsFirst(query)) {
     const found = findTerm(sets, state, term);
     if (found === null && !term.excluded) return;
     if (found !== MISSING) continue;
-    if (term.kind === 'beginning') await makeBeginning(sets, state, term.words[0] ?? '');
-    else await makePhrase(sets, state, term.words);
+    if (term.kind === 'beginning') await buildBeginningInSlices(sets, state, term.words[0] ?? '');
+    else await buildPhraseInSlices(sets, state, term.words);
   }
 }
 
@@ -165,17 +158,22 @@ function nonEmpty(found: FoundSet): FoundSet {
   return found !== null && found !== MISSING && found.count === 0 ? null : found;
 }
 
+interface Scoring {
+  state: TextState;
+  scored: Search['scored'];
+  names: Set<string>;
+}
+
 /**
- * All members of a phrase have it, so it tells nothing about their order: its words do. What is asked for twice counts once, and that is
- * judged by what was asked: two names may share a set in one process and not in another.
+ * Scores the words of a phrase, not the phrase, which all matches have. Repeated terms count once, by name: shared sets vary by process.
  */
-function addScored(state: TextState, search: Search, names: Set<string>, term: QueryTerm, found: Posting): void {
+function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
   const add = (name: string, posting: Posting | null): void => {
     if (posting === null || names.has(name)) return;
     names.add(name);
-    search.scored.push({ posting, weight: rarity(state.listings, posting.count) });
+    scored.push({ posting, weight: rarityWeight(state.listings, posting.count) });
   };
-  if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, found);
+  if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, set);
   else {
     for (const stem of stemsOfTerm(term)) add(stem, postingOfStem(state.stems, stem));
   }
@@ -187,7 +185,6 @@ function addOnce(list: Posting[], posting: Posting): void {
 
 const stemsOf = new WeakMap<QueryTerm, readonly string[]>();
 
-/** Of each of its words. */
 function stemsOfTerm(term: QueryTerm): readonly string[] {
   const known = stemsOf.get(term);
   if (known !== undefined) return known;

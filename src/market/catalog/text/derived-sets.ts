@@ -3,10 +3,7 @@ import { stemOf } from './stem-table.ts';
 import type { TextState } from './text-state.ts';
 import { groupOf } from './word-table.ts';
 
-/**
- * Sets that are made for a query: beginnings and phrases. What a listing is in such a set depends on its own text alone, so the sets
- * are kept, and each change of a listing is followed in all of them. The least used leave when there are too many.
- */
+/** Sets built for queries, least recently used dropped. Membership depends on a listing's own text, so each change updates each set. */
 export interface DerivedSets {
   readonly entries: Map<string, DerivedEntry>;
   /** Beginnings by the group of their words. */
@@ -14,7 +11,7 @@ export interface DerivedSets {
   readonly building: Map<string, Building>;
   readonly giveWay: () => Promise<void>;
   readonly mostBytes: number;
-  /** Of all entries, each as it was when it was made. */
+  /** The size of all entries, each measured when it was built. */
   bytes: number;
 }
 
@@ -27,23 +24,23 @@ export interface DerivedEntry {
   readonly group: number;
   /** The stem of a beginning; empty for a phrase. */
   readonly stem: string;
-  /** Null: a beginning that only words of the typed stem fulfil. The stem's own set is the answer. */
+  /** Null: only words with the stem of a typed beginning match, so the stem's own set is the answer. */
   readonly posting: Posting | null;
   readonly bytes: number;
-  /** Room for the level of the listing that is being followed. */
+  /** Scratch space for the level of the listing being updated. */
   pending: number;
 }
 
 export interface Building {
   readonly done: Promise<void>;
-  /** Listings that changed meanwhile: they may have been seen before or after, so they are looked at again at the end. */
+  /** Listings that changed during the build: the build may have seen either version, so they are updated at the end. */
   readonly touched: number[];
 }
 
-/** A change of a listing is followed in each of them. */
+/** Bounds the cost of a listing change, which updates each entry. */
 const MOST_ENTRIES = 4_096;
 const MOST_BYTES = 64 * 1024 * 1024;
-/** A query has at most about 50 terms: those of one query never push each other out. */
+/** A query has at most about 50 terms, so terms of one query never evict each other. */
 const ALWAYS_KEPT = 64;
 
 export interface DerivedSetsOptions {
@@ -64,7 +61,7 @@ export function phraseKey(words: readonly string[]): string {
   return words.join(' ');
 }
 
-/** A kept set, which is now the last to leave. */
+/** Returns a kept set and marks it as the most recently used. */
 export function keptDerived(sets: DerivedSets, key: string): DerivedEntry | null {
   const entry = sets.entries.get(key);
   if (entry === undefined) return null;
@@ -86,18 +83,18 @@ export function keepBeginning(sets: DerivedSets, state: TextState, beginning: st
     bytes: bytesOf(posting),
     pending: 0,
   };
-  keep(sets, entry);
+  keepEntry(sets, entry);
   sets.watchers.set(group, [...(sets.watchers.get(group) ?? []), entry]);
   makeRoom(sets);
 }
 
 export function keepPhrase(sets: DerivedSets, words: readonly string[], posting: Posting): void {
   const key = phraseKey(words);
-  keep(sets, { key, kind: 'phrase', words, group: 0, stem: '', posting, bytes: bytesOf(posting), pending: 0 });
+  keepEntry(sets, { key, kind: 'phrase', words, group: 0, stem: '', posting, bytes: bytesOf(posting), pending: 0 });
   makeRoom(sets);
 }
 
-function keep(sets: DerivedSets, entry: DerivedEntry): void {
+function keepEntry(sets: DerivedSets, entry: DerivedEntry): void {
   dropDerived(sets, entry.key);
   sets.entries.set(entry.key, entry);
   sets.bytes += entry.bytes;
@@ -114,7 +111,7 @@ export function dropDerived(sets: DerivedSets, key: string): void {
   else sets.watchers.set(entry.group, others);
 }
 
-/** An entry without its posting, in about as many bytes. */
+/** The approximate bytes of an entry without its posting. */
 const ENTRY_BYTES = 200;
 
 function bytesOf(posting: Posting | null): number {

@@ -1,7 +1,7 @@
 import { isIdeograph, tokenize } from './tokenize.ts';
 import { SHORTEST_BEGINNING } from './word-table.ts';
 
-/** `word`: any form of it; `beginning`: also every word that begins so; `phrase`: exactly these words in a row in one field. */
+/** `word`: any form of it; `beginning`: also every word that begins with it; `phrase`: exactly these words in a row in one field. */
 export interface QueryTerm {
   readonly kind: 'word' | 'beginning' | 'phrase';
   readonly words: readonly string[];
@@ -9,23 +9,23 @@ export interface QueryTerm {
 }
 
 export interface ParsedQuery {
-  /** The same for all queries that only differ in case, accents, punctuation, order or repetition. */
+  /** Equal for queries that differ only in case, accents, punctuation, order or repetition. */
   readonly key: string;
-  /** In the order in which they were written, each once. */
+  /** In the order they were typed, without repetitions. */
   readonly terms: readonly QueryTerm[];
 }
 
 const BLANK = /\s/;
-/** Quotation marks that keyboards and word processors make of a plain one. */
+/** The quotation marks that keyboards and word processors insert for a plain one. */
 const QUOTES = /[\u201c-\u201f\u00ab\u00bb\uff02]/g;
 
-/** Reads what a person or a program typed. There is no wrong query: what makes no sense is passed over. */
+/** Parses what a person or program typed. No query is invalid: meaningless parts are skipped. */
 export function parseQuery(q: string): ParsedQuery {
   const text = q.replace(QUOTES, '"');
-  const found = new Map<string, QueryTerm>();
+  const terms = new Map<string, QueryTerm>();
   const add = (term: QueryTerm): void => {
     const key = termKey(term);
-    if (!found.has(key)) found.set(key, term);
+    if (!terms.has(key)) terms.set(key, term);
   };
   let at = 0;
   while (at < text.length) {
@@ -48,7 +48,7 @@ export function parseQuery(q: string): ParsedQuery {
       else addWords(chunk, at === text.length, add);
     }
   }
-  return { key: [...found.keys()].sort().join(' '), terms: [...found.values()] };
+  return { key: [...terms.keys()].sort().join(' '), terms: [...terms.values()] };
 }
 
 function termKey(term: QueryTerm): string {
@@ -67,7 +67,7 @@ function addPhrase(words: readonly string[], excluded: boolean, add: (term: Quer
   if (words.length > 0) add({ kind: 'phrase', words, excluded });
 }
 
-/** `-e-mail` leaves out what has both in a row, not everything that has an e. */
+/** `-e-mail` excludes listings with both words in a row, not every listing that has an e. */
 function addExcluded(chunk: string, add: (term: QueryTerm) => void): void {
   const words = tokenize(chunk);
   if (words.length === 1) add({ kind: 'word', words, excluded: true });

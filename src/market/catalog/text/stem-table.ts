@@ -1,15 +1,14 @@
 import { stemmer } from 'stemmer';
 import { createPosting, levelOf, type Posting, postingBytes, setLevel } from '../sets/posting.ts';
 
-/** The stems of all words of live listings, each with the set of listings that have it. */
+/** The stems of all words in live listings, each with the set of listings that have it. */
 export interface StemTable {
   readonly ids: Map<string, number>;
   readonly texts: string[];
   readonly postings: Posting[];
-  /** How many words of the word table have this stem. */
+  /** Counts the words of the word table with this stem. */
   readonly words: number[];
   readonly free: number[];
-  /** Bytes of all postings, kept in step. */
   bytes: number;
 }
 
@@ -22,12 +21,12 @@ export function postingOfStem(stems: StemTable, stem: string): Posting | null {
   return id === undefined ? null : (stems.postings[id] ?? null);
 }
 
-/** The id of a stem, after counting one word more that has it. */
+/** Returns the id of a stem and counts one more word that has it. */
 export function holdStem(stems: StemTable, stem: string): number {
-  const known = stems.ids.get(stem);
-  if (known !== undefined) {
-    stems.words[known] = (stems.words[known] ?? 0) + 1;
-    return known;
+  const existing = stems.ids.get(stem);
+  if (existing !== undefined) {
+    stems.words[existing] = (stems.words[existing] ?? 0) + 1;
+    return existing;
   }
   const id = stems.free.pop() ?? stems.texts.length;
   const posting = createPosting();
@@ -64,7 +63,7 @@ export function stemLevel(stems: StemTable, stem: number, id: number): number {
   return posting === undefined ? 0 : levelOf(posting, id);
 }
 
-/** Many levels of one stem: `entries` hold listing and level as one number. */
+/** Sets many levels of one stem; `entries` hold listing and level as one number. */
 export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Array, from: number, to: number): void {
   const posting = stems.postings[stem];
   if (posting === undefined) return;
@@ -78,7 +77,7 @@ export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Arr
 
 const ENGLISH = /^[a-z]{3,}$/;
 
-/** What the forms of an English word have in common. Words with digits or other letters stand for themselves. */
+/** The stem shared by the forms of an English word. Words with digits or other letters are their own stem. */
 export function stemOf(word: string): string {
   return ENGLISH.test(word) ? stemmer(word) : word;
 }

@@ -13,15 +13,12 @@ interface Slot {
 }
 
 const CANDIDATES = 10;
-/** Looking for near words goes through all words of the market. */
+/** Bounded, because finding near words scans all words of the market. */
 const MOST_CORRECTED = 4;
 const MOST_TRIES = 40;
 const LONGEST_QUERY = 100;
 
-/**
- * A near spelling of a query that matches something, or null. Phrases become plain words: what is offered is judged without making
- * sets for it, so it has to be a query whose words alone decide.
- */
+/** Finds a similar spelling that matches something, or null. Phrases become plain words, which can be tested without building sets. */
 export function suggestQuery(
   state: TextState,
   query: ParsedQuery,
@@ -40,20 +37,20 @@ export function suggestQuery(
   if (words.includes(null)) return null;
   const best = words.flatMap((word) => word ?? []);
   let tries = 0;
-  for (const attempt of attempts(best, near)) {
+  for (const attempt of spellings(best, near)) {
     const text = attempt.join(' ');
-    // A space ends the last word, so that its own forms have to match; as a beginning it then matches as well.
-    const asked = parseQuery(`${text} `);
+    // The space ends the last word, so it is tested as a whole word; if that matches, so does the beginning.
+    const tested = parseQuery(`${text} `);
     if (text.length > LONGEST_QUERY || parseQuery(text).key === query.key) continue;
-    if (matches(asked)) return text;
+    if (matches(tested)) return text;
     tries += 1;
     if (tries === MOST_TRIES) return null;
   }
   return null;
 }
 
-/** The best guess for all unknown words, then each of the words in turn spelled in other ways. */
-function* attempts(
+/** Yields the best guess for all unknown words, then each word in turn with other spellings. */
+function* spellings(
   best: readonly string[],
   near: ReadonlyMap<number, readonly string[]>,
 ): Generator<readonly string[]> {
@@ -71,7 +68,7 @@ function slotsOf(state: TextState, term: QueryTerm): Slot[] {
   return term.words.map((text) => ({ text, listings: listingsWith(state, text, term.kind), isFixed: false }));
 }
 
-/** In how many listings the word is, at least about; 0 only when it is nowhere. */
+/** Counts the listings that have the word, approximately; 0 only when none has. */
 function listingsWith(state: TextState, word: string, kind: QueryTerm['kind']): number {
   const stem = state.stems.ids.get(stemOf(word));
   const listings = stem === undefined ? 0 : (state.stems.postings[stem]?.count ?? 0);
@@ -80,38 +77,34 @@ function listingsWith(state: TextState, word: string, kind: QueryTerm['kind']): 
   return wordsLike(state.words, word).some((other) => (texts[other] ?? '').startsWith(word)) ? 1 : 0;
 }
 
-/** Unknown words first, then the rarest. */
 function rankOf(slots: readonly Slot[], a: number, b: number): number {
   return (slots[a]?.listings ?? 0) - (slots[b]?.listings ?? 0) || a - b;
 }
 
-/** Words of live listings that are spelled nearly like this one: nearest first, then the most used, then by the alphabet. */
+/** Finds words of live listings spelled almost like this one: nearest first, then most used, then alphabetical. */
 export function nearWords(table: WordTable, word: string, limit: number): string[] {
   if (word.length < 2) return [];
   const most = word.length <= 4 ? 1 : 2;
   const { masks, listings, texts } = table;
   const mask = letterMask(word);
-  const found: { text: string; distance: number; listings: number }[] = [];
+  const near: { text: string; distance: number; listings: number }[] = [];
   for (let id = FIRST_WORD; id < texts.length; id += 1) {
-    // One change alters at most two letters of the mask, which sorts out nearly all words without a look at them.
+    // One edit changes at most two bits of the mask, which rules out nearly all words without comparing them.
     if (bitsOf((masks[id] as number) ^ mask) > most * 2 || listings[id] === 0) continue;
     const text = texts[id] ?? '';
     if (Math.abs(text.length - word.length) > most || text === word) continue;
     const distance = spellingDistance(word, text, most);
-    if (distance <= most) found.push({ text, distance, listings: listings[id] as number });
+    if (distance <= most) near.push({ text, distance, listings: listings[id] as number });
   }
-  found.sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1));
-  return found.slice(0, limit).map(({ text }) => text);
+  near.sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1));
+  return near.slice(0, limit).map(({ text }) => text);
 }
 
 let older = new Uint8Array(80);
 let above = new Uint8Array(80);
 let row = new Uint8Array(80);
 
-/**
- * How many letters have to be added, left out, replaced or swapped with their neighbour; more than `most` when it is more than that.
- * Only cells near the diagonal can matter, so no more are looked at. For words of at most 64 characters.
- */
+/** Counts edits and swaps of neighbours; more than `most` if exceeded. Reads only cells near the diagonal. For at most 64 characters. */
 export function spellingDistance(from: string, to: string, most: number): number {
   const beyond = most + 1;
   if (Math.abs(from.length - to.length) > most) return beyond;
@@ -126,7 +119,7 @@ export function spellingDistance(from: string, to: string, most: number): number
   return Math.min(above[to.length] as number, beyond);
 }
 
-/** False when no cell of the row is within `most`. */
+/** Returns false when no cell of the row is within `most`. */
 function fillRow(from: string, to: string, line: number, most: number): boolean {
   const beyond = most + 1;
   const first = Math.max(1, line - most);
@@ -143,7 +136,7 @@ function fillRow(from: string, to: string, line: number, most: number): boolean 
     row[column] = cell;
     if (cell < best) best = cell;
   }
-  // The next row looks one cell further.
+  // The next row reads one cell further.
   row[last + 1] = beyond;
   return best <= most;
 }

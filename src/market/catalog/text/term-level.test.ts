@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rarity, termLevel } from './term-levels.ts';
+import { rarityWeight, termLevel } from './term-levels.ts';
 
 test('a level grows with the word and falls with the length, from 1 to 7', () => {
   for (let length = 1; length < 1_500; length += 37) {
@@ -16,7 +16,7 @@ test('a level grows with the word and falls with the length, from 1 to 7', () =>
 });
 
 test('a rare word weighs more than a common one, and each weighs something', () => {
-  const weights = [1, 10, 1_000, 500_000, 1_000_000].map((having) => rarity(1_000_000, having));
+  const weights = [1, 10, 1_000, 500_000, 1_000_000].map((having) => rarityWeight(1_000_000, having));
   expect(weights).toEqual(weights.toSorted((a, b) => b - a));
   expect(weights.at(-1)).toBe(1);
   expect(weights.every(Number.isInteger)).toBe(true);

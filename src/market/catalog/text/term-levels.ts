@@ -1,20 +1,17 @@
 import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** What a word counts for by the field it stands in: title, tags, seller, description, preview. */
+/** The weights of a word by field: title, tags, seller, description, preview. */
 export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
 
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
-/**
- * A constant in place of the true average, so that the level of a word depends on its listing alone: then no change of another listing
- * moves it, and a new index has the same levels as one that followed every change.
- */
+/** Constant, not the true average: a word's level depends on its listing alone, and a new index equals one that followed every change. */
 const USUAL_LENGTH = 150;
-/** So that once in the text, the seller, a tag and the title of a usual listing are different levels. */
+/** Chosen so that once in the text, seller, tag and title of a usual listing are different levels. */
 const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
 
-/** The share of one word in the rank of a listing (BM25F without the rarity of the word), from 1 to 7. */
+/** One word's share in the rank of a listing, from 1 to 7: BM25F without the rarity of the word. */
 export function termLevel(weightedCount: number, length: number): number {
   const frequency = weightedCount / (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / USUAL_LENGTH);
   const part = (frequency * (SATURATION + 1)) / (SATURATION + frequency);
@@ -25,28 +22,24 @@ export function termLevel(weightedCount: number, length: number): number {
   return level;
 }
 
-/** How much a word tells, from how many of all listings have it. A whole number, so that sums are exact. */
-export function rarity(listings: number, having: number): number {
+/** Weighs a word by how few listings have it. A whole number, so that sums are exact. */
+export function rarityWeight(listings: number, having: number): number {
   return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
 }
 
-/**
- * The different words and stems of one listing. Two of these are used over and over: a stamp says which entries are of now, so
- * nothing has to be cleared.
- */
-export interface Tally {
+/** Counts the distinct words and stems of one listing. Reused: the stamp marks current entries, so nothing has to be cleared. */
+export interface TermCounter {
   stamp: number;
   wordCount: number;
   words: Uint32Array;
   stemCount: number;
   stems: Uint32Array;
-  /** By word number. */
   wordStamps: Uint32Array;
-  /** By stem number, in turn: the stamp, and the weighted count that in the end becomes the level. Side by side in memory. */
+  /** By stem number, two entries side by side in memory: the stamp, and the weighted count that finally becomes the level. */
   byStem: Uint32Array;
 }
 
-export function createTally(): Tally {
+export function createTermCounter(): TermCounter {
   return {
     stamp: 0,
     wordCount: 0,
@@ -58,18 +51,18 @@ export function createTally(): Tally {
   };
 }
 
-export function hasWord(tally: Tally, word: number): boolean {
-  return tally.wordStamps[word] === tally.stamp;
+export function hasWord(counter: TermCounter, word: number): boolean {
+  return counter.wordStamps[word] === counter.stamp;
 }
 
-/** The level of a stem in the listing that was tallied last, 0 when it does not have it. */
-export function levelInTally(tally: Tally, stem: number): number {
-  return tally.byStem[stem * 2] === tally.stamp ? (tally.byStem[stem * 2 + 1] as number) : 0;
+/** The level of a stem in the listing counted last; 0 when it does not have it. */
+export function countedLevel(counter: TermCounter, stem: number): number {
+  return counter.byStem[stem * 2] === counter.stamp ? (counter.byStem[stem * 2 + 1] as number) : 0;
 }
 
-export function tallyTokens(tally: Tally, table: WordTable, tokens: Uint32Array, count: number): void {
-  prepare(tally, table, count);
-  const { stamp, wordStamps, byStem, words, stems } = tally;
+export function countTokens(counter: TermCounter, table: WordTable, tokens: Uint32Array, count: number): void {
+  prepareCounter(counter, table, count);
+  const { stamp, wordStamps, byStem, words, stems } = counter;
   const stemOf = table.stems;
   let wordCount = 0;
   let stemCount = 0;
@@ -91,35 +84,35 @@ export function tallyTokens(tally: Tally, table: WordTable, tokens: Uint32Array,
       words[wordCount] = token;
       wordCount += 1;
     }
-    const place = (stemOf[token] as number) * 2;
-    if (byStem[place] !== stamp) {
-      byStem[place] = stamp;
-      byStem[place + 1] = weight;
-      stems[stemCount] = place >>> 1;
+    const slot = (stemOf[token] as number) * 2;
+    if (byStem[slot] !== stamp) {
+      byStem[slot] = stamp;
+      byStem[slot + 1] = weight;
+      stems[stemCount] = slot >>> 1;
       stemCount += 1;
-    } else byStem[place + 1] = (byStem[place + 1] as number) + weight;
+    } else byStem[slot + 1] = (byStem[slot + 1] as number) + weight;
   }
-  tally.wordCount = wordCount;
-  tally.stemCount = stemCount;
+  counter.wordCount = wordCount;
+  counter.stemCount = stemCount;
   for (let index = 0; index < stemCount; index += 1) {
-    const place = (stems[index] as number) * 2 + 1;
-    byStem[place] = termLevel(byStem[place] as number, length);
+    const slot = (stems[index] as number) * 2 + 1;
+    byStem[slot] = termLevel(byStem[slot] as number, length);
   }
 }
 
-function prepare(tally: Tally, table: WordTable, count: number): void {
+function prepareCounter(counter: TermCounter, table: WordTable, count: number): void {
   const capacity = table.listings.length;
   // There are never more stems than words, so one capacity serves both.
-  if (tally.wordStamps.length < capacity || tally.stamp === 0xffffffff) {
-    tally.stamp = 0;
-    tally.wordStamps = new Uint32Array(capacity);
-    tally.byStem = new Uint32Array(capacity * 2);
+  if (counter.wordStamps.length < capacity || counter.stamp === 0xffffffff) {
+    counter.stamp = 0;
+    counter.wordStamps = new Uint32Array(capacity);
+    counter.byStem = new Uint32Array(capacity * 2);
   }
-  if (tally.words.length < count) {
-    tally.words = new Uint32Array(count * 2);
-    tally.stems = new Uint32Array(count * 2);
+  if (counter.words.length < count) {
+    counter.words = new Uint32Array(count * 2);
+    counter.stems = new Uint32Array(count * 2);
   }
-  tally.stamp += 1;
-  tally.wordCount = 0;
-  tally.stemCount = 0;
+  counter.stamp += 1;
+  counter.wordCount = 0;
+  counter.stemCount = 0;
 }

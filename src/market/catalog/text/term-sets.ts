@@ -6,29 +6,28 @@ import { encodeTokens, FIRST_WORD, hasInRow, MOST_BYTES } from './tokens.ts';
 import { wordId, wordsLike } from './word-table.ts';
 
 /**
- * The beginning of a word. A listing matches by the stem of what was typed, or by a word of its own that begins so; its level is the
- * highest among the stems of these words. It depends on the listing's own text alone, so one changed listing changes one member.
+ * A typed beginning of a word. A listing matches by the stem of the typed text, or by one of its words that begins with it; its level is
+ * the highest of these words' stems. That depends on its own text alone, so one changed listing changes one member.
  */
 export interface BeginningPlan {
   readonly beginning: string;
-  /** Stems all of whose words match (or the typed one): their listings are members without a look at the text. */
+  /** The typed stem, and stems all of whose words match: their listings are members without reading their text. */
   readonly whole: readonly number[];
-  /** Stems that also have other words: each of their listings has to be looked at. */
+  /** Stems that also have other words: the text of each of their listings must be checked. */
   readonly partial: readonly number[];
   readonly words: ReadonlySet<number>;
-  /** Nothing but the typed stem: its own posting is the answer. */
+  /** True when the typed stem is all there is: its own posting is the answer. */
   readonly isTypedStem: boolean;
-  /** About how many members have to be visited. */
   readonly cost: number;
 }
 
 const LOOKING_COSTS = 40;
-/** Fetching another set from memory. */
+/** The cost of fetching another set from memory. */
 const STEM_COSTS = 10;
 const MEMBERS_PER_SLICE = 25_000;
 const LOOKED_PER_SLICE = 1_000;
 const IDS_PER_SLICE = 50_000;
-/** So many ids are sorted in a few milliseconds; for more, all there are are gone through. */
+/** Sorting this many ids takes a few milliseconds; for more, scan all ids instead. */
 const MOST_SORTED = 50_000;
 
 /** By id the highest level so far, and the ids that have one. */
@@ -62,10 +61,7 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
   return { beginning, whole, partial, words: matching, isTypedStem, cost };
 }
 
-/**
- * Builds the set in slices: the caller may let other work go first after each. The loops are in functions of their own, as they are
- * compiled well while they run there, and not in a generator.
- */
+/** Yields between slices for other work. The loops are separate functions: the engine optimizes them there, not inside a generator. */
 export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
   const raised: Raised = { levels: new Uint8Array(state.highest + 1), ids: [] };
   let visited = 0;
@@ -99,8 +95,8 @@ export function* buildBeginning(state: TextState, plan: BeginningPlan): Generato
   return built;
 }
 
-function raise({ levels, ids }: Raised, id: number, level: number): void {
-  // A listing that came after the start is beyond the array, and looked at in the end.
+function raiseLevel({ levels, ids }: Raised, id: number, level: number): void {
+  // A listing added after the start is beyond the array; it is updated at the end of the build.
   if (id >= levels.length || level <= (levels[id] as number)) return;
   if (levels[id] === 0) ids.push(id);
   levels[id] = level;
@@ -109,7 +105,7 @@ function raise({ levels, ids }: Raised, id: number, level: number): void {
 function raiseAll(state: TextState, stem: number, raised: Raised): number {
   const posting = state.stems.postings[stem];
   if (posting === undefined) return 0;
-  forEachMember(posting, (id, level) => raise(raised, id, level));
+  forEachMember(posting, (id, level) => raiseLevel(raised, id, level));
   return posting.count;
 }
 
@@ -129,7 +125,7 @@ function membersOf(state: TextState, stem: number): Uint32Array {
 function raiseMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, raised: Raised): void {
   for (const id of ids) {
     const level = stemLevel(state.stems, stem, id);
-    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raise(raised, id, level);
+    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raiseLevel(raised, id, level);
   }
 }
 
@@ -151,7 +147,6 @@ function hasOne(state: TextState, id: number, stem: number, words: ReadonlySet<n
   return false;
 }
 
-/** The level of one listing, from its text. */
 export function beginningLevel(state: TextState, beginning: string, id: number): number {
   const { words: table, stems } = state;
   const typed = stems.ids.get(stemOf(beginning));
@@ -165,7 +160,7 @@ export function beginningLevel(state: TextState, beginning: string, id: number):
   return level;
 }
 
-/** Exactly these words in a row. Every member has level 1: the rank comes from the words. */
+/** Exactly these words in a row. Every member has level 1: the words provide the rank. */
 interface PhrasePlan {
   readonly needle: Uint8Array;
   /** The sets of the words' stems, smallest first. */
@@ -175,13 +170,13 @@ interface PhrasePlan {
 
 const CANDIDATES_PER_SLICE = 1_000;
 
-/** The words as encoded tokens; null when one of them is in no listing, so that nothing can match. */
+/** Encodes the words as tokens; null when one of them is in no listing, so that nothing can match. */
 export function encodePhrase(state: TextState, words: readonly string[]): Uint8Array | null {
   const ids = phraseWords(state, words);
-  return ids === null ? null : encoded(ids);
+  return ids === null ? null : encodeWords(ids);
 }
 
-/** The numbers of the words; null when one of them is in no listing. */
+/** Returns the numbers of the words; null when one of them is in no listing. */
 export function phraseWords(state: TextState, words: readonly string[]): number[] | null {
   const ids: number[] = [];
   for (const word of words) {
@@ -192,7 +187,7 @@ export function phraseWords(state: TextState, words: readonly string[]): number[
   return ids;
 }
 
-function encoded(ids: readonly number[]): Uint8Array {
+function encodeWords(ids: readonly number[]): Uint8Array {
   const bytes = new Uint8Array(ids.length * MOST_BYTES);
   return bytes.subarray(0, encodeTokens(Uint32Array.from(ids), ids.length, bytes));
 }
@@ -200,13 +195,10 @@ function encoded(ids: readonly number[]): Uint8Array {
 export function planPhrase(state: TextState, words: readonly number[]): PhrasePlan {
   const stems = new Set(words.map((word) => state.words.stems[word] as number));
   const postings = [...stems].flatMap((stem) => state.stems.postings[stem] ?? []).sort((a, b) => a.count - b.count);
-  return { needle: encoded(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
+  return { needle: encodeWords(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
 }
 
-/**
- * Builds the set in slices: the caller may let other work run after each. The loops are in functions of their own, because they are
- * compiled well while they run there, and not in a generator.
- */
+/** Builds the set in slices, like `buildBeginning`. */
 export function* buildPhrase(state: TextState, plan: PhrasePlan): Generator<void, Posting> {
   const built = createPosting();
   const [smallest, ...others] = plan.postings;
@@ -244,7 +236,6 @@ function hasAll(postings: readonly Posting[], id: number): boolean {
   return true;
 }
 
-/** The level of one listing, from its text. */
 export function phraseLevel(state: TextState, words: readonly string[], id: number): number {
   const needle = encodePhrase(state, words);
   return needle !== null && isInListing(state, id, needle) ? 1 : 0;

@@ -83,7 +83,7 @@ function members(posting: Posting): [number, number][] {
   return found;
 }
 
-/** Everything a query says of an index, in a form that can be compared. */
+/** Returns everything an index says about a query, in comparable form. */
 function answer(index: TextIndex, q: string): unknown {
   const search = index.compile(parseQuery(q));
   if (search === null) return 'missing';
@@ -135,7 +135,7 @@ function expectSame(index: TextIndex, live: ReadonlyMap<number, ListingText>): v
   }
 }
 
-/** Whether a listing matches, by reading it. */
+/** Tells whether a listing matches, by reading its text. */
 function reads(given: ListingText, query: ParsedQuery): boolean {
   const fields = [given.title, ...given.tags, given.merchant, given.description, given.preview].map(tokenize);
   const words = fields.flat();
@@ -157,7 +157,7 @@ describe('after any changes', () => {
         const live = new Map<number, ListingText>();
         for (const [at, one] of changes.entries()) {
           apply(index, live, one);
-          // Sets that were made now have to follow what comes.
+          // Sets built here must follow later changes.
           if (asked.includes(at)) for (const q of QUERIES) index.compile(parseQuery(q));
         }
         expectSame(index, live);
@@ -199,7 +199,7 @@ describe('after any changes', () => {
 describe('sets that take long', () => {
   const rest = 'lorem ipsum dolor universal';
 
-  /** So many that no set of these words is made in passing. */
+  /** Enough listings that no set of these words is built within a call. */
   function many(giveWay: () => Promise<void>): { index: TextIndex; live: Map<number, ListingText> } {
     const index = createTextIndex({ giveWay });
     const live = new Map<number, ListingText>();
@@ -234,7 +234,7 @@ describe('sets that take long', () => {
     const made = many(async () => {
       for (let count = 0; count < 20; count += 1) {
         const one = random.pop();
-        // Over all slices: some ids are behind the work, some ahead, some new.
+        // Spread over all slices: some ids before the work, some after, some new.
         if (one !== undefined && index !== null) apply(index, live, { id: one.id * 220 - 30, text: one.text });
       }
     });
@@ -255,7 +255,7 @@ describe('sets that take long', () => {
   });
 });
 
-/** Any character, halves of characters among them. */
+/** Any code point, lone surrogates included. */
 const anyUnit = fc.integer({ min: 0, max: 0x10ffff }).map((point) => String.fromCodePoint(point));
 
 describe('any query', () => {

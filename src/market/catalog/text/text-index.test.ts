@@ -11,7 +11,7 @@ function put(id: number, text: Partial<ListingText>): void {
   index.put(id, { ...nothing, ...text });
 }
 
-/** Listings that match, best first. */
+/** Returns the matching listings, best first. */
 function find(q: string): number[] {
   const search = index.compile(parseQuery(q));
   if (search === null) throw new Error(`${q} is not prepared`);

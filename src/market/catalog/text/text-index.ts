@@ -11,7 +11,7 @@ import {
 import type { ParsedQuery } from './parse-query.ts';
 import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
-import { createTally, hasWord, levelInTally, type Tally, tallyTokens } from './term-levels.ts';
+import { countedLevel, countTokens, createTermCounter, hasWord, type TermCounter } from './term-levels.ts';
 import { encodePhrase } from './term-sets.ts';
 import { addTranslated, type WordsElsewhere } from './text-reader.ts';
 import {
@@ -34,23 +34,23 @@ import {
 import { countListing, createWordTable, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
 
 export interface TextIndex {
-  /** Adds or replaces. The same text again changes nothing and costs little. */
+  /** Adds or replaces. Putting the same text again is cheap and changes nothing. */
   put(id: number, text: ListingText): void;
-  /** The same with the tokens of its text, which were read elsewhere. */
+  /** Like `put`, with the tokens a reader found elsewhere. */
   putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
-  /** Null when a set has to be made first: then await prepare. */
+  /** Null when a set has to be built first: await `prepare`, then retry. */
   compile(query: ParsedQuery): Search | null;
   prepare(query: ParsedQuery): Promise<void>;
-  /** A near spelling of the query that matches something (judged by `matches`), or null. */
+  /** Finds a similar spelling of the query for which `matches` is true, or null. */
   suggest(query: ParsedQuery, matches: (query: ParsedQuery) => boolean): string | null;
   bytes(): number;
   listings(): number;
-  /** Different words, before stemming. */
+  /** Counts distinct words, before stemming. */
   terms(): number;
 }
 
-/** The place of a listing's tokens among those of many. */
+/** One listing's tokens, from `from` to `to` in an array shared by many. */
 export interface ReadTokens {
   tokens: Uint32Array;
   from: number;
@@ -66,9 +66,9 @@ const SLAB_BYTES = 1 << 20;
 interface IndexParts {
   readonly state: TextState;
   readonly derived: DerivedSets;
-  /** Of the text that is put, and of the one it replaces. */
-  readonly now: Tally;
-  readonly before: Tally;
+  /** Scratch counters for the new text and the text it replaces. */
+  readonly now: TermCounter;
+  readonly before: TermCounter;
   readonly list: TokenList;
   encoded: Uint8Array;
 }
@@ -113,8 +113,8 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
 
 function createParts(state: TextState, derived: DerivedSets): IndexParts {
   const list = createTokenList((codes, start, end) => internWord(state.words, codes, start, end));
-  const tallies = { now: createTally(), before: createTally() };
-  return { state, derived, ...tallies, list, encoded: new Uint8Array(0) };
+  const counters = { now: createTermCounter(), before: createTermCounter() };
+  return { state, derived, ...counters, list, encoded: new Uint8Array(0) };
 }
 
 function putTokens(parts: IndexParts, id: number): void {
@@ -122,74 +122,72 @@ function putTokens(parts: IndexParts, id: number): void {
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
-  // The text says everything about a listing's place in the index, so the same text means that nothing is to be done.
+  // A listing's entries depend on its text alone, so for the same text there is nothing to do.
   const encoded = [parts.encoded.subarray(0, length)];
   if (isRun(state.sequences, id, encoded)) return;
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
-  else tallyStored(parts, id);
-  tallyTokens(now, state.words, tokens, count);
-  // Counted before the old words are discounted: a word that stays must not leave in between.
+  else countStored(parts, id);
+  countTokens(now, state.words, tokens, count);
+  // Count new words before discounting old ones: a word in both must not leave the table in between.
   for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
   if (isNew) {
     for (let index = 0; index < now.stemCount; index += 1) {
       const stem = now.stems[index] as number;
-      addWaiting(state.waiting, state.stems, stem, id, levelInTally(now, stem));
+      addWaiting(state.waiting, state.stems, stem, id, countedLevel(now, stem));
     }
   } else replaceLevels(state, id, now, before);
   putRun(state.sequences, id, encoded);
   state.highest = Math.max(state.highest, id);
-  followListing(derived, state, id, { tally: now, encoded: parts.encoded, length });
+  followListing(derived, state, id, { counter: now, encoded: parts.encoded, length });
 }
 
-function replaceLevels(state: TextState, id: number, now: Tally, before: Tally): void {
+function replaceLevels(state: TextState, id: number, now: TermCounter, before: TermCounter): void {
   writeWaiting(state.waiting, state.stems);
   for (let index = 0; index < now.stemCount; index += 1) {
     const stem = now.stems[index] as number;
-    setStemLevel(state.stems, stem, id, levelInTally(now, stem));
+    setStemLevel(state.stems, stem, id, countedLevel(now, stem));
   }
-  forget(state, before, id, now);
+  removeFromSets(state, before, id, now);
 }
 
 function removeText(parts: IndexParts, id: number): void {
   const { state, derived, before } = parts;
   if (slabOf(state.sequences, id) === null) return;
-  tallyStored(parts, id);
+  countStored(parts, id);
   writeWaiting(state.waiting, state.stems);
-  forget(state, before, id, null);
+  removeFromSets(state, before, id, null);
   dropRun(state.sequences, id);
   state.listings -= 1;
   followRemoval(derived, id);
 }
 
-function tallyStored(parts: IndexParts, id: number): void {
+function countStored(parts: IndexParts, id: number): void {
   const { tokens, count } = listingTokens(parts.state, id);
-  tallyTokens(parts.before, parts.state.words, tokens, count);
+  countTokens(parts.before, parts.state.words, tokens, count);
 }
 
-/** Takes a listing out of the sets of its old words, but for the stems it still has. */
-function forget(state: TextState, before: Tally, id: number, now: Tally | null): void {
+/** Removes a listing from the sets of its old words, except for stems it still has. */
+function removeFromSets(state: TextState, before: TermCounter, id: number, now: TermCounter | null): void {
   for (let index = 0; index < before.stemCount; index += 1) {
     const stem = before.stems[index] as number;
-    if (now === null || levelInTally(now, stem) === 0) setStemLevel(state.stems, stem, id, 0);
+    if (now === null || countedLevel(now, stem) === 0) setStemLevel(state.stems, stem, id, 0);
   }
   for (let index = 0; index < before.wordCount; index += 1) discountListing(state.words, before.words[index] as number);
 }
 
-/** The new text of a listing: its encoded tokens, and their tally. */
-interface TalliedText {
-  readonly tally: Tally;
+interface CountedText {
+  readonly counter: TermCounter;
   readonly encoded: Uint8Array;
   readonly length: number;
 }
 
-/** Brings all derived sets in step with the new text of a listing. */
-function followListing(sets: DerivedSets, state: TextState, id: number, now: TalliedText): void {
+function followListing(sets: DerivedSets, state: TextState, id: number, now: CountedText): void {
   for (const { touched } of sets.building.values()) touched.push(id);
-  if (sets.watchers.size > 0) followBeginnings(sets, state, now.tally);
+  if (sets.watchers.size > 0) followBeginnings(sets, state, now.counter);
   for (const entry of sets.entries.values()) {
     if (entry.posting === null) continue;
-    const level = entry.kind === 'phrase' ? phraseNow(state, entry, now) : beginningNow(state, entry, now.tally);
+    const level = entry.kind === 'phrase' ? phraseNow(state, entry, now) : beginningNow(state, entry, now.counter);
     if (levelOf(entry.posting, id) !== level) setLevel(entry.posting, id, level);
   }
 }
@@ -201,34 +199,34 @@ function followRemoval(sets: DerivedSets, id: number): void {
   }
 }
 
-/** Goes by the words of the listing, as few of them have a beginning that is watched, and leaves the levels in `pending`. */
-function followBeginnings(sets: DerivedSets, state: TextState, tally: Tally): void {
+/** Loops over the listing's words, since few of them have a watched beginning; stores the levels in `pending`. */
+function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCounter): void {
   const { groups, texts, stems } = state.words;
-  for (let index = 0; index < tally.wordCount; index += 1) {
-    const word = tally.words[index] as number;
+  for (let index = 0; index < counter.wordCount; index += 1) {
+    const word = counter.words[index] as number;
     const watching = sets.watchers.get(groups[word] as number);
     if (watching === undefined) continue;
     for (const entry of watching) {
       if (!(texts[word] ?? '').startsWith(entry.words[0] ?? '')) continue;
       const stem = stems[word] as number;
-      if (entry.posting !== null) entry.pending = Math.max(entry.pending, levelInTally(tally, stem));
+      if (entry.posting !== null) entry.pending = Math.max(entry.pending, countedLevel(counter, stem));
       // The typed stem alone is no longer the answer: the next query that needs the set builds it again.
       else if (state.stems.texts[stem] !== entry.stem) dropDerived(sets, entry.key);
     }
   }
 }
 
-function beginningNow(state: TextState, entry: DerivedEntry, tally: Tally): number {
+function beginningNow(state: TextState, entry: DerivedEntry, counter: TermCounter): number {
   const typed = state.stems.ids.get(entry.stem);
-  const level = Math.max(entry.pending, typed === undefined ? 0 : levelInTally(tally, typed));
+  const level = Math.max(entry.pending, typed === undefined ? 0 : countedLevel(counter, typed));
   entry.pending = 0;
   return level;
 }
 
-function phraseNow(state: TextState, entry: DerivedEntry, now: TalliedText): number {
+function phraseNow(state: TextState, entry: DerivedEntry, now: CountedText): number {
   for (const text of entry.words) {
     const word = wordId(state.words, text);
-    if (word === 0 || !hasWord(now.tally, word)) return 0;
+    if (word === 0 || !hasWord(now.counter, word)) return 0;
   }
   const needle = encodePhrase(state, entry.words);
   return needle !== null && hasInRow(now.encoded, 0, now.length, needle) ? 1 : 0;

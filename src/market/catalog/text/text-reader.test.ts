@@ -5,7 +5,7 @@ import { parseQuery } from './parse-query.ts';
 import { createTextIndex, type ListingText, type ReadTokens, type TextIndex } from './text-index.ts';
 import { createTextReader, createWordsElsewhere, learnWords, type TextsToRead } from './text-reader.ts';
 
-// Words that meet often, share stems, fold, and are ideographs; and punctuation that JSON has to escape.
+// Frequent words, shared stems, folded letters, ideographs, and punctuation that JSON escapes.
 const WORDS = [
   'lamp',
   'lamps',
@@ -50,9 +50,9 @@ const giveWay = async (): Promise<void> => {};
 
 interface Batch {
   texts: (ListingText | null)[];
-  /** The id of the first of them. */
+  /** The first id. */
   first: number;
-  /** Leave both indexes between the reading and the putting, which frees numbers of words. */
+  /** Ids removed from both indexes between reading and putting, which frees word numbers. */
   removed: number[];
 }
 

@@ -1,25 +1,25 @@
 import type { Answered } from '../../../platform/worker-thread.ts';
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { addListingText, addToken, createTokenList, FIRST_WORD, type TokenList } from './tokens.ts';
 import { addChars, addSlot, createWordChars, createWordSlots, findWord, hashOf } from './word-lookup.ts';
 import { internWord, type WordTable } from './word-table.ts';
 
-/** Listings as JSON, one behind the other; `ends` says where each one ends. An empty one is none. */
+/** Listings as JSON, concatenated; `ends` holds where each one ends. An empty one is skipped. */
 export interface TextsToRead {
   bytes: Uint8Array<ArrayBuffer>;
   ends: Uint32Array<ArrayBuffer>;
 }
 
-/** The tokens of these listings, with word numbers of the reader's own. */
+/** The tokens of these listings, in the reader's own word numbers. */
 export interface TextsRead {
   tokens: Uint32Array<ArrayBuffer>;
   ends: Uint32Array<ArrayBuffer>;
-  /** Words that no answer before had, in the order of their numbers. */
+  /** Words that are in no earlier answer, in the order of their numbers. */
   newWords: string[];
 }
 
-/** Finds the words of listings: more than half of the work of indexing, and it needs nothing that is known elsewhere. */
+/** Finds the words of listings: more than half of the work of indexing, and independent of the index. */
 export function createTextReader(): (texts: TextsToRead) => Answered<TextsRead> {
   const slots = createWordSlots();
   const chars = createWordChars();
@@ -51,12 +51,12 @@ export function createTextReader(): (texts: TextsToRead) => Answered<TextsRead> 
   };
 }
 
-/** What another reader's word numbers mean here. */
+/** Translates another reader's word numbers to ours. */
 export interface WordsElsewhere {
   readonly texts: string[];
-  /** By number there: the number here, or 0 where it is not known yet. */
+  /** By their number: our number, or 0 while unknown. */
   numbers: Uint32Array;
-  /** How many words had left the table when these numbers were found. */
+  /** The word table's count of removals when these numbers were looked up. */
   removals: number;
 }
 
@@ -67,17 +67,17 @@ export function createWordsElsewhere(): WordsElsewhere {
 export function learnWords(elsewhere: WordsElsewhere, words: readonly string[]): void {
   for (const word of words) elsewhere.texts.push(word);
   if (elsewhere.texts.length > elsewhere.numbers.length)
-    elsewhere.numbers = grown(elsewhere.numbers, elsewhere.texts.length);
+    elsewhere.numbers = withCapacity(elsewhere.numbers, elsewhere.texts.length);
 }
 
-/** Adds the tokens with the numbers that their words have here. The caller has to count a listing for each of them. */
+/** Adds the tokens with our word numbers. The caller must count a listing for each word. */
 export function addTranslated(
   list: TokenList,
   table: WordTable,
   elsewhere: WordsElsewhere,
   read: { tokens: Uint32Array; from: number; to: number },
 ): void {
-  // The number of a removed word may belong to another word by now. Removals are rare, so all words are looked up again.
+  // A removed word's number may belong to another word by now. Removals are rare, so look up all words again.
   if (elsewhere.removals !== table.removals) {
     elsewhere.numbers.fill(0);
     elsewhere.removals = table.removals;

@@ -3,10 +3,7 @@ import { addStemLevels, type StemTable, setStemLevel } from './stem-table.ts';
 import { decodeTokens } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/**
- * Levels of new listings that are not in their sets yet. Writing them set by set, many listings at once, touches each set once where
- * one listing after the other would fetch a hundred of them from memory each time: indexing takes half as long.
- */
+/** Levels not yet written to their sets. Writing many listings set by set fetches each set once: indexing takes half as long. */
 interface WaitingLevels {
   readonly stems: Uint32Array;
   /** Listing and level as one number, like the entries of a set. */
@@ -37,12 +34,12 @@ export function addWaiting(waiting: WaitingLevels, table: StemTable, stem: numbe
   waiting.count += 1;
 }
 
-/** To be called before any set is read, and before a level is changed in another way. */
+/** Call it before any set is read, and before a level is changed in another way. */
 export function writeWaiting(waiting: WaitingLevels, table: StemTable): void {
   const { count } = waiting;
   if (count === 0) return;
   waiting.count = 0;
-  // Sorting passes over all stems.
+  // Sorting scans all stems.
   if (count < SORTED_FROM || count * 16 < table.texts.length) {
     for (let index = 0; index < count; index += 1) {
       const entry = waiting.entries[index] as number;
@@ -59,7 +56,7 @@ export function writeWaiting(waiting: WaitingLevels, table: StemTable): void {
   }
 }
 
-/** Counts, then places: within a stem the listings stay in the order in which they came. Then `starts` holds where each stem ends. */
+/** A counting sort: within a stem, listings keep their order. Afterwards `starts` holds where each stem ends. */
 function sortByStem(waiting: WaitingLevels, table: StemTable, count: number): void {
   const { stems, entries, sorted } = waiting;
   const size = table.texts.length + 1;
@@ -83,7 +80,6 @@ export function waitingBytes(waiting: WaitingLevels): number {
   return waiting.stems.byteLength + waiting.entries.byteLength + waiting.sorted.byteLength + waiting.starts.byteLength;
 }
 
-/** What the parts of the text index share. */
 export interface TextState {
   readonly words: WordTable;
   readonly stems: StemTable;
@@ -91,13 +87,13 @@ export interface TextState {
   readonly sequences: ByteRuns;
   readonly waiting: WaitingLevels;
   listings: number;
-  /** No listing with a higher id was ever put. */
+  /** The highest listing id ever put. */
   highest: number;
 }
 
 let tokens = new Uint32Array(1024);
 
-/** The tokens of a listing: an array that is used again by the next call. Only what lies before the `count` is of this listing. */
+/** The tokens of a listing, up to `count`, in an array that the next call overwrites. */
 export interface ListingTokens {
   readonly tokens: Uint32Array;
   readonly count: number;

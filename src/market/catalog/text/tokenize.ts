@@ -1,12 +1,12 @@
 import { cutPiles } from '../../../contract/text.ts';
 
-/** The UTF-16 codes of a text, in an array that is used again and again. */
+/** The UTF-16 codes of a text, in a reused array. */
 interface CodeBuffer {
   codes: Uint16Array;
   bytes: Buffer;
 }
 
-/** Short texts are copied by hand: a call into the runtime costs more. */
+/** Copying short texts in a loop is cheaper than a call into the runtime. */
 const COPIED_BY_HAND = 24;
 
 export function createCodeBuffer(): CodeBuffer {
@@ -26,14 +26,11 @@ function withRoom(length: number): CodeBuffer {
   return { codes, bytes: Buffer.from(codes.buffer) };
 }
 
-/**
- * Accents, vowel points and the like: what people leave out when they type. Marks of other scripts (Devanagari vowels, the voicing
- * of kana) change the word and stay.
- */
+/** Marks people leave out when they type, such as accents. In other scripts (Devanagari, kana) marks change the word and stay. */
 const ACCENTS =
   /[[\p{M}&&[\p{Script=Inherited}\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]]--[\u3099\u309a]]/gv;
 
-/** Letters without a decomposition that people type as others. */
+/** Letters without a Unicode decomposition, as people type them. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
   ς: 'σ',
@@ -50,14 +47,14 @@ const LETTERS: Readonly<Record<string, string>> = {
 
 const SPECIAL = /[ßςæœøłđðþħı]/g;
 
-/** The form in which text outside ASCII is compared: compatibility forms, case and accents folded. Folding twice changes nothing. */
-export function fold(text: string): string {
+/** Folds text outside ASCII for comparison: compatibility forms, case and accents. Folding twice changes nothing. */
+export function foldText(text: string): string {
   const bare = cutPiles(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
-  // Composed again, as what is left of the marks belongs to its letter, and a Korean syllable is one character.
+  // Compose again, so that remaining marks join their letter and a Korean syllable is one character.
   return bare.replace(SPECIAL, (letter) => LETTERS[letter] ?? letter).normalize('NFC');
 }
 
-/** Longer words are cut: the rest of such a word carries no meaning, and needs no memory. */
+/** Longer words are cut: the rest carries no meaning and costs memory. */
 const LONGEST_WORD = 64;
 
 const IDEOGRAPHS = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc`;
@@ -74,23 +71,23 @@ export function isIdeograph(word: string): boolean {
   return word.charCodeAt(0) >= FIRST_IDEOGRAPH && IDEOGRAPH.test(word);
 }
 
-/** Takes the words of a text one by one: the codes from `start` to `end`, which are valid during the call alone. */
+/** Receives the words of a text one by one: the codes from `start` to `end`, valid during the call only. */
 export type WordSink = (codes: Uint16Array, start: number, end: number) => void;
 
 const text16 = createCodeBuffer();
 const word16 = createCodeBuffer();
 
 /**
- * Gives the words of a text in order, folded: runs of letters and digits. Almost all text is ASCII, so the loop looks at codes; only
- * a run with other characters goes through Unicode. Neither ASCII separators nor ideographs ever combine with what stands before
- * them, so a run can be folded alone.
+ * Passes the folded words of a text to the sink in order: runs of letters and digits. Almost all text is ASCII, so the loop tests codes,
+ * and only runs with other characters go through Unicode. ASCII separators and ideographs never combine with what precedes them, so a run
+ * can be folded alone.
  */
 export function readWords(text: string, sink: WordSink): void {
   const lower = text.toLowerCase();
   const { length } = lower;
   const codes = writeCodes(text16, lower);
   let start = -1;
-  // Whether the run that began at `start` has characters outside ASCII.
+  // Non-zero when the run that began at `start` has characters outside ASCII.
   let isMixed = 0;
   for (let at = 0; at < length; at += 1) {
     const code = codes[at] as number;
@@ -113,7 +110,7 @@ function giveRun(lower: string, start: number, end: number, isMixed: number, sin
   else sink(text16.codes, start, Math.min(end, start + LONGEST_WORD));
 }
 
-/** The ideographs and kana that fold to themselves, unless something follows that may be a mark: it belongs to them, or hides one that does. */
+/** Tells whether an ideograph or kana folds to itself. False when a mark may follow, or a character that may hide one. */
 function isWholeWord(code: number, next: number): boolean {
   return isPlain(code) && (next < 128 || isPlain(next));
 }
@@ -123,14 +120,13 @@ function isPlain(code: number): boolean {
   return (code >= 0x3041 && code <= 0x3096) || (code >= 0x30a1 && code <= 0x30fa);
 }
 
-/** The words of a text as strings. */
 export function tokenize(text: string): string[] {
-  const found: string[] = [];
-  readWords(text, (codes, start, end) => found.push(String.fromCharCode(...codes.subarray(start, end))));
-  return found;
+  const words: string[] = [];
+  readWords(text, (codes, start, end) => words.push(String.fromCharCode(...codes.subarray(start, end))));
+  return words;
 }
 
-/** What words outside ASCII fold to: Unicode costs twenty times what looking here does. Emptied when it is full. */
+/** Caches the folded forms of words outside ASCII: folding costs twenty times a lookup. Cleared when full. */
 const folded = new Map<string, readonly string[]>();
 const MOST_FOLDED = 20_000;
 const LONGEST_FOLDED = 32;
@@ -138,9 +134,9 @@ const LONGEST_FOLDED = 32;
 function giveFolded(run: string, sink: WordSink): void {
   let words = folded.get(run);
   if (words === undefined) {
-    words = (fold(run).match(TOKEN) ?? []).map((word) => copyOf(cut(word)));
+    words = (foldText(run).match(TOKEN) ?? []).map((word) => copyOf(cutWord(word)));
     if (folded.size === MOST_FOLDED) folded.clear();
-    // Copies, as a piece of a text keeps the whole text in memory.
+    // Store copies: a slice would keep the whole text in memory.
     if (run.length <= LONGEST_FOLDED) folded.set(copyOf(run), words);
   }
   for (const word of words) sink(writeCodes(word16, word), 0, word.length);
@@ -150,9 +146,9 @@ function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
-function cut(word: string): string {
+function cutWord(word: string): string {
   if (word.length <= LONGEST_WORD) return word;
   const head = word.slice(0, LONGEST_WORD);
-  // Never half of a character.
+  // Do not cut a character in half.
   return head.isWellFormed() ? head : head.slice(0, -1);
 }

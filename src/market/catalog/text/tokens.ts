@@ -1,10 +1,7 @@
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import { readWords, type WordSink } from './tokenize.ts';
 
-/**
- * The text of a listing as numbers: the words in order by their ids, a mark after each field, a mark between two tags. Ids are given
- * in the order in which words are first seen, so frequent words have small ones; the first byte says how many follow.
- */
+/** A listing's text as numbers: word ids, marks after fields and between tags. Frequent words get small ids, encoded in fewer bytes. */
 export const END_OF_FIELD = 0;
 const BREAK = 1;
 export const FIRST_WORD = 2;
@@ -18,7 +15,7 @@ const FROM_FIVE = FROM_THREE + (FIVE_BYTES - THREE_BYTES) * 65_536;
 
 export const MOST_BYTES = 5;
 
-/** Returns the number of bytes written; `into` must have room for MOST_BYTES each. */
+/** Returns the number of bytes written; `into` must have room for MOST_BYTES per token. */
 export function encodeTokens(tokens: Uint32Array, count: number, into: Uint8Array): number {
   let at = 0;
   for (let index = 0; index < count; index += 1) {
@@ -76,10 +73,7 @@ export function decodeTokens(bytes: Uint8Array, start: number, length: number, i
   return count;
 }
 
-/**
- * Whether the encoded `needle` stands in a run of encoded tokens. No token is the beginning of another one's bytes, so it is enough
- * to compare bytes where a token begins. The marks between fields and tags are tokens that no needle has: no phrase reaches across.
- */
+/** Compares where tokens begin, since no token's bytes begin another's. Marks keep phrases from reaching across fields and tags. */
 export function hasInRow(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
   const last = start + length - needle.length;
   const wanted = needle[0];
@@ -99,7 +93,7 @@ function isAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
   return true;
 }
 
-/** What everybody may read of a listing. Nothing else is ever indexed. */
+/** The public text of a listing. Nothing else is ever indexed. */
 export interface ListingText {
   title: string;
   tags: readonly string[];
@@ -108,14 +102,12 @@ export interface ListingText {
   preview: string;
 }
 
-/** The tokens of one text after another, in an array that is used again and again. */
 export interface TokenList {
   tokens: Uint32Array;
   count: number;
   readonly sink: WordSink;
 }
 
-/** `numberOf` gives each word its number. */
 export function createTokenList(numberOf: (codes: Uint16Array, start: number, end: number) => number): TokenList {
   const list: TokenList = {
     tokens: new Uint32Array(4096),
@@ -125,7 +117,6 @@ export function createTokenList(numberOf: (codes: Uint16Array, start: number, en
   return list;
 }
 
-/** Adds all words of a listing, and the marks between its fields and tags. */
 export function addListingText(list: TokenList, text: ListingText): void {
   addWords(list, text.title, END_OF_FIELD);
   for (const tag of text.tags) addWords(list, tag, BREAK);
@@ -141,7 +132,7 @@ function addWords(list: TokenList, text: string, mark: number): void {
 }
 
 export function addToken(list: TokenList, token: number): void {
-  if (list.count === list.tokens.length) list.tokens = grown(list.tokens, list.count);
+  if (list.count === list.tokens.length) list.tokens = withCapacity(list.tokens, list.count);
   list.tokens[list.count] = token;
   list.count += 1;
 }

@@ -1,9 +1,6 @@
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 
-/**
- * Finds the number of a word from its characters within a longer text. A Map would need a string for each word that is looked up,
- * and its hash: half of the time of indexing. Open addressing with linear steps; each number is stored next to its hash.
- */
+/** Finds a word's number within a longer text. A Map would need a string per lookup: half of the time of indexing. Linear probing. */
 export interface WordSlots {
   /** Number and hash in turn; number 0 is an empty slot. */
   slots: Uint32Array;
@@ -23,7 +20,7 @@ export function hashOf(codes: Uint16Array, start: number, end: number): number {
   return Math.imul(hash, 0x2c1b3c6d) >>> 0;
 }
 
-/** The number of the word that stands from `start` to `end`; 0 when it is unknown. */
+/** Returns the number of the word from `start` to `end`; 0: unknown. */
 export function findWord(
   table: WordSlots,
   chars: WordChars,
@@ -44,10 +41,10 @@ export function findWord(
 }
 
 export function addSlot(table: WordSlots, id: number, hash: number): void {
-  // At most half full, so that the way to an empty slot is short.
-  if (table.count * 4 >= table.slots.length) grow(table);
+  // At most half full, so that probes stay short.
+  if (table.count * 4 >= table.slots.length) growSlots(table);
   table.count += 1;
-  place(table.slots, id, hash);
+  insertSlot(table.slots, id, hash);
 }
 
 export function removeSlot(table: WordSlots, id: number, hash: number): void {
@@ -56,7 +53,7 @@ export function removeSlot(table: WordSlots, id: number, hash: number): void {
   let hole = (hash * 2) & mask;
   while (slots[hole] !== id) hole = (hole + 2) & mask;
   table.count -= 1;
-  // Whatever was pushed past the hole moves back, so that no search ends too early.
+  // Move back entries that were pushed past the hole, so that no search ends too early.
   for (let at = (hole + 2) & mask; slots[at] !== 0; at = (at + 2) & mask) {
     const home = ((slots[at + 1] as number) * 2) & mask;
     if (((at - home) & mask) < ((at - hole) & mask)) continue;
@@ -67,7 +64,7 @@ export function removeSlot(table: WordSlots, id: number, hash: number): void {
   slots[hole] = 0;
 }
 
-function place(slots: Uint32Array, id: number, hash: number): void {
+function insertSlot(slots: Uint32Array, id: number, hash: number): void {
   const mask = slots.length - 1;
   let at = (hash * 2) & mask;
   while (slots[at] !== 0) at = (at + 2) & mask;
@@ -75,18 +72,15 @@ function place(slots: Uint32Array, id: number, hash: number): void {
   slots[at + 1] = hash;
 }
 
-function grow(table: WordSlots): void {
+function growSlots(table: WordSlots): void {
   const old = table.slots;
   table.slots = new Uint32Array(old.length * 2);
   for (let at = 0; at < old.length; at += 2) {
-    if (old[at] !== 0) place(table.slots, old[at] as number, old[at + 1] as number);
+    if (old[at] !== 0) insertSlot(table.slots, old[at] as number, old[at + 1] as number);
   }
 }
 
-/**
- * The characters of all words by number, in one array: comparing with a string goes through its form again for each character. The
- * length stands before the characters, so that one look into memory says both.
- */
+/** The characters of all words, by number: comparing strings is slow per character. The length precedes them, for one memory access. */
 export interface WordChars {
   codes: Uint16Array;
   end: number;
@@ -98,21 +92,20 @@ export function createWordChars(): WordChars {
   return { codes: new Uint16Array(8_192), end: 1, starts: new Uint32Array(1_024) };
 }
 
-/** Whether word `id`, which there is, is what stands from `start` to `end`. */
 function isWord(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): boolean {
   const own = chars.codes;
-  let place = chars.starts[id] as number;
-  if (own[place] !== end - start) return false;
+  let index = chars.starts[id] as number;
+  if (own[index] !== end - start) return false;
   for (let at = start; at < end; at += 1) {
-    place += 1;
-    if (own[place] !== codes[at]) return false;
+    index += 1;
+    if (own[index] !== codes[at]) return false;
   }
   return true;
 }
 
 export function addChars(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): void {
   const length = end - start;
-  if (id >= chars.starts.length) chars.starts = grown(chars.starts, id);
+  if (id >= chars.starts.length) chars.starts = withCapacity(chars.starts, id);
   if (chars.end + length + 1 > chars.codes.length) makeRoom(chars, length + 1);
   chars.codes[chars.end] = length;
   chars.codes.set(codes.subarray(start, end), chars.end + 1);
@@ -128,7 +121,7 @@ export function charsBytes(chars: WordChars): number {
   return chars.codes.byteLength + chars.starts.byteLength;
 }
 
-/** Copies what is still used to an array with as much room again. */
+/** Moves the characters still in use to an array with as much room again. */
 function makeRoom(chars: WordChars, wanted: number): void {
   let used = wanted + 1;
   for (const start of chars.starts) if (start !== 0) used += (chars.codes[start] as number) + 1;

@@ -1,4 +1,4 @@
-import { grown } from '../byte-runs.ts';
+import { withCapacity } from '../byte-runs.ts';
 import { holdStem, releaseStem, type StemTable, stemOf } from './stem-table.ts';
 import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { FIRST_WORD } from './tokens.ts';
@@ -16,26 +16,22 @@ import {
   type WordSlots,
 } from './word-lookup.ts';
 
-/**
- * Every word that a live listing has, by a small number. A word that leaves its last listing leaves the table, and its number is
- * given to another, so that edits can not fill the memory. Columns are indexed by the number.
- */
+/** All words of live listings, by number. A word that leaves its last listing frees its number, so that edits cannot fill the memory. */
 export interface WordTable {
   readonly slots: WordSlots;
   readonly chars: WordChars;
   readonly texts: string[];
   readonly stemTable: StemTable;
   readonly free: number[];
-  /** How many words have left: while that stays as it is, every number stays its word's. */
+  /** Counts removed words: while it is unchanged, every number keeps its word. */
   removals: number;
-  /** In how many listings the word is. */
   listings: Uint32Array;
   stems: Uint32Array;
-  /** Which letters the word has, one bit each: two words that are close in spelling are close in this. */
+  /** One bit per letter of the word: words with a similar spelling have similar masks. */
   masks: Uint32Array;
-  /** Words by their first three characters, for beginnings. Group 0 is for shorter words and keeps no list. */
+  /** Groups words by their first three characters, to find beginnings. Group 0 is for shorter words and keeps no list. */
   groups: Uint32Array;
-  places: Uint32Array;
+  groupIndexes: Uint32Array;
   readonly groupIds: Map<string, number>;
   readonly groupWords: number[][];
 }
@@ -54,7 +50,7 @@ export function createWordTable(stemTable: StemTable): WordTable {
     stems: new Uint32Array(0),
     masks: new Uint32Array(0),
     groups: new Uint32Array(0),
-    places: new Uint32Array(0),
+    groupIndexes: new Uint32Array(0),
     groupIds: new Map(),
     groupWords: [[]],
   };
@@ -62,18 +58,18 @@ export function createWordTable(stemTable: StemTable): WordTable {
 
 const lookupBuffer = createCodeBuffer();
 
-/** The number of a word; 0 when no live listing has it. */
+/** Returns the number of a word; 0 when no live listing has it. */
 export function wordId(table: WordTable, word: string): number {
   const codes = writeCodes(lookupBuffer, word);
   const hash = hashOf(codes, 0, word.length);
   return findWord(table.slots, table.chars, hash, codes, 0, word.length);
 }
 
-/** The number of the word that stands in a text, known or not. The caller has to count a listing for it. */
+/** Returns the number of a word within a text, adding it if it is new. The caller must count a listing for it. */
 export function internWord(table: WordTable, codes: Uint16Array, start: number, end: number): number {
   const hash = hashOf(codes, start, end);
-  const known = findWord(table.slots, table.chars, hash, codes, start, end);
-  return known === 0 ? addWord(table, codes, start, end, hash) : known;
+  const existing = findWord(table.slots, table.chars, hash, codes, start, end);
+  return existing === 0 ? addWord(table, codes, start, end, hash) : existing;
 }
 
 function addWord(table: WordTable, codes: Uint16Array, start: number, end: number, hash: number): number {
@@ -90,7 +86,7 @@ function addWord(table: WordTable, codes: Uint16Array, start: number, end: numbe
   table.groups[id] = group;
   if (group !== 0) {
     const members = table.groupWords[group] ?? [];
-    table.places[id] = members.length;
+    table.groupIndexes[id] = members.length;
     members.push(id);
   }
   return id;
@@ -116,27 +112,27 @@ function removeWord(table: WordTable, id: number): void {
   const members = table.groupWords[group];
   const last = members?.pop();
   if (members !== undefined && last !== undefined && last !== id) {
-    const place = table.places[id] as number;
-    members[place] = last;
-    table.places[last] = place;
+    const index = table.groupIndexes[id] as number;
+    members[index] = last;
+    table.groupIndexes[last] = index;
   }
   table.free.push(id);
   table.removals += 1;
 }
 
-/** The group of words that begin like this one; 0 when it is too short. */
+/** Returns the group of words that begin like this one; 0 when it is too short. */
 export function groupOf(table: WordTable, word: string): number {
   if (word.length < SHORTEST_BEGINNING) return 0;
   const start = word.slice(0, SHORTEST_BEGINNING);
-  const known = table.groupIds.get(start);
-  if (known !== undefined) return known;
+  const existing = table.groupIds.get(start);
+  if (existing !== undefined) return existing;
   const group = table.groupWords.length;
   table.groupIds.set(start, group);
   table.groupWords.push([]);
   return group;
 }
 
-/** Words that may have this beginning: all that do are among them. */
+/** Returns all words that have this beginning, and some others. */
 export function wordsLike(table: WordTable, beginning: string): readonly number[] {
   const group = table.groupIds.get(beginning.slice(0, SHORTEST_BEGINNING));
   return group === undefined ? [] : (table.groupWords[group] ?? []);
@@ -148,15 +144,15 @@ export function letterMask(word: string): number {
   return mask >>> 0;
 }
 
-/** An estimate: what the runtime keeps in addition to the columns cannot be read. */
+/** An estimate: the runtime's own overhead cannot be measured. */
 export function wordBytes(table: WordTable): number {
   return table.slots.slots.byteLength + charsBytes(table.chars) + table.slots.count * 110 + table.listings.length * 20;
 }
 
 function growColumns(table: WordTable, id: number): void {
-  table.listings = grown(table.listings, id);
-  table.stems = grown(table.stems, id);
-  table.masks = grown(table.masks, id);
-  table.groups = grown(table.groups, id);
-  table.places = grown(table.places, id);
+  table.listings = withCapacity(table.listings, id);
+  table.stems = withCapacity(table.stems, id);
+  table.masks = withCapacity(table.masks, id);
+  table.groups = withCapacity(table.groups, id);
+  table.groupIndexes = withCapacity(table.groupIndexes, id);
 }

@@ -15,10 +15,10 @@ import { mountEventStream } from './mount-event-stream.ts';
 const KINDS: readonly EventKind[] = ['sale', 'rotate', 'listing', 'withdrawal', 'sale'];
 const db = testDatabase({ inventedEvents: true });
 
-/** Of every event of the log, in order. */
+/** The kind of every event in the log, in order. */
 const log: EventKind[] = [];
 
-/** As the market does it: queued in one transaction, numbered after its commit. */
+/** Queues in one transaction and numbers after its commit, as the market does. */
 async function append(count: number, detail: Record<string, JsonValue> = {}, of = KINDS): Promise<void> {
   const { database } = db;
   const kinds = Array.from({ length: count }, (_, index) => of[(log.length + index) % of.length] ?? 'sale');
@@ -27,18 +27,18 @@ async function append(count: number, detail: Record<string, JsonValue> = {}, of 
     for (const kind of kinds)
       await recordEvent(tx, market, { kind, actor: 'alice', detail: { note: 'a\nb', ...detail } });
   });
-  await createSequencer({ database, clock: systemClock, log: recordingLog().log }).settled();
+  await createSequencer({ database, clock: systemClock, log: recordingLog().log }).whenNumbered();
   log.push(...kinds);
 }
 
-/** The ids after that one of what the test takes. */
+/** The ids after this one whose kind the test takes. */
 function idsAfter(after: number, takes: (kind: EventKind) => boolean = () => true): number[] {
   return log.flatMap((kind, index) => (index >= after && takes(kind) ? [index + 1] : []));
 }
 
 beforeAll(() => append(12));
 
-/** A server of its own. It hears of new events when it is told to look, as a process does that follows the database. */
+/** Starts a server of its own. It hears of new events when told to look, like a process that follows the database. */
 async function serve(changed: Partial<EventStreamOptions> = {}) {
   const { database } = db;
   const tail = createEventTail();
@@ -225,15 +225,15 @@ describe('clients', () => {
     expect(performance.now() - begun).toBeLessThan(5_000);
     await until(() => clients.every(({ closed }) => closed()));
     for (const { heard } of clients)
-      expect(heard().endsWith(': the market stops here; come back with the last id\n\n')).toBe(true);
+      expect(heard().endsWith(': the market is stopping; reconnect with the last id\n\n')).toBe(true);
   });
 
   it('that do not read are disconnected, and delay no other client', async () => {
     const { port, stream, look } = await serve({ page: 2, beatMs: 20 });
-    // More than the buffers of both ends of a connection take.
+    // More than both ends of a connection buffer.
     const [count, size] = [14, 700_000];
     const begun = log.length;
-    // Of a kind that is in neither of the views that the tail keeps.
+    // A kind in neither of the views that the tail keeps.
     await append(count, { much: 'a'.repeat(size) }, ['rotate']);
     await look();
     const idle = await openSocket(port, get(`?last_event_id=${begun}`));

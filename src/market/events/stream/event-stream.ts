@@ -6,106 +6,103 @@ import type { Log } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { EventTail } from '../read-events.ts';
-import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
 import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
+import { createSlots, type SlotOptions, slotOptions } from './slots.ts';
 
 const BEAT_MS = 10_000;
-/** Beats without its bytes being taken, after which a client is let go. */
+/** Heartbeats without any bytes being taken, after which a client is disconnected. */
 const MOST_STALLED = 6;
 const RESTART_RETRY_SECONDS = 2;
 
 const HEARTBEAT = Buffer.from(':\n\n');
-const LAST_WORD = Buffer.from(': the market stops here; come back with the last id\n\n');
-const PLACE_DRAWN = Buffer.from(': another client has this place now; come back with the last id\n\n');
+const LAST_WORD = Buffer.from(': the market is stopping; reconnect with the last id\n\n');
+const SLOT_TAKEN = Buffer.from(': another client took this slot; reconnect with the last id\n\n');
 
-export interface EventStreamOptions extends Partial<PlacesOptions> {
+export interface EventStreamOptions extends Partial<SlotOptions> {
   database: Database;
   clock: Clock;
   log: Log;
   tail: EventTail;
   beatMs?: number;
-  /** Events in memory, and on a page that is read for a client that is further behind. */
+  /** Events in memory, and per page when a client reads from the database. */
   keptEvents?: number;
   page?: number;
 }
 
-/** What a client asks for. */
-export interface StreamRequest {
+interface StreamRequest {
   filter: StreamFilter;
-  /** The last event that it has; null: it begins with what comes next. */
+  /** The last event the client has; null: start with the next one. */
   after: number | null;
   clientNetwork: string;
 }
 
 export interface EventStream {
-  /** The tail, for whatever keeps it up to date; the stream hears of it. */
+  /** The tail to keep up to date; the stream is notified of news. */
   follower: FollowedTail;
-  /** How far the log goes, as far as this process knows. */
+  /** The newest event this process knows. */
   head(): number;
-  /** Takes a place, or refuses. Both are parts of the answer. */
+  /** Takes a slot or refuses. Returns the two parts of the answer. */
   admit(request: StreamRequest): { listen(listener: Listener): void; release(): void };
-  /** How many listen. */
   open(): number;
-  /** Ends every stream and takes no more. */
   stop(): Promise<void>;
 }
 
-/** One of thousands, so it is small: what it has not got yet is not kept for it but read again, from its cursor. */
+/** There may be thousands, so a client keeps no queue: missing events are read again from its cursor. */
 interface Client {
   readonly filter: StreamFilter;
   readonly listener: Listener;
-  /** Everything up to there is written to it, or is not for it. */
+  /** Everything up to here was written or is not for this client. */
   cursor: number;
-  /** `reading`: a page is on its way. `full`: it takes nothing now. */
+  /** `reading`: a page is being read. `full`: it accepts no bytes now. */
   state: 'ready' | 'reading' | 'full' | 'gone';
-  /** Nothing was written since the last beat. */
+  /** True if no bytes were written since the last heartbeat. */
   quiet: boolean;
   stalledBeats: number;
 }
 
-/** The public log as it grows, for any number of clients, each at its own pace. */
+/** Streams the public log to any number of clients, each at its own pace. */
 export function createEventStream(options: EventStreamOptions): EventStream {
   const { clock, log, tail } = options;
   const stopping = new AbortController();
   const stopped = stopping.signal;
   const clients = new Set<Client>();
-  const bell = createSignal();
-  const takePlace = createPlaces({ ...placesOf(DEFAULT_LIMITS, systemRandom), ...options });
+  const news = createSignal();
+  const takeSlot = createSlots({ ...slotOptions(DEFAULT_LIMITS, systemRandom), ...options });
   const flow = createFlow(options, stopped, () => tail.version());
   let running: Promise<unknown> | null = null;
 
-  /** Events are read only while a client listens. */
+  /** Reads events only while clients listen. */
   const start = (): Promise<unknown> => {
     flow.forget();
-    const round = async (): Promise<void> => {
+    const runRound = async (): Promise<void> => {
       if (clients.size === 0) return flow.forget();
       await flow.readNews();
-      await forEachInSlices(clients, flow.bringOn);
+      await forEachInSlices(clients, flow.sendNext);
     };
-    const beats = async (): Promise<void> => {
+    const sendHeartbeats = async (): Promise<void> => {
       while (!stopped.aborted) {
         await clock.sleep(options.beatMs ?? BEAT_MS, stopped);
-        if (!stopped.aborted) await forEachInSlices(clients, flow.beat);
+        if (!stopped.aborted) await forEachInSlices(clients, flow.sendHeartbeat);
       }
     };
-    return Promise.all([runOnSignal({ clock, log, stopped }, bell, round), beats()]);
+    return Promise.all([runOnSignal({ clock, log, stopped }, news, runRound), sendHeartbeats()]);
   };
 
   return {
-    follower: followTail(tail, bell.send),
+    follower: followTail(tail, news.send),
     head: () => tail.version(),
     admit: ({ filter, after, clientNetwork }) => {
       if (stopped.aborted) throw new Refusal('unavailable', { retryAfterSeconds: RESTART_RETRY_SECONDS });
       let client: Client | null = null;
       let isGone = false;
-      let isDrawn = false;
-      const giveBack = takePlace(clientNetwork, () => {
-        isDrawn = true;
-        client?.listener.end(PLACE_DRAWN);
+      let isEvicted = false;
+      const freeSlot = takeSlot(clientNetwork, () => {
+        isEvicted = true;
+        client?.listener.end(SLOT_TAKEN);
       });
       return {
         listen: (listener) => {
-          if (isDrawn) return listener.end(PLACE_DRAWN);
+          if (isEvicted) return listener.end(SLOT_TAKEN);
           if (isGone || stopped.aborted) return listener.end(LAST_WORD);
           running ??= start();
           const cursor = after ?? tail.version();
@@ -115,7 +112,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
         },
         release: () => {
           isGone = true;
-          giveBack();
+          freeSlot();
           if (client === null) return;
           client.state = 'gone';
           clients.delete(client);
@@ -125,14 +122,14 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     open: () => clients.size,
     stop: async () => {
       stopping.abort();
-      bell.send();
+      news.send();
       for (const { listener } of clients) listener.end(LAST_WORD);
       await running;
     },
   };
 }
 
-/** How bytes come to one client: from memory where its place is there, otherwise from the database, and never both at once. */
+/** Sends bytes to a client from memory or, if its cursor is older than that, from the database; never from both at once. */
 function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () => number) {
   const recent = createRecentEvents(options.keptEvents);
 
@@ -144,17 +141,17 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
     client.listener.onceDrained(() => {
       if (client.state !== 'full') return;
       client.state = 'ready';
-      bringOn(client);
+      sendNext(client);
     });
   };
-  const bringOn = (client: Client): void => {
+  const sendNext = (client: Client): void => {
     while (client.state === 'ready' && client.cursor < head()) {
       if (client.cursor < recent.base()) {
         client.state = 'reading';
         readBacklog(client);
         return;
       }
-      // Not read yet: the round that reads it comes by here.
+      // Not in memory yet: the next round continues here.
       if (client.cursor >= recent.last()) return;
       const { bytes, upTo } = recent.after(client.cursor, client.filter);
       client.cursor = upTo;
@@ -169,18 +166,18 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
     take: (client, bytes) => {
       client.state = 'ready';
       if (bytes !== null) deliver(client, bytes);
-      bringOn(client);
+      sendNext(client);
     },
   });
 
   return {
-    bringOn,
+    sendNext,
     greet: (client: Client, live: boolean): void => {
-      // The id alone is no event; with it a client that is cut off before the first one still misses none.
+      // An id alone is no event. With it, a client cut off before the first event misses none.
       deliver(client, Buffer.from(`: the public log\nretry: 2000\n${live ? `id: ${client.cursor}\n` : ''}\n`));
-      bringOn(client);
+      sendNext(client);
     },
-    beat: (client: Client): void => {
+    sendHeartbeat: (client: Client): void => {
       if (client.state === 'full') {
         client.stalledBeats += 1;
         if (client.stalledBeats >= MOST_STALLED) client.listener.cut();
@@ -194,11 +191,10 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
   };
 }
 
-/** What has to be known of a tail to keep it up to date. */
 type FollowedTail = Pick<EventTail, 'read'>;
 
-/** The same tail, that tells whenever something was taken in. It may do so in the middle of a transaction. */
-function followTail(tail: EventTail, tell: () => void): FollowedTail {
+/** Wraps a tail to call `notify` on news. That may happen in the middle of a transaction. */
+function followTail(tail: EventTail, notify: () => void): FollowedTail {
   return {
     read: async (queryable) => {
       const apply = await tail.read(queryable);
@@ -206,25 +202,25 @@ function followTail(tail: EventTail, tell: () => void): FollowedTail {
         apply &&
         (() => {
           apply();
-          tell();
+          notify();
         })
       );
     },
   };
 }
 
-/** From one round to the next: what happens in between goes out together. */
+/** The pause between rounds: news within it is sent together. */
 const EVERY_MS = 100;
-/** After a round there is a pause so many times as long, so that listeners never take the process from others. */
+/** Each round is followed by a pause this many times as long, so that listeners never starve other work. */
 const REST = 4;
 const LONGEST_REST_MS = 1_000;
 const RETRY_MS = 1_000;
-/** Done without letting others in between. */
+/** Clients handled without yielding. */
 const SLICE = 50;
 
-export interface Signal {
+interface Signal {
   send(): void;
-  /** Resolves when it was sent after the last call. */
+  /** Resolves when `send` was called after the last `received`. */
   received(): Promise<void>;
 }
 
@@ -244,15 +240,9 @@ function createSignal(): Signal {
   };
 }
 
-export interface SignalLoopOptions {
-  clock: Clock;
-  log: Log;
-  stopped: AbortSignal;
-}
-
-/** A loop of its own: the caller that sends may be in the middle of a transaction, and a round asks the database. */
+/** Runs in a loop of its own, since `send` may be called in the middle of a transaction and a round queries the database. */
 async function runOnSignal(
-  { clock, log, stopped }: SignalLoopOptions,
+  { clock, log, stopped }: { clock: Clock; log: Log; stopped: AbortSignal },
   signal: Signal,
   round: () => Promise<void>,
 ): Promise<void> {
@@ -265,7 +255,7 @@ async function runOnSignal(
       await round();
       failing = false;
     } catch (error) {
-      // One line for a whole outage.
+      // Log once per outage.
       if (!failing) log.error('events_not_streamed', { error });
       failing = true;
       signal.send();
@@ -276,7 +266,7 @@ async function runOnSignal(
   }
 }
 
-/** In slices. Who comes meanwhile has a turn too, and who goes has none. */
+/** Acts on all items in slices. Items added meanwhile are included, removed ones are not. */
 async function forEachInSlices<Item>(items: Iterable<Item>, act: (item: Item) => void): Promise<void> {
   let done = 0;
   for (const item of items) {

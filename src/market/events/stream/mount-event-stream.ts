@@ -20,16 +20,16 @@ const query = z
   .refine(({ kind, scope }) => kind === undefined || scope === undefined, 'give kind or scope, not both');
 
 /** 0 comes before the first event. */
-const PLACE = /^(?:0|[1-9]\d{0,14})$/;
+const EVENT_ID = /^(?:0|[1-9]\d{0,14})$/;
 
 const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Proxies that collect answers would keep events back.
+  // Buffering proxies would hold events back.
   'x-accel-buffering': 'no',
 };
 
-/** The log pushed to each client that listens: the records of /api/events, oldest first. */
+/** Streams the records of /api/events, oldest first, to each client that listens. */
 export function mountEventStream(database: Database, stream: EventStream): ExtraRoute {
   return {
     method: 'GET',
@@ -38,26 +38,26 @@ export function mountEventStream(database: Database, stream: EventStream): Extra
     answer: async (incoming) => {
       const parsed = query.safeParse(readQuery(incoming.target.query));
       if (!parsed.success) throw refuseIssues(parsed.error.issues, 'invalid_query');
-      const { kind, scope, last_event_id: asked } = parsed.data;
+      const { kind, scope, last_event_id: inQuery } = parsed.data;
       const filter = streamFilter(kind !== undefined ? { kind } : scope !== undefined ? { scope } : null);
-      const after = await readPlace(incoming, asked, { database, stream });
+      const after = await readLastEventId(incoming, inQuery, { database, stream });
       const { clientNetwork } = incoming;
       return { status: 200, headers: HEADERS, body: '', ...stream.admit({ filter, after, clientNetwork }) };
     },
   };
 }
 
-/** The header counts first: a browser that comes back keeps the address that it began with. */
-async function readPlace(
+/** The header takes precedence: a reconnecting browser repeats its original URL. */
+async function readLastEventId(
   { headers }: Incoming,
-  asked: string | undefined,
+  inQuery: string | undefined,
   { database, stream }: { database: Database; stream: EventStream },
 ): Promise<number | null> {
-  const text = headers['last-event-id'] ?? asked;
+  const text = headers['last-event-id'] ?? inQuery;
   if (text === undefined) return null;
-  const place = typeof text === 'string' && PLACE.test(text) ? Number(text) : null;
-  // Another process may have told of events that this one has yet to hear of.
-  const isKnown = place !== null && (place <= stream.head() || place <= (await readNewestEventId(database)));
+  const id = typeof text === 'string' && EVENT_ID.test(text) ? Number(text) : null;
+  // Another process may have sent events this one has not heard of yet.
+  const isKnown = id !== null && (id <= stream.head() || id <= (await readNewestEventId(database)));
   if (!isKnown) throw new Refusal('cursor_invalid', { detail: 'Last-Event-ID does not name an event of the log.' });
-  return place;
+  return id;
 }

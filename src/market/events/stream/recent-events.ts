@@ -4,12 +4,11 @@ import type { Log } from '../../../platform/log.ts';
 import { toRecord } from '../read-events.ts';
 import { readEventsAfter, type StreamedFilter, type StreamRow } from '../store.ts';
 
-/** For all clients together: clients that catch up leave the database to buyers. */
+/** Shared by all clients, so that catching up leaves the database to buyers. */
 const PAGES_AT_ONCE = 2;
 const PAGE = 100;
 const RETRY_MS = 1_000;
 
-/** Who is behind, and how far. */
 interface BehindClient {
   cursor: number;
   filter: StreamFilter;
@@ -21,14 +20,13 @@ interface BacklogOptions<Client extends BehindClient> {
   log: Log;
   stopped: AbortSignal;
   page?: number;
-  /** How far the log goes. */
   head(): number;
   isGone(client: Client): boolean;
-  /** The cursor has moved; null: nothing up to there is for this client. */
+  /** Called after the cursor moved; null: no event up to there is for this client. */
   take(client: Client, bytes: Buffer | null): void;
 }
 
-/** Pages for those whose place is not in memory any more: one at a time for each, in turn, a few at a time for all. */
+/** Reads pages for clients whose cursor is no longer in memory: one at a time per client, in turn, a few in all. */
 export function createBacklog<Client extends BehindClient>(options: BacklogOptions<Client>): (client: Client) => void {
   const { database, clock, log, stopped, isGone, take, page = PAGE } = options;
   const waiting: Client[] = [];
@@ -45,7 +43,7 @@ export function createBacklog<Client extends BehindClient>(options: BacklogOptio
       failing = false;
       if (!isGone(client)) take(client, rows.length === 0 ? null : Buffer.concat(rows.map(encodeEvent)));
     } catch (error) {
-      // One line for a whole outage.
+      // Log once per outage.
       if (!failing) log.error('event_backlog_not_read', { error });
       failing = true;
       waiting.push(client);
@@ -70,30 +68,28 @@ export function createBacklog<Client extends BehindClient>(options: BacklogOptio
   };
 }
 
-/** A client that is further behind reads pages of the database. */
+/** A client further behind reads pages from the database. */
 const EVENTS_KEPT = 1_000;
-/** What is handed to a client at once: about what a connection takes without waiting. */
+/** Sent to a client at once: about what a connection takes without waiting. */
 const PORTION_BYTES = 65_536;
-/** Nearly all ask for one of a few; those who come back are each somewhere else. */
+/** Nearly all clients need one of a few portions; reconnecting ones are each elsewhere. */
 const PORTIONS_KEPT = 32;
 
 export interface Portion {
-  /** Null: nothing in it is for this filter. */
+  /** Null: nothing in it matches the filter. */
   bytes: Buffer | null;
-  /** The event with which it ends. */
   upTo: number;
 }
 
-/** The newest events as they go out, encoded once for all clients. After a gap in the ids it starts again, so an id is a place. */
+/** The newest events as sent, encoded once for all clients. Restarts after a gap in the ids, so that an id is an index. */
 export interface RecentEvents {
-  /** Everything after this event is here, up to `last`. */
+  /** All events after this one are in memory, up to `last`. */
   base(): number;
   last(): number;
-  /** Drops everything: no client listens. */
+  /** Drops everything, when no client listens. */
   forget(upTo: number): void;
-  /** Reads on, up to that event. */
   readTo(queryable: Queryable, upTo: number): Promise<void>;
-  /** What comes after an event that is not before `base`. Many ask for the same, and get the same bytes. */
+  /** Returns what follows an event not before `base`. Equal requests share the same bytes. */
   after(cursor: number, filter: StreamFilter): Portion;
 }
 
@@ -101,7 +97,7 @@ interface Recent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
   bytes: Buffer;
 }
 
-export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
+export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
   let base = 0;
   let events: Recent[] = [];
   const portions = new Map<string, Portion>();
@@ -130,22 +126,22 @@ export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
     forget,
     readTo: async (queryable, upTo) => {
       if (upTo <= last()) return;
-      if (upTo - last() > kept) forget(upTo - kept);
-      const rows = await readEventsAfter(queryable, null, { afterId: last(), upToId: upTo, limit: kept });
+      if (upTo - last() > most) forget(upTo - most);
+      const rows = await readEventsAfter(queryable, null, { afterId: last(), upToId: upTo, limit: most });
       for (const row of rows) {
-        // A recovery has left ids out.
+        // A recovery has skipped ids.
         if (Number(row.id) !== last() + 1) forget(Number(row.id) - 1);
         events.push({ ...row, bytes: encodeEvent(row) });
       }
-      const over = Math.max(0, events.length - kept);
+      const over = Math.max(0, events.length - most);
       events.splice(0, over);
       base += over;
       portions.clear();
     },
     after: (cursor, filter) => {
       const key = `${cursor} ${filter.key}`;
-      const known = portions.get(key);
-      if (known !== undefined) return known;
+      const existing = portions.get(key);
+      if (existing !== undefined) return existing;
       if (portions.size >= PORTIONS_KEPT) portions.clear();
       const portion = build(cursor, filter);
       portions.set(key, portion);
@@ -154,13 +150,13 @@ export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
   };
 }
 
-/** As server-sent events have it: the record is one line of JSON, as it stands on a page of the log. */
+/** Encodes a server-sent event: the record of a page of the log, as one line of JSON. */
 function encodeEvent({ id, canonical }: Pick<StreamRow, 'id' | 'canonical'>): Buffer {
   const record = toRecord(id, canonical);
   return Buffer.from(`id: ${record.id}\nevent: ${record.kind}\ndata: ${JSON.stringify(record)}\n\n`);
 }
 
-/** One object for all who ask for the same part of the log. */
+/** Shared by all requests for the same part of the log. */
 export interface StreamFilter {
   key: string;
   of: StreamedFilter;
@@ -169,7 +165,7 @@ export interface StreamFilter {
 
 const knownFilters = new Map<string, StreamFilter>();
 
-/** Kinds and scopes are few, so none is ever forgotten. */
+/** Caches without limit: kinds and scopes are few. */
 export function streamFilter(of: StreamedFilter): StreamFilter {
   const key = of === null ? 'all' : 'kind' in of ? `kind ${of.kind}` : `scope ${of.scope}`;
   const filter = knownFilters.get(key) ?? { key, of, takes: testOf(of) };

@@ -1,6 +1,6 @@
 import type { IdentityDoor } from '../../../contract/vocabulary.ts';
 import type { Market } from '../../context.ts';
-import type { StageKind } from '../../identity/stages/store.ts';
+import type { ChangeKind } from '../../identity/pending-changes/store.ts';
 
 export type Form = Readonly<Record<string, string>>;
 
@@ -38,7 +38,7 @@ export interface ConfirmStep {
 
 /** One of the three doors as people go through it: begin, save, type back, confirm (W10). */
 export interface Ceremony {
-  kind: StageKind;
+  kind: ChangeKind;
   door: IdentityDoor;
   path: '/join' | '/rotate' | '/recovery';
   words: Words;

@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { html } from 'ghtml';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import type { Market } from '../../context.ts';
+import type { PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
+import type { IdentityChange } from '../../identity/pending-changes/store.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
-import type { StageIdentity } from '../../identity/stages/stages.ts';
-import type { StageOf } from '../../identity/stages/store.ts';
 import type { Fault, Form } from './ceremony.ts';
 
 export interface TextField {
@@ -103,7 +103,7 @@ interface RequestedCode {
 }
 
 /** Which two of so many codes are to be typed back: the same two for the whole of a stage. */
-export function requestedCodes({ session }: StageIdentity, count: number): RequestedCode[] {
+export function requestedCodes({ session }: PendingChangeSession, count: number): RequestedCode[] {
   const drawn = sha256('codes ', session);
   const first = drawn.readUInt32BE(0) % count;
   const second = (first + 1 + (drawn.readUInt32BE(4) % (count - 1))) % count;
@@ -114,7 +114,7 @@ export function requestedCodes({ session }: StageIdentity, count: number): Reque
 /** What of that is not what was shown. The browser's script sees to this before; here it is decided. */
 export function faultsOfTypedBack(
   { pepper, config }: Pick<Market, 'pepper' | 'config'>,
-  { form, of, identity }: { form: Form; of: StageOf; identity: StageIdentity },
+  { form, of, identity }: { form: Form; of: IdentityChange; identity: PendingChangeSession },
 ): Fault[] {
   const isOneOf = (hashes: readonly Buffer[], kept: Buffer | undefined): boolean =>
     kept !== undefined && hashes.some((hash) => timingSafeEqual(hash, kept));

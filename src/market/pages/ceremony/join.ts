@@ -1,6 +1,6 @@
 import { endpoints } from '../../../contract/index.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { confirmRegistration, stageRegistration } from '../../identity/register.ts';
+import { beginRegistration, confirmRegistration } from '../../identity/register.ts';
 import type { Ceremony, Fault, Form } from './ceremony.ts';
 import { renderChoices, renderTextField, renderTick } from './fields.ts';
 
@@ -102,7 +102,7 @@ export const join: Ceremony = {
   begin: async (market, form, clientNetwork) => {
     const body = endpoints.register.body.parse(bodyOf(form));
     if (body.action !== 'stage') throw new Refusal('internal_error');
-    return await stageRegistration(market, body, clientNetwork);
+    return await beginRegistration(market, body, clientNetwork);
   },
 
   confirm: async (market, { session, csrf, handle, key, clientNetwork }) => {

@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
-import type { StageOf } from '../../identity/stages/store.ts';
+import type { IdentityChange } from '../../identity/pending-changes/store.ts';
 import type { Ceremony, Confirmed, Fault } from './ceremony.ts';
 import { renderTextField, requestedCodes } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
@@ -18,7 +18,7 @@ export interface ConfirmForm {
   handle: string | null;
 }
 
-function codeCountOf(of: StageOf): number {
+function codeCountOf(of: IdentityChange): number {
   return of.kind === 'rotate' ? 0 : of.codeHashes.length;
 }
 

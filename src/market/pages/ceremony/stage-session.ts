@@ -6,8 +6,8 @@ import type { Random } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Market } from '../../context.ts';
-import { findOwnStage, type StageIdentity } from '../../identity/stages/stages.ts';
-import type { StageKind, StageOf } from '../../identity/stages/store.ts';
+import { findOwnPendingChange, type PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
+import type { ChangeKind, IdentityChange } from '../../identity/pending-changes/store.ts';
 import type { Ceremony, Form } from './ceremony.ts';
 
 /** What this browser has begun, and what has become of it. */
@@ -23,7 +23,7 @@ interface Begun {
   cookie: StageCookie;
   shownAt: Date;
   expiresAt: Date;
-  of: StageOf;
+  of: IdentityChange;
 }
 
 /** A cookie that names no stage, such as one that another site has set, counts as none. */
@@ -34,7 +34,11 @@ export async function findStageStatus(
   const cookie = readStageCookie(cookies);
   if (cookie === null) return { is: 'none' };
   try {
-    const { of, expiresAt, closedAs } = await findOwnStage(database, cookie.kind, cookie, { lock: false });
+    const {
+      change: of,
+      expiresAt,
+      closedAs,
+    } = await findOwnPendingChange(database, cookie.kind, cookie, { lock: false });
     const shownAt = new Date(expiresAt.getTime() - STAGE_MINUTES * 60_000);
     const isOver = clock.now() >= expiresAt.getTime();
     return { is: closedAs ?? (isOver ? 'expired' : 'open'), cookie, shownAt, expiresAt, of };
@@ -70,12 +74,12 @@ const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 /** Longer than a stage lives, so that an expired one can be called so. */
 const KEPT_SECONDS = 3_600;
 
-const KINDS: Readonly<Record<string, StageKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
+const KINDS: Readonly<Record<string, ChangeKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
 const STAGE_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
 /** The stage that this browser has begun: what the API calls session and csrf, and the door. */
-export interface StageCookie extends StageIdentity {
-  kind: StageKind;
+export interface StageCookie extends PendingChangeSession {
+  kind: ChangeKind;
 }
 
 function readStageCookie(cookies: Readonly<Record<string, string>>): StageCookie | null {
@@ -93,7 +97,7 @@ export function clearStageCookie(): string {
 }
 
 /** Tells a form of an earlier stage from one of this stage, and gives nothing away. */
-export function markOf({ session }: StageIdentity): string {
+export function markOf({ session }: PendingChangeSession): string {
   return sha256('mark ', session).toString('base64url').slice(0, 16);
 }
 

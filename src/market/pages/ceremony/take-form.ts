@@ -3,7 +3,7 @@ import { HANDLE_PATTERN } from '../../../contract/identity.ts';
 import type { FormCall, PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { cancelStage } from '../../identity/stages/stages.ts';
+import { cancelPendingChange } from '../../identity/pending-changes/pending-changes.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
 import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
 import type { Ceremony, Confirmed, Fault, Form, Shown } from './ceremony.ts';
@@ -114,7 +114,7 @@ async function cancel({ market, ceremony, call, token, stageStatus }: Step): Pro
     const notice: Notice = { tone: 'warn', title: 'Nothing to cancel', text: 'Nothing is begun here in this browser.' };
     return answerBegin(market, ceremony, { token, notice, status: 409 });
   }
-  if (stageStatus.is === 'open') await cancelStage(market, ceremony.kind, stageStatus.cookie);
+  if (stageStatus.is === 'open') await cancelPendingChange(market, ceremony.kind, stageStatus.cookie);
   const over = stageStatus.is === 'open' ? { ...stageStatus, is: 'canceled' as const } : stageStatus;
   const cookie = over.is === 'confirmed' ? null : clearStageCookie();
   const status = over.is === 'confirmed' ? 409 : 200;

@@ -2,47 +2,47 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clientNetwork } from '../../../platform/http/client-network.ts';
 import { systemRandom } from '../../../platform/random.ts';
-import { createPlaces } from './places.ts';
+import { createSlots } from './slots.ts';
 
 const options = { most: 400, mostPerNetwork: 10, networksPerSite: 10, random: systemRandom };
 
-/** Places, and who holds one. */
+/** Takes and frees slots by address. */
 function stream(changed: Partial<typeof options> = {}) {
-  const take = createPlaces({ ...options, ...changed });
-  const held = new Map<number, { address: string; giveBack: () => void }>();
+  const take = createSlots({ ...options, ...changed });
+  const held = new Map<number, { address: string; free: () => void }>();
   let made = 0;
   const come = (address: string): number | null => {
     const id = made;
     made += 1;
     try {
-      const giveBack = take(clientNetwork(address), () => held.delete(id));
-      held.set(id, { address, giveBack });
+      const free = take(clientNetwork(address), () => held.delete(id));
+      held.set(id, { address, free });
       return id;
     } catch {
       return null;
     }
   };
   const go = (id: number): void => {
-    held.get(id)?.giveBack();
+    held.get(id)?.free();
     held.delete(id);
   };
   const of = (prefix: string): number => [...held.values()].filter(({ address }) => address.startsWith(prefix)).length;
   return { come, go, of, held };
 }
 
-describe('places of the event stream', () => {
-  test('that forty networks of one region take leave a newcomer its own', () => {
+describe('slots of the event stream', () => {
+  test('forty networks of one region leave a newcomer a slot', () => {
     const one = stream();
     for (let network = 1; network <= 40; network += 1)
       for (let time = 0; time < 10; time += 1) one.come(`10.1.${network}.1`);
-    // Three hundred that go to who comes first, and one each for the ten networks that came after them.
+    // Three hundred first come, first served, and one each for the ten later networks.
     expect(one.of('10.1.')).toBe(310);
     expect(one.come('192.0.2.1')).not.toBeNull();
-    // Its second is one of those that go to who comes first.
+    // A second stream may only take an unreserved slot.
     expect(one.come('192.0.2.1')).toBeNull();
   });
 
-  test('that are all taken, by however many regions, are drawn: the region with the most loses one', () => {
+  test('when all are taken, a newcomer evicts a stream of the fullest region', () => {
     const one = stream();
     for (let region = 1; region <= 40; region += 1)
       for (let network = 1; network <= 20; network += 1) one.come(`10.${region}.${network}.1`);
@@ -52,14 +52,14 @@ describe('places of the event stream', () => {
     expect(one.of('192.0.2.')).toBe(1);
   });
 
-  test('a site has as many as ten of its networks', () => {
+  test('a site has as many as ten of its networks may have', () => {
     const one = stream();
     for (let network = 1; network <= 30; network += 1)
       for (let time = 0; time < 10; time += 1) one.come(`10.1.1.${network}`);
     expect(one.of('10.1.1.')).toBe(100);
   });
 
-  test('are never more than there are, in any order of clients, and all are free in the end', () => {
+  test('are never more than the limit, in any order of clients, and all are free in the end', () => {
     const act = fc.record({ region: fc.nat(12), network: fc.nat(4), leaves: fc.boolean(), which: fc.nat() });
     fc.assert(
       fc.property(fc.array(act, { maxLength: 300 }), (acts) => {

@@ -5,58 +5,57 @@ import type { KeyHash } from '../../../platform/staged-key.ts';
 
 export type ClientClass = (typeof CLIENT_CLASSES)[number];
 
-/** What is kept of a key and its codes. */
 export interface SecretHashes extends KeyHash {
   codeHashes: readonly Buffer[];
 }
 
-interface RegisterStage extends SecretHashes {
+interface Registration extends SecretHashes {
   kind: 'register';
   handle: string;
   model: string;
   clientClass: ClientClass;
 }
 
-interface RotateStage extends KeyHash {
+interface Rotation extends KeyHash {
   kind: 'rotate';
   merchantId: bigint;
-  /** The key whose place the new one takes. Once that is over, so is the stage. */
+  /** The key to be replaced. Once another has replaced it, this change can no longer be confirmed. */
   begunByKey: bigint;
 }
 
-interface RecoveryStage extends SecretHashes {
+interface Recovery extends SecretHashes {
   kind: 'recovery';
   merchantId: bigint;
-  /** The set of codes that it burns. Once that is over, so is the stage. */
+  /** The set of codes to be burned. Once that is over, this change can no longer be confirmed. */
   begunBySet: number;
 }
 
-export type StageOf = RegisterStage | RotateStage | RecoveryStage;
+export type IdentityChange = Registration | Rotation | Recovery;
 
-export type StageKind = StageOf['kind'];
+export type ChangeKind = IdentityChange['kind'];
 
-export type StageOfKind<Kind extends StageKind> = Extract<StageOf, { kind: Kind }>;
+export type ChangeOfKind<Kind extends ChangeKind> = Extract<IdentityChange, { kind: Kind }>;
 
-/** Something begun at a door and not in force before its confirm. */
-export interface Stage<Of extends StageOf = StageOf> {
+/** A change begun at an identity endpoint, not in force before its confirm. */
+export interface PendingChange<Change extends IdentityChange = IdentityChange> {
   csrfHash: Buffer;
   expiresAt: Date;
   closedAs: 'confirmed' | 'canceled' | 'superseded' | null;
-  of: Of;
+  change: Change;
 }
 
 const KINDS_COLUMNS = sql`handle, model, client_class, code_hashes, merchant_id, begun_by_key, begun_by_set`;
 
-interface NewStage {
+interface NewPendingChange {
   sessionHash: Buffer;
   csrfHash: Buffer;
   createdAt: Date;
   expiresAt: Date;
-  of: StageOf;
+  change: IdentityChange;
 }
 
-export async function insertStage(database: Queryable, stage: NewStage): Promise<void> {
-  const { of } = stage;
+export async function insertPendingChange(database: Queryable, pending: NewPendingChange): Promise<void> {
+  const { change } = pending;
   const row = {
     handle: null,
     model: null,
@@ -65,17 +64,17 @@ export async function insertStage(database: Queryable, stage: NewStage): Promise
     merchantId: null,
     begunByKey: null,
     begunBySet: null,
-    ...of,
+    ...change,
   };
   await database.run(sql`
     insert into identity_stages (session_hash, csrf_hash, kind, key_hash, pepper_version, created_at, expires_at, ${KINDS_COLUMNS})
-    values (${stage.sessionHash}, ${stage.csrfHash}, ${row.kind}, ${row.keyHash}, ${row.pepperVersion}, ${stage.createdAt},
-      ${stage.expiresAt}, ${row.handle}, ${row.model}, ${row.clientClass}, ${row.codeHashes}, ${row.merchantId},
+    values (${pending.sessionHash}, ${pending.csrfHash}, ${row.kind}, ${row.keyHash}, ${row.pepperVersion}, ${pending.createdAt},
+      ${pending.expiresAt}, ${row.handle}, ${row.model}, ${row.clientClass}, ${row.codeHashes}, ${row.merchantId},
       ${row.begunByKey}, ${row.begunBySet})`);
 }
 
-/** Clears away a few stages that ended without a merchant. Confirmed ones stay: a later confirm must find them closed. */
-export async function sweepStages(database: Queryable, expiredBefore: Date): Promise<number> {
+/** Deletes a few expired changes that were not confirmed. Confirmed ones stay: a later confirm must find them closed. */
+export async function sweepPendingChanges(database: Queryable, expiredBefore: Date): Promise<number> {
   return database.run(sql`
     delete from identity_stages where session_hash = any (array(
       select session_hash from identity_stages
@@ -86,35 +85,35 @@ export async function sweepStages(database: Queryable, expiredBefore: Date): Pro
 
 interface Row {
   csrf_hash: Buffer;
-  kind: StageKind;
+  kind: ChangeKind;
   key_hash: Buffer;
   pepper_version: number;
   expires_at: Date;
-  closed_as: Stage['closedAs'];
+  closed_as: PendingChange['closedAs'];
   handle: string;
   model: string;
-  client_class: Extract<StageOf, { kind: 'register' }>['clientClass'];
+  client_class: Extract<IdentityChange, { kind: 'register' }>['clientClass'];
   code_hashes: Buffer[];
   merchant_id: bigint;
   begun_by_key: bigint;
   begun_by_set: number;
 }
 
-export async function findStage(
+export async function findPendingChange(
   database: Queryable,
   sessionHash: Buffer,
   options: { lock: boolean },
-): Promise<Stage | null> {
+): Promise<PendingChange | null> {
   const row = await database.maybe<Row>(sql`
     select csrf_hash, kind, key_hash, pepper_version, expires_at, closed_as, ${KINDS_COLUMNS}
     from identity_stages where session_hash = ${sessionHash}
     ${options.lock ? sql`for update` : empty}`);
   if (row === null) return null;
-  return { csrfHash: row.csrf_hash, expiresAt: row.expires_at, closedAs: row.closed_as, of: kindOf(row) };
+  return { csrfHash: row.csrf_hash, expiresAt: row.expires_at, closedAs: row.closed_as, change: changeOf(row) };
 }
 
-/** The table's check says which columns each kind has. */
-function kindOf(row: Row): StageOf {
+/** The table's check constraint defines which columns each kind has. */
+function changeOf(row: Row): IdentityChange {
   const hashes = { keyHash: row.key_hash, pepperVersion: row.pepper_version };
   switch (row.kind) {
     case 'register':
@@ -139,7 +138,7 @@ function kindOf(row: Row): StageOf {
   }
 }
 
-export async function closeStage(
+export async function closePendingChange(
   tx: Tx,
   sessionHash: Buffer,
   as: 'confirmed' | 'canceled',
@@ -149,8 +148,8 @@ export async function closeStage(
     where session_hash = ${sessionHash} and closed_at is null`);
 }
 
-/** Every open stage of that merchant; the one that is being confirmed is closed before. */
-export async function supersedeStages(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+/** Closes every open change of that merchant. Close the one being confirmed first. */
+export async function supersedePendingChanges(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded'
     where merchant_id = ${merchantId} and closed_at is null`);
 }

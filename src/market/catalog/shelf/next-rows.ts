@@ -1,0 +1,169 @@
+import type { Sort } from '../../../contract/vocabulary.ts';
+import type { Model } from '../model/model.ts';
+import { type Pinned, pinnedAsOf } from '../model/pins.ts';
+import { isKeySort, isRising, SORT_RULES, sumFrom } from '../model/sorts.ts';
+import { bestMatches, type Scored, type Weighted } from '../sets/best-matches.ts';
+import { isMatch, type Matches, matchesInOrder, newestMatches } from '../sets/matches.ts';
+import type { ShelfPlan } from './plan-shelf.ts';
+
+/** The position between two pages, and what later pages keep from the first. */
+export interface PageCursor {
+  /**
+   * In sorts that show pins first, the last act that moved a pin: pins stay as of then. By relevance, the last edit of a listing that
+   * matched on the first page: listings edited later have lost their place in the order and are left out. Edits of other listings do not
+   * change this number, nor the cursor.
+   */
+  revision: number;
+  /** How many rows of the first page's total have not been returned yet. */
+  left: number;
+  /** The newest listing that matched on the first page. */
+  newest: number;
+  /** Whether the last row was one of the pinned, which come first. */
+  isPinned: boolean;
+  /** The sort key of the last row: a figure or a score. */
+  key: number;
+  id: number;
+  /** How far a copy must have come to continue: one behind this would continue with outdated keys (`progressOf`). */
+  progress: number;
+  /** The weight of each word on the first page: listings change, and with them which words are rare. */
+  weights: readonly number[];
+}
+
+export interface NextRows {
+  ids: number[];
+  /** Null on the last page. */
+  next: PageCursor | null;
+}
+
+interface Row {
+  id: number;
+  key: number;
+  isPinned: boolean;
+}
+
+interface RowsRequest {
+  model: Model;
+  plan: ShelfPlan;
+  matches: Matches;
+  scored: readonly Weighted[];
+  total: number;
+  cursor: PageCursor | null;
+}
+
+/** Returns the next page. Keys only rise or never change (relevance leaves edited listings out), so no later page repeats a row. */
+export function nextRows(request: RowsRequest): NextRows {
+  const { plan, total, cursor } = request;
+  const left = cursor?.left ?? total;
+  // Read one more than is shown, to know whether this is the last page.
+  const rows = readRows(request, plan.limit + 1);
+  const shown = rows.slice(0, Math.min(plan.limit, left));
+  const last = shown.at(-1);
+  const hasMore = last !== undefined && rows.length > shown.length && left > shown.length;
+  const next = hasMore ? cursorAfter(request, last, left - shown.length) : null;
+  return { ids: shown.map(({ id }) => id), next };
+}
+
+function cursorAfter(
+  request: RowsRequest,
+  { isPinned, key, id }: Pick<PageCursor, 'isPinned' | 'key' | 'id'>,
+  left: number,
+): PageCursor {
+  const { model, plan, cursor } = request;
+  const revision = cursor?.revision ?? revisionOf(request);
+  return {
+    revision,
+    left,
+    newest: cursor?.newest ?? newestMatches(request.matches, model.newestId + 1, 1)[0] ?? 0,
+    isPinned,
+    key,
+    id,
+    // A copy that has this edit has all rows as they are to be shown, or knows which to leave out.
+    progress: plan.sort === 'relevance' ? revision : progressOf(model, plan.sort, key),
+    weights: plan.sort === 'relevance' ? (cursor?.weights ?? request.scored.map(({ weight }) => weight)) : [],
+  };
+}
+
+/** The revision of a cursor's first page. */
+function revisionOf({ model, plan, matches }: RowsRequest): number {
+  if (plan.sort !== 'relevance') return SORT_RULES[plan.sort].pinnedFirst ? model.pinRevision : 0;
+  const [edited = 0] = matchesInOrder(matches, model.orders.edited, null, 1);
+  return model.columns.editedRevision[edited] ?? 0;
+}
+
+function readRows(request: RowsRequest, limit: number): Row[] {
+  const { plan } = request;
+  if (plan.sort === 'relevance') return byRelevance(request, limit);
+  if (isKeySort(plan.sort) && !SORT_RULES[plan.sort].pinnedFirst)
+    return byKey(request, plan.sort, request.matches, limit);
+  const pinned = pinnedAsOf(request.model, request.cursor?.revision ?? request.model.pinRevision);
+  if (pinned.ids.size === 0) return unpinnedRows(request, request.matches, limit);
+  const leading = pinnedRows(request, pinned, limit);
+  if (leading.length >= limit) return leading;
+  const others = withTest(request.matches, (id) => !pinned.ids.has(id));
+  return [...leading, ...unpinnedRows(request, others, limit - leading.length)];
+}
+
+function pinnedRows({ model, plan, matches, cursor }: RowsRequest, pinned: Pinned, limit: number): Row[] {
+  if (cursor !== null && !cursor.isPinned) return [];
+  const keyOf = isKeySort(plan.sort) ? model.orders[plan.sort].keyOf : () => 0;
+  const rows = [...pinned.ids]
+    .filter((id) => isMatch(matches, id))
+    .map((id) => ({ id, key: keyOf(id), isPinned: true }))
+    .sort((a, b) => b.key - a.key || b.id - a.id);
+  const rest = cursor === null ? rows : rows.filter(({ key, id }) => comesAfter(key, id, cursor));
+  return rest.slice(0, limit);
+}
+
+function comesAfter(key: number, id: number, cursor: PageCursor): boolean {
+  return key < cursor.key || (key === cursor.key && id < cursor.id);
+}
+
+function unpinnedRows(request: RowsRequest, matches: Matches, limit: number): Row[] {
+  const { model, plan, cursor } = request;
+  if (isKeySort(plan.sort)) return byKey(request, plan.sort, matches, limit);
+  const below = cursor === null ? model.newestId + 1 : cursor.isPinned ? cursor.newest + 1 : cursor.id;
+  return newestMatches(matches, below, limit).map((id) => ({ id, key: 0, isPinned: false }));
+}
+
+function byKey(request: RowsRequest, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
+  const { model, cursor } = request;
+  const order = model.orders[sort];
+  const after = cursor === null || cursor.isPinned ? null : { key: cursor.key, id: cursor.id };
+  return matchesInOrder(withoutNewer(matches, cursor), order, after, limit).map((id) => ({
+    id,
+    key: order.keyOf(id),
+    isPinned: false,
+  }));
+}
+
+/** Listings added since the first page must not displace the others. */
+function withoutNewer(matches: Matches, cursor: PageCursor | null): Matches {
+  if (cursor === null) return matches;
+  const { newest } = cursor;
+  return withTest(matches, (id) => id <= newest);
+}
+
+function withTest(matches: Matches, test: (id: number) => boolean): Matches {
+  return { ...matches, tests: [...matches.tests, test] };
+}
+
+function byRelevance({ model, matches, scored, cursor }: RowsRequest, limit: number): Row[] {
+  const toRow = ({ id, score }: Scored): Row => ({ id, key: score, isPinned: false });
+  if (cursor === null) return bestMatches(matches, scored, null, limit).map(toRow);
+  const { editedRevision } = model.columns;
+  const { revision } = cursor;
+  const unedited = withTest(withoutNewer(matches, cursor), (id) => (editedRevision[id] ?? 0) <= revision);
+  const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: cursor.weights[at] ?? weight }));
+  return bestMatches(unedited, weighted, { score: cursor.key, id: cursor.id }, limit).map(toRow);
+}
+
+/**
+ * Measures how far this copy has come in changes that move rows within this order ahead of `key`: every such change raises the number. By
+ * votes, it sums the votes of listings that have at least as many as the row at `key`, which are all rows up to there. Two copies see the
+ * same changes in the same order, so the lower number is that of the copy behind.
+ */
+export function progressOf(model: Model, sort: Sort, key: number): number {
+  if (sort === 'relevance') return model.editRevision;
+  const revision = SORT_RULES[sort].pinnedFirst ? model.pinRevision : 0;
+  return isRising(sort) ? revision + sumFrom(model.sums[sort], key) : revision;
+}
