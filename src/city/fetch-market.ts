@@ -54,7 +54,7 @@ function readRecord<Shape extends z.ZodType>(
   });
 }
 
-/** Neither shows nor logs what the market sent: it may be anything. */
+/** Leaves out what the market sent, which may be anything. */
 function marketUnavailable({ log }: FetchContext, why: string): Refusal {
   log.warn('market_unavailable', { why });
   return new Refusal('market_unavailable', {

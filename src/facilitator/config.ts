@@ -71,7 +71,7 @@ function authFaults(env: Environment): string[] {
   const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
   if (host === '' || LOOPBACK.test(host) || auth !== '') return [];
   return [
-    'FACILITATOR_AUTH is required where FACILITATOR_HOST is not a loopback address, and must be what callers send as Authorization',
+    'FACILITATOR_AUTH is required unless FACILITATOR_HOST is a loopback address: the Authorization that callers must send',
   ];
 }
 

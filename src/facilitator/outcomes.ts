@@ -15,7 +15,7 @@ export class TransferRefused extends Error {
 
 export type DeferredReason = 'payer_resting' | 'payer_busy' | 'gas_budget_spent';
 
-/** Nothing was signed; the same payment may be sent again later. */
+/** The server signed nothing; the same payment may be sent again later. */
 export class Deferred extends Error {
   override readonly name = 'Deferred';
   readonly reason: DeferredReason;

@@ -140,7 +140,7 @@ async function checkSignature(
     throw error;
   }
   throw new Refusal('signature_invalid', {
-    detail: 'It is not payer_wallet’s signature of the reservation’s challenge.',
+    detail: 'The signature is not payer_wallet’s signature of the reservation’s challenge.',
     nextStep: 'Sign the exact challenge of the reservation with personal_sign and payer_wallet, and claim again.',
   });
 }
@@ -179,7 +179,7 @@ async function makeRoom(
   return true;
 }
 
-/** Of five undecided transactions, those in no block. Reads the chain, so call it outside of any transaction. */
+/** Lists the undecided transactions in no block, if there are five. Reads the chain, so call it outside of any transaction. */
 async function listDispensable(city: City, reservationId: bigint, txHash: Hex): Promise<ReadonlySet<Hex>> {
   const claims = await listClaims(city.database, reservationId);
   const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);

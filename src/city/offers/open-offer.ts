@@ -53,12 +53,13 @@ async function readTerms(city: City, { marketDraftId, thingId }: OfferRequest, c
   const draft = await readDraft(city, marketDraftId);
   if (draft === null) throw new Refusal('not_found', { detail: 'The market has no such draft.' });
   const now = clock.now();
-  if (draft.thing_id !== Number(thingId)) throw draftMismatch(`It is about the thing ${draft.thing_id}.`);
-  if (draft.state !== 'pending') throw draftMismatch(`It is ${draft.state}, not pending.`);
-  if (Date.parse(draft.expires_at) <= now) throw draftMismatch('It has expired.');
+  if (draft.thing_id !== Number(thingId)) throw draftMismatch(`The draft is for thing ${draft.thing_id}.`);
+  if (draft.state !== 'pending') throw draftMismatch(`The draft is ${draft.state}, not pending.`);
+  if (Date.parse(draft.expires_at) <= now) throw draftMismatch('The draft has expired.');
   await mustBeLinked(city, draft, caller);
   const priceUnits = unitsOfUsdc(draft.price_usdc);
-  if (priceUnits === null || priceUnits < 1n || priceUnits > MAX_PRICE_UNITS) throw draftMismatch('Its price is none.');
+  if (priceUnits === null || priceUnits < 1n || priceUnits > MAX_PRICE_UNITS)
+    throw draftMismatch('The draft has an invalid price.');
   return {
     thingId,
     sellerId: caller.id,
@@ -101,7 +102,7 @@ async function insertOnce({ database }: City, terms: NewOffer): Promise<{ id: bi
     const existing = await findOfferOfDraft(tx, terms);
     if (existing !== null && isOf(existing, terms)) return { id: existing.id, isNew: false };
     if (thing?.ownerId !== terms.sellerId) throw new Refusal('not_thing_owner');
-    if (existing !== null) throw draftMismatch(`It was used for the offer ${existing.id}.`);
+    if (existing !== null) throw draftMismatch(`The draft was used for offer ${existing.id}.`);
     await mustBeFree(tx, terms.thingId);
     return { id: await insertOffer(tx, terms), isNew: true };
   });

@@ -147,11 +147,13 @@ async function readFittingCheckout(
   const checkout = await readCheckout(city, checkoutId);
   if (checkout === null) throw checkoutMismatch('The market has no such checkout.');
   if (checkout.city_offer_id !== Number(offer.id))
-    throw checkoutMismatch(`It is for the offer ${checkout.city_offer_id}.`);
-  if (checkout.city_handle !== caller.handle) throw checkoutMismatch(`It is made out to ${checkout.city_handle}.`);
-  if (checkout.market_buyer === offer.marketSeller) throw checkoutMismatch('Its buyer is the seller.');
-  if (checkout.state !== 'open') throw checkoutMismatch(`It is ${checkout.state}, not open.`);
-  if (Date.parse(checkout.expires_at) <= city.clock.now()) throw checkoutMismatch('It has expired.');
+    throw checkoutMismatch(`The checkout is for offer ${checkout.city_offer_id}.`);
+  if (checkout.city_handle !== caller.handle)
+    throw checkoutMismatch(`The checkout is made out to ${checkout.city_handle}.`);
+  if (checkout.market_buyer === offer.marketSeller)
+    throw checkoutMismatch('The buyer is the seller.');
+  if (checkout.state !== 'open') throw checkoutMismatch(`The checkout is ${checkout.state}, not open.`);
+  if (Date.parse(checkout.expires_at) <= city.clock.now()) throw checkoutMismatch('The checkout has expired.');
   mustFitListing(offer, checkout);
   return checkout;
 }
@@ -159,7 +161,7 @@ async function readFittingCheckout(
 /** The first reservation fixes the listing; a checkout of another listing does not fit. */
 function mustFitListing({ marketListingId }: Offer, { listing_id }: CheckoutOut): void {
   if (marketListingId === null || marketListingId === BigInt(listing_id)) return;
-  throw checkoutMismatch(`It is for the listing ${listing_id}, and this offer is listed as ${marketListingId}.`);
+  throw checkoutMismatch(`The checkout is for listing ${listing_id}, but this offer is listed as ${marketListingId}.`);
 }
 
 function checkoutMismatch(detail: string): Refusal {

@@ -123,7 +123,7 @@ type Window = (typeof WINDOWS)[number];
 /** A sum that must stay below the share of a pool. */
 interface Bound {
   pool: Pool | 'all';
-  /** Of settlements in flight. */
+  /** The part of settlements in flight. */
   reserved: bigint;
   used(sinceMs: number): bigint;
   /** Oldest first. */

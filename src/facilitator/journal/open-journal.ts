@@ -157,7 +157,7 @@ async function loadContent(options: { folder: string; chainId: bigint; clock: Cl
   options.log.error('journal_damaged', { path: kept, count: read.damaged });
   if (read.isUnknown) {
     throw new Error(
-      `FACILITATOR_DATA_DIR: the journal is damaged so that it is not known which payments were signed (${read.damaged} lines, see ${kept}). Put ${path} aside once the last of its authorizations has run out.`,
+      `FACILITATOR_DATA_DIR: the journal is damaged, so it is unknown which payments were signed (${read.damaged} lines, see ${kept}). Move ${path} away once the last of its authorizations has expired.`,
     );
   }
   for (const key of read.damagedKeys) content.blocked.add(key);

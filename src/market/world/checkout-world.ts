@@ -87,7 +87,7 @@ async function openCheckout(
   await tx.lock(CHECKOUTS_LOCK);
   const listing = mustExist(await findWorldListing(tx, key.listingId));
   const now = market.clock.now();
-  // Of two requests at once, the second finds the checkout of the first.
+  // The second of two requests at once finds the checkout of the first.
   const open = await findOpenCheckout(tx, key, new Date(now));
   if (open !== null) return { checkout: open, isNew: false };
   const time = { now: new Date(now), expiresAt: new Date(now + OPEN_MS) };

@@ -78,7 +78,7 @@ export function unusableAnswer(market: CityContext, why: string): CityUnavailabl
   return cityUnavailable(market, 'unusable', why);
 }
 
-/** Neither shows nor logs what the city sent: it may be anything. */
+/** Leaves out what the city sent, which may be anything. */
 function cityUnavailable({ log }: CityContext, trouble: CityTrouble, why: string): CityUnavailable {
   log.warn('city_unavailable', { why });
   return new CityUnavailable(trouble, { detail: `The city gave no answer that can be used: ${why}.` });

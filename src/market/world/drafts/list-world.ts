@@ -120,7 +120,7 @@ function mustAgree(
 /** Both addresses are shown to people, who may open them. */
 function unusableAddresses(offer: OfferOut): OfferDifference[] {
   const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
-  return paths.map((path) => ({ path, message: 'must be an address that a browser opens' }));
+  return paths.map((path) => ({ path, message: 'must be an http or https address' }));
 }
 
 function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { merchant }: ThingRequest): Draft {
