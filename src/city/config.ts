@@ -26,7 +26,6 @@ import type { CityConfig } from './context.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
-/** CITY_LIMITS: a JSON object that changes some of the named limits. */
 const readLimits: z.ZodType<CityLimits, string> = z.string().transform((text, context) => {
   const report: ReportFault = (message) => context.addIssue({ code: 'custom', message });
   const changes = readLimitsObject(text, report);

@@ -57,7 +57,6 @@ export type CityOperation<E extends EndpointShape> = Operation<E, City, Resident
 
 type HourlyLimit = Extract<keyof CityLimits, `${string}_per_resident_hour`>;
 
-/** Counts this call of the resident; refuses it above the limit. */
 export async function takeHourlyQuota(city: City, name: HourlyLimit, { id }: Resident): Promise<void> {
   const limit = city.config.limits[name];
   await takeQuota(city, { name, subject: id.toString(), limit, windowSeconds: 3_600 });

@@ -168,7 +168,6 @@ export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city,
   return { status: 200, body: { thing: await readThing(city, params.id) } };
 };
 
-/** Locks the thing until the transaction ends, if it is the resident's. */
 async function lockOwnThing(tx: Tx, thingId: bigint, residentId: bigint): Promise<void> {
   const thing = await lockThing(tx, thingId);
   if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });

@@ -220,7 +220,6 @@ function sendAnswer(
   return reply.code(status).send(body);
 }
 
-/** Compares the Authorization header in constant time. */
 function createCallerCheck(auth: string | null): (header: string | undefined) => boolean {
   if (auth === null) return () => true;
   const wanted = sha256(auth);

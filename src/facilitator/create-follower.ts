@@ -5,7 +5,6 @@ import type { Head } from './head.ts';
 import type { Entry } from './journal/entry.ts';
 import { createScanBlocks } from './scan-blocks.ts';
 
-/** Follows the head of the chain for all waiting settlements at once. */
 export interface Follower {
   /** Call before the broadcast: blocks up to the newest known one cannot hold the transaction. */
   expect(entry: Readonly<Entry>): void;

@@ -20,7 +20,6 @@ export interface Sender {
   sendOnceMore(entry: Readonly<Entry>): Promise<void>;
   /** True if the node refused the newest transaction of the entry. */
   isRefused(entry: Readonly<Entry>): boolean;
-  /** Broadcasts the newest transaction again. */
   offerAgain(entry: Readonly<Entry>): Promise<void>;
   /** Fails the settlements that still wait for room. */
   close(): void;
@@ -191,7 +190,6 @@ function createWrite(context: Context): Write {
   };
 }
 
-/** Reserves the possible loss in memory. */
 function reserveGas(context: Context, { from, to, value }: Authorization, { hasCode, quote }: Rehearsed): Reserved {
   const reservedUnits = unitsOfWei(quote.gas * quote.price, context.etherUnits);
   const isCheap = !paysForGas(value, unitsOfWei(quote.estimatedGas * quote.price, context.etherUnits));

@@ -92,7 +92,6 @@ export async function readEther(rpc: Rpc, address: Hex): Promise<bigint> {
   return readQuantity(rpc, 'eth_getBalance', [address, 'latest']);
 }
 
-/** True if the node has the transaction, mined or not. */
 export async function isKnown(rpc: Rpc, hash: Hex): Promise<boolean> {
   return (await rpc.call('eth_getTransactionByHash', [hash])) !== null;
 }

@@ -141,7 +141,6 @@ function sameTerms(a: Terms, b: Terms): boolean {
 
 type Problem = [reason: string, message: string];
 
-/** Returns the first fault that can be seen without the chain. */
 function findProblem(sent: Sent, required: Terms, network: Network): Problem | null {
   const { authorization, signature } = sent;
   const extra = required.extra ?? {};

@@ -7,7 +7,6 @@ import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import type { LocalChain } from './chain/start-chain.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
-/** For one visitor, who may start the world many times an hour. */
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
 /** All programs come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };

@@ -79,7 +79,6 @@ function findTool(endpoint: string): { tool: string; form: ToolForm } | null {
   return null;
 }
 
-/** Merges path, query and body. */
 function argumentsOf(form: ToolForm, { params = {}, query = {}, body = {} }: LooseGiven): Record<string, unknown> {
   const { id, ...others } = params;
   return { ...(id === undefined ? {} : { [form.id ?? 'id']: id }), ...others, ...query, ...(body as object) };

@@ -26,7 +26,6 @@ const LOW_UNITS = 100_000_000n;
 const REFILL_UNITS = 1_000_000_000n;
 const FACILITATOR_WEI = 1_000n * 10n ** 18n;
 
-/** Opens the chain of an earlier start or a new one, with USDC and funded wallets. */
 async function openChain(
   dataDir: string,
   { ports, finalityBlocks }: { ports: Ports; finalityBlocks: number },

@@ -37,7 +37,6 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-/** Draws docs/world-states.md from the tables that the code uses. */
 export function worldStates(): string {
   const head = [
     '# States of a sale in the world aisle',

@@ -146,7 +146,6 @@ export interface ReservedOffer {
   /** True if the window ended so long ago that claims that could not be read since are no longer waited for. */
   isLongOver: boolean;
   seenTxHash: Hex | null;
-  /** True once the waiting time for a payment is over. */
   isOverdue: boolean;
 }
 

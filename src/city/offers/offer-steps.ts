@@ -25,13 +25,11 @@ export const OFFER_STEPS = {
 
 export type OfferAct = keyof typeof OFFER_STEPS;
 
-/** Null if the act is not allowed in this phase. */
 export function nextPhase(phase: OfferPhase, act: OfferAct): OfferPhase | null {
   const steps: Partial<Record<OfferPhase, OfferPhase>> = OFFER_STEPS[act];
   return steps[phase] ?? null;
 }
 
-/** Fields that may change together with the phase. */
 type OfferChanges = Partial<
   Pick<
     Offer,

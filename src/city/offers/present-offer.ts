@@ -6,7 +6,6 @@ import type { City } from '../context.ts';
 import { numberOrNull, thingUrl } from '../things/read-thing.ts';
 import type { Offer } from './offer.ts';
 
-/** The public record of an offer, which the market reads too. */
 export function presentOffer(city: Pick<City, 'config'>, offer: Offer): OfferOut {
   const { reservation } = offer;
   const url = `${city.config.baseUrl}/api/world/offer/${offer.id}`;

@@ -150,8 +150,7 @@ async function readFittingCheckout(
     throw checkoutMismatch(`The checkout is for offer ${checkout.city_offer_id}.`);
   if (checkout.city_handle !== caller.handle)
     throw checkoutMismatch(`The checkout is made out to ${checkout.city_handle}.`);
-  if (checkout.market_buyer === offer.marketSeller)
-    throw checkoutMismatch('The buyer is the seller.');
+  if (checkout.market_buyer === offer.marketSeller) throw checkoutMismatch('The buyer is the seller.');
   if (checkout.state !== 'open') throw checkoutMismatch(`The checkout is ${checkout.state}, not open.`);
   if (Date.parse(checkout.expires_at) <= city.clock.now()) throw checkoutMismatch('The checkout has expired.');
   mustFitListing(offer, checkout);
@@ -202,7 +201,6 @@ function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, ter
 
 const MOST_DRIFT_MS = 30_000;
 
-/** The start of a reservation, and the finalized block at that time. */
 interface ReservationTime {
   reservedAt: Date;
   openedBlock: bigint;

@@ -74,7 +74,6 @@ export function createPages(city: City, sources: Omit<HealthSources, 'writes'>):
   ];
 }
 
-/** Parses the id in a page's address by the rule of the API. */
 function readId(params: Readonly<Record<string, string>>): bigint {
   const read = idParam.safeParse({ id: params['id'] });
   if (!read.success) throw new Refusal('not_found');

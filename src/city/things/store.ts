@@ -30,7 +30,6 @@ export async function lockThing(tx: Tx, id: bigint): Promise<LockedThing | null>
   return row === null ? null : { id, ownerId: row.owner_id };
 }
 
-/** The open offer of the thing; null if it is free. */
 async function findOpenOffer(database: Queryable, thingId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(
     sql`select id from offers where thing_id = ${thingId} and phase not in ('claimed', 'canceled')`,

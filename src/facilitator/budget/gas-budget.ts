@@ -49,7 +49,7 @@ export interface PoolLevel {
  */
 export interface GasBudget {
   findPool(request: GasRequest): Grant;
-  /** Returns the least price, in units of USDC, of a sale with this gas cost. */
+  /** In units of USDC, for a sale with this gas cost. */
   leastPrice(gasUnits: bigint): bigint;
   addLoss(loss: Loss): void;
   levels(): PoolLevel[];

@@ -15,7 +15,6 @@ export interface AppendFile {
 
 export interface AppendFileOptions {
   path: string;
-  /** Returns the whole current content, for a fresh file. */
   snapshot(): readonly Item[];
   crashPoint: ReachCrashPoint;
 }

@@ -112,7 +112,6 @@ export function applyLine(content: Content, { key, number, text }: Line, chainId
   }
 }
 
-/** Adds a transaction for one of the entry's slots, or for a new slot. */
 export function addTo(entry: Entry, transaction: SignedTransaction): void {
   entry.transactions = [...entry.transactions, transaction];
   entry.accountNonce = Math.max(entry.accountNonce, transaction.accountNonce);

@@ -32,7 +32,6 @@ export interface Ending {
   costWei: bigint;
   /** Loss charged to the pool, in units of USDC. */
   lossUnits: bigint;
-  /** Why it reverted; else null. */
   cause: string | null;
 }
 

@@ -9,7 +9,6 @@ import { dumpPath, forgetPid, keepNewestState, rememberPid, startAnvil, stopOrph
 /** Architecture names of npm, and those in anvil's package names. */
 const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Finds an executable anvil in the installed package or on PATH. */
 export function findAnvil(
   where: { platform: string; architecture: string; path: string } = {
     platform: process.platform,
@@ -166,7 +165,6 @@ function openStatesFolder(stateFile: string | undefined): string {
   return folder;
 }
 
-/** True if there is a state to load. */
 async function prepareState(stateFile: string): Promise<boolean> {
   mkdirSync(dirname(stateFile), { recursive: true });
   await stopOrphan(stateFile);

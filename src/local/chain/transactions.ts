@@ -15,7 +15,7 @@ export interface Funding {
   wei?: bigint;
 }
 
-/** anvil stops mining when some thousand transactions wait. */
+/** anvil stops mining if some thousand transactions wait. */
 const AT_ONCE = 100;
 
 /** Gives out test money. Resolves when all of it has arrived. */

@@ -15,7 +15,6 @@ import type { Tell } from '../tell.ts';
 import type { LocalWorld } from '../world.ts';
 
 const memorySchema = z.object({
-  /** Number of completed stories in this folder. */
   told: z.int().nonnegative(),
   events_total: z.int().nonnegative(),
   first_sale: z
@@ -39,7 +38,6 @@ export function writeMemory(dataDir: string, memory: Memory): void {
   renameSync(draft, memoryFile(dataDir));
 }
 
-/** A check of the story failed. */
 class StoryBroken extends Error {
   override readonly name = 'StoryBroken';
 }

@@ -110,10 +110,8 @@ export const buyWithWalletStep: Step = {
 };
 
 interface Paid {
-  /** Path of the requests for this payment. */
   path: string;
   payee: TestAccount;
-  /** Owner of the wallet, in words. */
   payeeName: string;
   units: bigint;
   last: 200 | 201;

@@ -27,7 +27,6 @@ const PRICE_USDC = 4;
 const GAS_WEI = 10n ** 18n;
 const { thingSeller, buyerTwo, treasury } = WORLD_ACCOUNTS;
 
-/** Handles of the merchants in the city. */
 const LIVES_AS = { [SELLER]: 'mira-of-the-hill', [BUYER]: 'tomas-by-the-river' } as const;
 
 export const sellThingStep: Step = {

@@ -16,7 +16,6 @@ import { findWorldListing, type WorldListing } from './sync/store.ts';
 
 type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
 
-/** Checkouts get their ids under this lock. */
 const CHECKOUTS_LOCK = 'world_checkouts';
 const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 

@@ -14,7 +14,6 @@ const residentIn = residentOut.extend({ market_handle: handleNamed('another merc
 
 type CityContext = Pick<Market, 'config' | 'log'>;
 
-/** Why the city gave no usable answer. */
 type CityTrouble =
   // No answer in time: the next request will fare no better.
   | 'silent'

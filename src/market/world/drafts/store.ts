@@ -38,7 +38,6 @@ export const DRAFT_STEPS = {
 
 type DraftAct = keyof typeof DRAFT_STEPS;
 
-/** Null if the act is not allowed in this state. */
 export function nextDraftState(state: DraftState, act: DraftAct): DraftState | null {
   const steps: Partial<Record<DraftState, DraftState>> = DRAFT_STEPS[act];
   return steps[state] ?? null;
@@ -161,7 +160,6 @@ export async function keepDraftForFee(tx: Tx, id: bigint, fee: { paymentId: bigi
   );
 }
 
-/** Makes the draft pending again after a fee without a listing. */
 export async function reopenDraft(tx: Tx, id: bigint): Promise<void> {
   await tx.run(
     sql`update world_drafts set state = 'pending', held_wallet = null, payment_id = null, offer_id = null where id = ${id}`,

@@ -11,7 +11,6 @@ import { CityUnavailable, cityOrigin, compareOffer, type OfferDifference, readOf
 import { closeCheckouts } from '../store.ts';
 import { findWorldListing, lockWorldListing, notePhase, setListingState, type WorldListing } from './store.ts';
 
-/** The city's offer now, or how it differs from the listed one. */
 type ListedOffer = { offer: OfferOut } | { differences: OfferDifference[] };
 
 /** Throws CityUnavailable if the city's answer is unusable. */

@@ -89,7 +89,6 @@ export async function notePhase(queryable: Queryable, id: bigint, phase: OfferPh
   );
 }
 
-/** Records that the city shows a different offer, or none. */
 export async function noteDifference(queryable: Queryable, id: bigint, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set looked_at = ${now}, differs_since = coalesce(differs_since, ${now})
@@ -104,7 +103,7 @@ export async function noteChecked(queryable: Queryable, id: bigint, now: Date): 
   );
 }
 
-/** Records a review. It is permanent. */
+/** A review is permanent. */
 export async function noteReview(
   tx: Tx,
   id: bigint,
