@@ -36,7 +36,7 @@ describe('readCityConfig', () => {
     });
   });
 
-  it('reads everything that W14 names', () => {
+  it('reads every variable', () => {
     const config = readCityConfig({
       CITY_HOST: '::1',
       CITY_PORT: '8080',

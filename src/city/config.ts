@@ -24,15 +24,13 @@ import {
 } from '../platform/variables.ts';
 import type { CityConfig } from './context.ts';
 
-/** The folder of the tables that a city needs. */
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
-/** CITY_LIMITS: a JSON object that changes some of the named limits. */
 const readLimits: z.ZodType<CityLimits, string> = z.string().transform((text, context) => {
-  const tell: ReportFault = (message) => context.addIssue({ code: 'custom', message });
-  const given = readLimitsObject(text, tell);
-  if (given === null) return z.NEVER;
-  return { ...CITY_LIMITS, ...readNamed(given, Object.keys(CITY_LIMITS), tell) };
+  const report: ReportFault = (message) => context.addIssue({ code: 'custom', message });
+  const changes = readLimitsObject(text, report);
+  if (changes === null) return z.NEVER;
+  return { ...CITY_LIMITS, ...readNamed(changes, Object.keys(CITY_LIMITS), report) };
 });
 
 const DEFAULT_PORT = 4022;
@@ -59,7 +57,7 @@ const variables = {
 
 const PEPPER = { databaseUrl: 'CITY_DATABASE_URL', pepperFile: 'CITY_PEPPER_FILE' };
 
-/** The environment of W14. Throws a ConfigError that names every variable at fault and no value. */
+/** Reads the CITY_ variables. Throws a ConfigError that names every faulty variable and no value. */
 export function readCityConfig(env: Environment): CityConfig {
   const read = readEnvironment(env, variables, { prefix: 'CITY_', others: [] }, pepperFaults(env, PEPPER));
   return {
@@ -68,7 +66,7 @@ export function readCityConfig(env: Environment): CityConfig {
     baseUrl: read.CITY_BASE_URL ?? localUrl(read.CITY_HOST, read.CITY_PORT),
     databaseUrl: read.CITY_DATABASE_URL,
     databaseConnections: read.CITY_DATABASE_CONNECTIONS,
-    // The market has the same default, and each site needs a database and a pepper of its own.
+    // The market has the same default folder, and each site needs its own database and pepper.
     dataDir: join(read.CITY_DATA_DIR, 'city'),
     logCopyDir: read.CITY_LOG_COPY_DIR,
     marketUrl: read.CITY_MARKET_URL,

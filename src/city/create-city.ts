@@ -26,13 +26,19 @@ import { createSweep } from './offers/sweep.ts';
 import { createPages } from './pages/create-pages.ts';
 import { readLosses } from './recovery/store.ts';
 import {
-  confirmResident,
-  findOwnStage,
-  type StageIdentity,
-  stageClosed,
-  stageResident,
+  confirmRegistration,
+  findOwnRegistration,
+  type RegistrationIdentity,
+  registrationClosed,
+  startRegistration,
 } from './residents/register-resident.ts';
-import { closeStage, findKeyOwner, mustFindResident, presentResident, setMarketHandle } from './residents/store.ts';
+import {
+  closeRegistration,
+  findKeyOwner,
+  mustFindResident,
+  presentResident,
+  setMarketHandle,
+} from './residents/store.ts';
 import { readThing } from './things/read-thing.ts';
 import { findResidentId, insertThing, lockThing, moveThing, mustBeFree } from './things/store.ts';
 
@@ -43,9 +49,8 @@ export interface CityOptions {
   random: Random;
   log: Log;
   pepper: Pepper;
-  /** How often open reservations and payments are looked at. */
   sweepEveryMs?: number;
-  /** Where this host copies the log of acts to; without it only what others notice is heard of. */
+  /** This host's copy of the log; without it only losses that other hosts notice are known. */
   logCopy?: LogCopyPlace;
 }
 
@@ -53,23 +58,21 @@ export interface RunningCity {
   city: City;
   http: HttpServer;
   sweep: ReturnType<typeof createSweep>;
-  /** Checks chain and token, then serves. */
   start(): Promise<{ url: string; port: number }>;
-  /** Stops accepting, answers what is in flight for that long, then ends the background work. The database stays open. */
+  /** Stops accepting, drains requests for that long, then stops background work. The database stays open. */
   stop(options: { drainMs: number }): Promise<void>;
 }
 
 const SWEEP_EVERY_MS = 3_000;
 const CHAIN_VARIABLES = { rpcUrls: 'CITY_RPC_URLS', usdc: 'CITY_USDC_ADDRESS' };
-/** Keys of either site are refused at both, also where an operator has chosen another prefix. */
+/** Keys of either site are refused in request texts at both, even if an operator has chosen another prefix. */
 const SITE_PREFIXES = ['aisle', 'city'];
 
-/** Puts the city together: the only place that knows all of its parts. */
 export function createCity(options: CityOptions): RunningCity {
   const { config, database, clock, random, log, pepper } = options;
   const providers = createProviders(config.rpcUrls, clock);
   const providerHealth = createProviderHealth(providers, clock);
-  const history = watchOver(options);
+  const history = watchHistory(options);
   const { isLost } = history;
   const city: City = { config, database, clock, random, log, pepper, providers, providerHealth, isLost };
   const sweep = createSweep(city, options.sweepEveryMs ?? SWEEP_EVERY_MS);
@@ -78,9 +81,9 @@ export function createCity(options: CityOptions): RunningCity {
     operations: guardHistory(isLost, cityOperations),
     context: city,
     authenticate: async (bearer) => {
-      // Who registered in what was lost must not be told that the key is wrong.
+      // A resident whose registration was lost must not hear that the key is wrong.
       if (isLost()) throw historyLost();
-      return await authenticate(city, bearer);
+      return await findResidentByKey(city, bearer);
     },
     isMaintainer: () => false,
     callerId: (resident) => resident.id,
@@ -111,11 +114,11 @@ export function createCity(options: CityOptions): RunningCity {
   };
 }
 
-/** More than there will ever be: no tail of the log tells this process how far it goes, so that it asks. */
+/** Higher than any id: this process follows no tail of the log, so it has to ask the database. */
 const UNKNOWN_ID = 2n ** 63n - 1n;
 
-function watchOver({ database, clock, log, logCopy }: CityOptions): History<Losses> {
-  // Nothing of the books is kept in memory.
+function watchHistory({ database, clock, log, logCopy }: CityOptions): History<Losses> {
+  // The city caches no records.
   const onOtherHistory = (): void => {};
   return createHistory({
     ...{ database, clock, log, place: logCopy ?? null, readLosses, onOtherHistory },
@@ -123,12 +126,12 @@ function watchOver({ database, clock, log, logCopy }: CityOptions): History<Loss
   });
 }
 
-/** Whose key this is; null if no resident has it. A key of the market never fits: each site knows its own by its own peppers. */
-export async function authenticate(
+/** Returns the owner of a key; null if no resident has it. A market key never matches: each site has its own peppers. */
+export async function findResidentByKey(
   { config, database, pepper }: Pick<City, 'config' | 'database' | 'pepper'>,
   bearer: string,
 ): Promise<Resident | null> {
-  // The checksum tells most wrong keys apart without asking the database.
+  // The checksum rejects most wrong keys without a query.
   if (!isMerchantKey(bearer, config.keyPrefix)) return null;
   const hashes = pepper.hashes(bearer).map(({ hash }) => hash);
   return findKeyOwner(database, hashes);
@@ -136,7 +139,7 @@ export async function authenticate(
 
 const DAY_SECONDS = 86_400;
 
-/** Things are unique by their number; many may bear one name. */
+/** Things are identified by number; several may have one name. */
 export const makeThing: CityOperation<CityEndpoints['makeThing']> = async (city, { body, caller }) => {
   const { clock, config, database } = city;
   await takeQuota(city, {
@@ -152,7 +155,7 @@ export const makeThing: CityOperation<CityEndpoints['makeThing']> = async (city,
   return { status: 201, body: { thing: await readThing(city, id) } };
 };
 
-/** A gift: at once, and for good. Giving to oneself changes nothing. */
+/** A gift is immediate and final. Giving to oneself changes nothing. */
 export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city, { params, body, caller }) => {
   await city.database.transaction(async (tx) => {
     await lockOwnThing(tx, params.id, caller.id);
@@ -165,39 +168,42 @@ export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city,
   return { status: 200, body: { thing: await readThing(city, params.id) } };
 };
 
-/** Holds the thing until the transaction ends, if it is the resident's. */
 async function lockOwnThing(tx: Tx, thingId: bigint, residentId: bigint): Promise<void> {
   const thing = await lockThing(tx, thingId);
   if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
   if (thing.ownerId !== residentId) throw new Refusal('not_thing_owner');
 }
 
-/** Makes a resident in two steps: W10 in small, without codes, so that a lost key is lost. */
+/** Registers a resident in two steps. There are no recovery codes, so a lost key stays lost. */
 export const registerResident: CityOperation<CityEndpoints['registerResident']> = async (
   city,
   { body, bearer, clientNetwork },
 ) => {
   switch (body.action) {
     case 'stage':
-      return { status: 200, body: await stageResident(city, body, clientNetwork) };
+      return { status: 200, body: await startRegistration(city, body, clientNetwork) };
     case 'confirm':
-      return { status: 200, body: await confirmResident(city, { body, bearer, clientNetwork }) };
+      return { status: 200, body: await confirmRegistration(city, { body, bearer, clientNetwork }) };
     case 'cancel':
-      return { status: 200, body: await cancelStage(city, body) };
+      return { status: 200, body: await cancelRegistration(city, body) };
   }
 };
 
-/** Ends the stage; once more changes nothing. What was confirmed is not undone. */
-async function cancelStage({ database, clock }: Pick<City, 'database' | 'clock'>, identity: StageIdentity) {
+/** Ends a pending registration; repeating it changes nothing. A confirmed one is not undone. */
+async function cancelRegistration(
+  { database, clock }: Pick<City, 'database' | 'clock'>,
+  identity: RegistrationIdentity,
+) {
   await database.transaction(async (tx) => {
-    const stage = await findOwnStage(tx, identity, { lock: true });
-    if (stage.closedAs === 'confirmed') throw stageClosed();
-    if (stage.closedAs === null) await closeStage(tx, sha256(identity.session), 'canceled', new Date(clock.now()));
+    const pending = await findOwnRegistration(tx, identity, { lock: true });
+    if (pending.closedAs === 'confirmed') throw registrationClosed();
+    if (pending.closedAs === null)
+      await closeRegistration(tx, sha256(identity.session), 'canceled', new Date(clock.now()));
   });
   return { status: 'canceled' as const };
 }
 
-/** One side of a link, public as claimed. Whether the merchant names this resident too is looked at when something rests on it. */
+/** Stores one side of a link as claimed. Whether the merchant names this resident too is checked only when something depends on it. */
 export const linkMarket: CityOperation<CityEndpoints['linkMarket']> = async ({ database }, { body, caller }) => {
   const row = await database.transaction(async (tx) => {
     await setMarketHandle(tx, caller.id, body.market_handle);
@@ -206,7 +212,7 @@ export const linkMarket: CityOperation<CityEndpoints['linkMarket']> = async ({ d
   return { status: 200, body: { resident: presentResident(row) } };
 };
 
-/** POST /api/world/offer/:id/reconcile, for any resident: what the background pass does, now. */
+/** POST /api/world/offer/:id/reconcile, for any resident: does the background job's work for this offer now. */
 export const reconcileOffer: CityOperation<CityEndpoints['reconcileOffer']> = async (city, { params, caller }) => {
   await takeHourlyQuota(city, 'reconciles_per_resident_hour', caller);
   await mustFindOffer(city.database, params.id);
@@ -214,7 +220,7 @@ export const reconcileOffer: CityOperation<CityEndpoints['reconcileOffer']> = as
   return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) } };
 };
 
-/** GET /api/world/offer/:id. Says what is written; the chain is looked at by others. */
+/** GET /api/world/offer/:id. Answers from the database and does not read the chain. */
 export const getOffer: CityOperation<CityEndpoints['getOffer']> = async (city, { params }) => ({
   status: 200,
   body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) },
@@ -228,7 +234,7 @@ export const getThing: CityOperation<CityEndpoints['getThing']> = async (city, {
   return { status: 200, body: { thing: await readThing(city, params.id) } };
 };
 
-/** Every endpoint of the contract and the operation that answers it: a missing one does not compile. */
+/** Maps each endpoint of the contract to its operation: a missing one does not compile. */
 const cityOperations: Operations<CityEndpoints, City, Resident> = {
   registerResident,
   linkMarket,
@@ -247,29 +253,29 @@ const cityOperations: Operations<CityEndpoints, City, Resident> = {
 type CityOperations = Operations<CityEndpoints, City, Resident>;
 type Act = (city: City, call: never) => Promise<unknown>;
 
-/** Read by the payer, and by a market: from books that lack a sale it would say that the thing is for sale. */
-const TELL_OF_A_PAYMENT: ReadonlySet<CityEndpointName> = new Set(['getOffer']);
+/** Reads that payers and markets act on: without a lost sale the answer would say that the thing is for sale. */
+const SHOW_PAYMENTS: ReadonlySet<CityEndpointName> = new Set(['getOffer']);
 
 function isPublicRead(name: CityEndpointName): boolean {
-  return cityEndpoints[name].method === 'GET' && !TELL_OF_A_PAYMENT.has(name);
+  return cityEndpoints[name].method === 'GET' && !SHOW_PAYMENTS.has(name);
 }
 
-/** While history is lost nothing is written, and no caller is told of an offer from books that may lack its payment. */
+/** While history is lost, refuses writes, and reads of offers whose payment may be missing. */
 function guardHistory(isLost: () => boolean, operations: CityOperations): CityOperations {
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as CityEndpointName)) return [name, operation];
-    // Each operation has types of its own, which a table of them can only be walked without.
+    // Each operation has its own types, which are lost when iterating over all.
     const act = operation as unknown as Act;
-    const asked: Act = async (city, call) => {
+    const checked: Act = async (city, call) => {
       if (isLost()) throw historyLost();
       return await act(city, call);
     };
-    return [name, asked];
+    return [name, checked];
   });
   return Object.fromEntries(guarded);
 }
 
-/** What the database refuses before this process has heard of a loss; and whatever else means that it cannot answer now. */
+/** Maps database errors to refusals: a loss that this process has not noticed yet, and a database that cannot answer now. */
 function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
   return refuseLost(error) ?? refuseUnreadable(error, reasons);
 }

@@ -8,7 +8,7 @@ import { SITE_ANSWER_LIMIT_BYTES } from '../contract/vocabulary.ts';
 import type { CheckoutOut, DraftOut } from '../contract/world-records.ts';
 import { readCheckout, readDraft, readMerchant } from './fetch-market.ts';
 
-// Any site will do: it answers by path.
+// A site that answers by path.
 const market = await startScriptedCity();
 const elsewhere = await startScriptedCity();
 afterAll(async () => {

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   if (child !== null && child.exitCode === null && child.signalCode === null) {
-    // Not SIGKILL: a database of its own would stay behind.
+    // Not SIGKILL: its embedded database would stay behind.
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
@@ -51,7 +51,7 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
   const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
   expect(ready.status).toBe(200);
   await ready.body?.cancel();
-  // The operator's command, while it runs.
+  // Runs the operator's command while the city runs.
   const command = (...args: string[]) => run(process.execPath, [MAIN, ...args], { env: { PATH: '', ...env } });
   const { stdout } = await command('recover', '--reason', 'a test', '--without-log-copy', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ status: 'recovered', acts: { lost: 0, put_back: 0 } });

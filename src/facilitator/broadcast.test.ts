@@ -41,7 +41,7 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** The node in front of the chain: passes everything on, and what it is told to do with a broadcast. */
+/** A node in front of the chain: passes everything on, and handles a broadcast as the test says. */
 async function forward(response: CallAnswer, body: unknown): Promise<void> {
   const answer = await fetch(chain.url, {
     method: 'POST',

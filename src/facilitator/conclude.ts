@@ -7,17 +7,16 @@ import { type Context, countOne } from './context.ts';
 import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
-/** After these a payer is not counted as tried any more, though only the last of them makes it rest. */
+/** After these causes a payer counts as untried again. Only `unknown` starts a cooldown. */
 const OWN_CAUSES: readonly Cause[] = ['balance', 'unknown'];
 
 export interface Conclude {
-  /** Writes down, once, that one of an entry's transactions was mined, what it cost, and what follows for its payer. */
+  /** Records once that a transaction of the entry was mined, what it cost, and what follows for its payer. */
   mined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
-  /** None of them can be mined any more. */
+  /** Records that none of the entry's transactions can be mined any more. */
   lost(entry: Readonly<Entry>): Promise<void>;
-  /** Told of every end, once it is noted. */
   onEnd(listener: (entry: Readonly<Entry>) => void): void;
-  /** Whether the last settlement of this payer went through. */
+  /** True if the last settlement of this payer succeeded. */
   isTried(payer: string): boolean;
 }
 
@@ -25,7 +24,7 @@ export function createConclude(context: Context): Conclude {
   const { journal, clock, budget, payerQueue, counts, limits, log, nonces, crashPoint } = context;
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const pending = new Map<string, Promise<void>>();
-  /** What an entry was counted for: a reorganisation may end it a second time. */
+  /** Entries whose loss was counted: a reorganisation may end an entry a second time. */
   const charged = new WeakSet<Readonly<Entry>>();
   const tried = new Map<string, boolean>();
   const entries = [...journal.all()].sort((a, b) => (a.ending?.at ?? 0) - (b.ending?.at ?? 0));
@@ -40,9 +39,9 @@ export function createConclude(context: Context): Conclude {
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     const written = journal.end(entry, ending, cooldown);
-    // At once: it is not in flight any more, and would count for nothing until the disk has it.
+    // Count the loss before the write ends: the entry is no longer in flight, and would count for nothing until then.
     const loss = lossOf({ ...entry, ending });
-    if (isFirst && loss !== null) budget.note(loss);
+    if (isFirst && loss !== null) budget.addLoss(loss);
     await written;
     crashPoint('after_ending_written');
     noteTried(tried, from, ending);
@@ -105,33 +104,38 @@ async function endingOf(
 
 function noteTried(tried: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
   if (state === 'succeeded') tried.set(payer, true);
-  if (state === 'reverted' && OWN_CAUSES.some((own) => own === cause)) tried.set(payer, false);
+  if (state === 'reverted' && OWN_CAUSES.some((ownCause) => ownCause === cause)) tried.set(payer, false);
 }
 
 /**
- * Why a settlement was mined and failed. Another transaction used or cancelled the authorization, the token did not move money, it came
- * too late, or the money went elsewhere: all of that happens to honest payers. unknown is what only the payer's own contract can bring
- * about.
+ * Why a mined settlement failed. Most causes happen to honest payers: another transaction used or cancelled the authorization, the token
+ * was paused or blocked a wallet, the transaction came too late, or the money went elsewhere. Only the payer's own contract can bring about
+ * `unknown`.
  */
 type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balance' | 'unknown';
 
-/** The token looks at pause, blocked wallets, times and nonce before it asks the payer's contract: such a revert is cheap. */
+/** Gas of an early revert: the token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
 const EARLY_GAS = 81_000n;
 const GAS_PER_BYTE = 40n;
-/** The balance it looks at afterwards. What a contract took until then must be what a wallet takes to check a signature. */
+/** The token checks the balance after the signature. A contract that used more gas than this until then did more than check a signature. */
 const SIGNATURE_GAS = 250_000n;
 
 async function findCause(context: Context, entry: Readonly<Entry>, mined: Mined): Promise<Cause> {
   try {
-    return await judge(context, entry, mined, mined.blockNumber);
+    return await judgeRevert(context, entry, mined, mined.blockNumber);
   } catch (error) {
-    // A node without the states of past blocks; it still has the newest.
-    if (error instanceof RpcFailure && error.kind === 'error') return judge(context, entry, mined, 'latest');
+    // The node has no state of past blocks, but it has the newest.
+    if (error instanceof RpcFailure && error.kind === 'error') return judgeRevert(context, entry, mined, 'latest');
     throw error;
   }
 }
 
-async function judge({ rpc, network }: Context, entry: Readonly<Entry>, mined: Mined, at: StateBlock): Promise<Cause> {
+async function judgeRevert(
+  { rpc, network }: Context,
+  entry: Readonly<Entry>,
+  mined: Mined,
+  at: StateBlock,
+): Promise<Cause> {
   const { usdc } = network;
   const { from, to, nonce, value, validBefore } = entry.authorization;
   const [block, used, paused, payerBlocked, payeeBlocked, balance] = await Promise.all([

@@ -20,11 +20,11 @@ export interface FacilitatorConfig {
   rpcUrl: string;
   keyFile: string;
   dataDir: string;
-  /** What callers send as Authorization. */
+  /** The Authorization header that callers must send; null lets everyone in. */
   auth: string | null;
   limits: Limits;
   etherUsdc: number;
-  /** 0: none. */
+  /** 0 starts no metrics server. */
   metricsPort: number;
 }
 
@@ -49,7 +49,7 @@ const variables = {
   FACILITATOR_METRICS_PORT: wholeNumberVariable(65_535, 0),
 };
 
-/** The environment of the facilitator (W14). Throws one ConfigError that names every fault and no value. */
+/** Reads the FACILITATOR_ variables. Throws one ConfigError that lists every fault and no value. */
 export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   const read = readEnvironment(env, variables, { prefix: 'FACILITATOR_', others: [] }, authFaults(env));
   return {
@@ -66,19 +66,19 @@ export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   };
 }
 
-/** Every client that reaches it has transfers settled at the operator's cost. */
+/** Requires a password off loopback: every client that reaches the server spends the operator's gas. */
 function authFaults(env: Environment): string[] {
   const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
   if (host === '' || LOOPBACK.test(host) || auth !== '') return [];
   return [
-    'FACILITATOR_AUTH is required where FACILITATOR_HOST is not a loopback address, and must be what callers send as Authorization',
+    'FACILITATOR_AUTH is required unless FACILITATOR_HOST is a loopback address: the Authorization that callers must send',
   ];
 }
 
 function limitsVariable(): Variable<Partial<Limits>> {
   const schema = z.string().transform((text, context): Partial<Limits> => {
-    const tell = (message: string): void => void context.addIssue({ code: 'custom', message });
-    return readNamed(readLimitsObject(text, tell) ?? {}, LIMIT_NAMES, tell);
+    const report = (message: string): void => void context.addIssue({ code: 'custom', message });
+    return readNamed(readLimitsObject(text, report) ?? {}, LIMIT_NAMES, report);
   });
   return optional<Partial<Limits>>(schema, 'a JSON object of named limits', {});
 }

@@ -14,43 +14,33 @@ import type { Nonces } from './nonces.ts';
 import type { QuoteGas } from './quote-gas.ts';
 import type { PaymentRequest } from './read-request.ts';
 
-export interface Timing {
-  /** Every answer of /verify and /settle is out after this long. A market waits eight seconds for it. */
-  answerMs: number;
-  /** How long a settlement waits for its receipt, counted from its beginning. */
-  confirmationMs: number;
-  /** At most, between two looks at the head of the chain while a settlement is waited for. */
-  receiptPollMs: number;
-  /** Between two looks at the transactions that are not mined yet. */
-  tendMs: number;
-  /** Between two looks whether blocks were taken back, while nothing is in flight. */
-  quietMs: number;
-  /** A transaction that is not mined after this long is sent again at a higher price. */
-  stuckMs: number;
-  /** Between two looks at what is final now. */
-  finalEveryMs: number;
-}
-
-export const TIMING: Timing = {
+export const TIMING = {
+  /** Deadline for every answer of /verify and /settle. A market waits eight seconds. */
   answerMs: 5_500,
+  /** How long a settlement waits for its receipt, from its start. */
   confirmationMs: 5_000,
+  /** Longest pause between two polls of the chain head while a settlement waits. */
   receiptPollMs: 200,
+  /** Pause between two checks of transactions that are not mined yet. */
   tendMs: 2_000,
+  /** Pause between two checks for a reorganisation while nothing is in flight. */
   quietMs: 60_000,
+  /** After this long without being mined, a transaction is sent again at a higher price. */
   stuckMs: 30_000,
+  /** Pause between two reads of the finalized head. */
   finalEveryMs: 60_000,
 };
+export type Timing = typeof TIMING;
 
-/** What the parts of a running facilitator share. */
 export interface Context {
   network: Network;
   domain: TokenDomain;
   rpc: Rpc;
   account: PrivateKeyAccount;
-  /** Of the account, lower case. */
+  /** The account's address in lower case. */
   address: Hex;
   journal: Journal;
-  /** What is being signed and written, and counts as in flight. */
+  /** Settlements being signed and written; they count as in flight. */
   signing: Set<Reserved>;
   head: ChainHead;
   nonces: Nonces;
@@ -59,7 +49,7 @@ export interface Context {
   limits: Limits;
   budget: GasBudget;
   payerQueue: PayerQueue;
-  /** What one ether is worth, in millionths of a USDC. */
+  /** Value of one ether in millionths of a USDC. */
   etherUnits: bigint;
   counts: Counts;
   clock: Clock;
@@ -73,24 +63,13 @@ export function domainOf(network: Network): TokenDomain {
   return { name: domainName, version: domainVersion, chainId, verifyingContract: usdc };
 }
 
-/** What has happened since the start, for the metrics. */
-interface Counts {
-  ended: Map<string, number>;
-  causes: Map<string, number>;
-  deferred: Map<string, number>;
-  cooldowns: number;
-  gasUsed: bigint;
-  gasPaidUnits: bigint;
-  replacements: number;
-  fills: number;
-  resent: number;
-}
+type Counts = ReturnType<typeof createCounts>;
 
-export function createCounts(): Counts {
+export function createCounts() {
   return {
-    ended: new Map(),
-    causes: new Map(),
-    deferred: new Map(),
+    ended: new Map<string, number>(),
+    causes: new Map<string, number>(),
+    deferred: new Map<string, number>(),
     cooldowns: 0,
     gasUsed: 0n,
     gasPaidUnits: 0n,
@@ -100,8 +79,8 @@ export function createCounts(): Counts {
   };
 }
 
-export function countOne(counts: Map<string, number>, what: string): void {
-  counts.set(what, (counts.get(what) ?? 0) + 1);
+export function countOne(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 export interface CheckedSignature {
@@ -111,18 +90,18 @@ export interface CheckedSignature {
   readAt: number;
 }
 
-/** What /verify found out about a payment a moment ago, so that /settle does not ask again. */
+/** Signatures that /verify checked a moment ago, so that /settle need not check them again. */
 interface Verified {
   note(request: PaymentRequest, signed: CheckedSignature): void;
-  /** Once: null where nothing was noted, or too long ago. */
+  /** Removes and returns the result; null if there is none or it is too old. */
   take(request: PaymentRequest): CheckedSignature | null;
 }
 
-/** An account may come by code meanwhile, as it may while its settlement is in flight. */
+/** An account may get code after the check, as it may while its settlement is in flight. */
 export const CODE_KEPT_MS = 5_000;
 const MOST_VERIFIED = 4_000;
 
-/** Only wallets without code: whether a contract still agrees is asked each time. */
+/** Keeps only wallets without code: a contract has to be asked each time whether it still agrees. */
 export function createVerified(clock: Clock): Verified {
   const noted = new Map<string, CheckedSignature>();
   return {
@@ -141,7 +120,7 @@ export function createVerified(clock: Clock): Verified {
   };
 }
 
-/** The very same authorization with the very same signature. */
+/** Identifies one authorization with one signature. */
 export function keyOfRequest({ authorization, signature }: PaymentRequest): string {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   return [from, nonce, to, value, validAfter, validBefore, signature].join(' ');

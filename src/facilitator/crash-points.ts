@@ -1,22 +1,5 @@
-/** Where a test may kill the process: on the way of a settlement, at a start, and where the journal is written. */
-export type CrashPoint =
-  | 'before_line_written'
-  | 'after_line_written'
-  | 'after_line_synced'
-  | 'after_broadcast'
-  | 'before_further_signed'
-  | 'after_further_line_synced'
-  | 'after_further_broadcast'
-  | 'before_ending_written'
-  | 'after_ending_written'
-  | 'before_order_asked'
-  | 'after_order_asked'
-  | 'before_reopening_written'
-  | 'after_reopening_written'
-  | 'before_fresh_file_named'
-  | 'after_fresh_file_named';
-
-export const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
+/** Points at which a test may kill the process: during a settlement, at start, and while the journal is written. */
+export const CRASH_POINTS = {
   before_line_written: true,
   after_line_written: true,
   after_line_synced: true,
@@ -32,7 +15,8 @@ export const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
   after_reopening_written: true,
   before_fresh_file_named: true,
   after_fresh_file_named: true,
-};
+} as const;
+export type CrashPoint = keyof typeof CRASH_POINTS;
 
 /** Does nothing unless configured. */
 export type ReachCrashPoint = (name: CrashPoint) => void;

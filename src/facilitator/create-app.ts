@@ -14,7 +14,7 @@ import { printRefusal, printSettlement, printSupported, printVerdict } from './p
 import { readRequest } from './read-request.ts';
 import { type Verdict, verifyPayment } from './verify-payment.ts';
 
-/** What a settlement takes, more or less: a transfer to a wallet that never held the token. */
+/** Approximate gas of a settlement: a transfer to a wallet that never held the token. */
 const USUAL_GAS = 110_000n;
 const KEPT_MS = 2_000;
 
@@ -23,7 +23,7 @@ const address = z
   .transform((text) => text.toLowerCase())
   .pipe(z.custom<Hex>((value) => isHex(value, 20)));
 
-/** All of it or nothing: without a payer it is asked how the facilitator stands. */
+/** Both or neither. Without a payer, the answer is about the facilitator alone. */
 const stateQuery = z.union([
   z.strictObject({ payer: address, payee: address }),
   z.strictObject({}).transform(() => null),
@@ -31,17 +31,17 @@ const stateQuery = z.union([
 type StateQuery = z.output<typeof stateQuery>;
 
 interface State {
-  /** How many settlements the account can still pay gas for; null: not known. */
+  /** Settlements that the account can still pay gas for; null if unknown. */
   settlements_covered: number | null;
-  /** From which price on a sale pays for its gas now, in units of USDC; null: not known. */
+  /** The price, in units of USDC, from which a sale pays for its gas now; null if unknown. */
   least_price_units: number | null;
-  /** Of the payer that was named: whether a settlement would be begun now. */
+  /** Whether a settlement of the named payer would be accepted now. */
   may_settle?: boolean;
   why?: 'payer_resting' | 'gas_budget_spent' | null;
   retry_after_seconds?: number | null;
 }
 
-/** What a market asks before it opens a payment. */
+/** Answers the question a market asks before it opens a payment. */
 function createReadState(context: Context): (query: StateQuery) => Promise<State> {
   const { budget, clock, etherUnits, rpc, quoteGas } = context;
   let kept: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
@@ -49,7 +49,7 @@ function createReadState(context: Context): (query: StateQuery) => Promise<State
     if (kept === null || kept.at + KEPT_MS <= clock.now()) {
       const reading = Promise.all([readEther(rpc, context.address), quoteGas.fees()]).then(
         ([wei, { price }]) => ({
-          settlements_covered: Number(min(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
+          settlements_covered: Number(smaller(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
           least_price_units: Number(budget.leastPrice(unitsOfWei(USUAL_GAS * price, etherUnits))),
         }),
         () => ({ settlements_covered: null, least_price_units: null }),
@@ -84,43 +84,40 @@ async function findRefusal(
       quoteGas.fees(),
       payerKnown ? Promise.resolve('0x') : readCode(rpc, payer, 'latest'),
     ]);
-    const grant = budget.find({
+    const grant = budget.findPool({
       hasCode: code !== '0x',
       payerKnown,
       payeeKnown: journal.isKnown(payee),
-      // The question names no value; the least price is about that.
+      // The query has no value; the least price covers that.
       isCheap: false,
       units: unitsOfWei(USUAL_GAS * price, etherUnits),
     });
     return 'pool' in grant ? null : { why: 'gas_budget_spent', seconds: grant.retryAfterSeconds };
   } catch {
-    // A chain that cannot be read is found out by /verify, which says so.
+    // /verify reports an unreadable chain.
     return null;
   }
 }
 
-function min(a: bigint, b: bigint): bigint {
+function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
 const BODY_LIMIT_BYTES = 65_536;
 const REQUEST_MS = 10_000;
-/** What costs something, or says who may pay. The rest is for everybody. */
+/** Routes that cost gas or reveal who may pay. All others are public. */
 const GUARDED: ReadonlySet<string> = new Set(['/verify', '/settle', '/state']);
 
 export interface Served {
   context: Context;
   settle: Settle;
   flights: Pick<InFlightAnswers, 'track'>;
-  /** What callers send as Authorization; null: every client that reaches it may ask. */
+  /** The Authorization header that callers must send; null lets everyone in. */
   auth: string | null;
   balanceFloorWei: bigint;
 }
 
-/**
- * The routes of an x402 facilitator, and a word at the root for visitors who follow the address that a market publishes. Answers keep
- * the protocol's own shapes, failures too.
- */
+/** The routes of an x402 facilitator, with a short description at the root for visitors. Errors keep the protocol's own shapes too. */
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;
@@ -130,13 +127,13 @@ export function createApp(served: Served): FastifyInstance {
     requestTimeout: REQUEST_MS,
     serverFactory: admitFramework({ clock, log, trustProxy: false }),
   });
-  // JSON alone: a page of another origin can send plain text without being asked for.
+  // Accept JSON only: a page of another origin can send plain text without a preflight.
   app.removeContentTypeParser('text/plain');
   const isCaller = createCallerCheck(served.auth);
   app.addHook('onRequest', async (request, reply) => {
     served.flights.track(reply.raw);
     reply.header('cache-control', 'no-store');
-    // Before the body is read.
+    // Check before the body is read.
     if (!GUARDED.has(request.routeOptions.url ?? '') || isCaller(request.headers.authorization)) return;
     await reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'unauthorized' });
   });
@@ -159,18 +156,18 @@ export function createApp(served: Served): FastifyInstance {
   app.post('/verify', async ({ body }, reply) => {
     const startedAt = clock.now();
     const request = readRequest(body, network);
-    if ('reason' in request) return answer(reply, printRefusal('verify', request, network));
+    if ('reason' in request) return sendAnswer(reply, printRefusal('verify', request, network));
     const verdict = await verifyInTime(served, request);
-    log.info('verified', { ...summary(request, verdict), ms: clock.now() - startedAt });
-    return answer(reply, printVerdict(request, verdict));
+    log.info('verified', { ...summaryOf(request, verdict), ms: clock.now() - startedAt });
+    return sendAnswer(reply, printVerdict(request, verdict));
   });
   app.post('/settle', async ({ body }, reply) => {
     const startedAt = clock.now();
     const request = readRequest(body, network);
-    if ('reason' in request) return answer(reply, printRefusal('settle', request, network));
+    if ('reason' in request) return sendAnswer(reply, printRefusal('settle', request, network));
     const settlement = await settle(request);
-    log.info('settled', { ...summary(request, settlement), ms: clock.now() - startedAt });
-    return answer(reply, printSettlement(request, settlement, network));
+    log.info('settled', { ...summaryOf(request, settlement), ms: clock.now() - startedAt });
+    return sendAnswer(reply, printSettlement(request, settlement, network));
   });
   app.setNotFoundHandler((_, reply) => reply.code(404).send({ error: 'not_found' }));
   app.setErrorHandler((error, request, reply) => {
@@ -179,7 +176,7 @@ export function createApp(served: Served): FastifyInstance {
     if (status >= 500) log.error('request_failed', { route: request.routeOptions.url, error });
     const reason = status >= 500 ? `unexpected_${kind}_error` : 'invalid_payload';
     const message = status >= 500 ? 'something went wrong here' : 'the body must be JSON of at most 65536 bytes';
-    return answer(reply, { ...printRefusal(kind, { status: 400, version: 2, reason, message }, network), status });
+    return sendAnswer(reply, { ...printRefusal(kind, { status: 400, version: 2, reason, message }, network), status });
   });
   return app;
 }
@@ -197,7 +194,7 @@ async function verifyInTime(served: Served, request: Parameters<typeof verifyPay
   }
 }
 
-function summary(request: { payer: string; version: number }, outcome: object): Record<string, unknown> {
+function summaryOf(request: { payer: string; version: number }, outcome: object): Record<string, unknown> {
   const { kind, reason, transaction, cause } = outcome as Record<string, unknown>;
   const failure = cause === undefined ? {} : { error: cause };
   return {
@@ -215,7 +212,7 @@ function statusOf(error: unknown): number {
   return status >= 400 && status < 500 ? status : 500;
 }
 
-function answer(
+function sendAnswer(
   reply: FastifyReply,
   { status, body, retryAfterSeconds = 1 }: { status: number; body: object; retryAfterSeconds?: number },
 ): FastifyReply {
@@ -223,13 +220,12 @@ function answer(
   return reply.code(status).send(body);
 }
 
-/** Whether the Authorization header is the configured one. How long it takes says nothing about how much of it is right. */
 function createCallerCheck(auth: string | null): (header: string | undefined) => boolean {
   if (auth === null) return () => true;
-  const wanted = digest(auth);
-  return (header) => timingSafeEqual(digest(header ?? ''), wanted);
+  const wanted = sha256(auth);
+  return (header) => timingSafeEqual(sha256(header ?? ''), wanted);
 }
 
-function digest(text: string): Buffer {
+function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

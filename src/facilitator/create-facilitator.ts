@@ -36,46 +36,43 @@ import { createQuoteGas } from './quote-gas.ts';
 export interface FacilitatorOptions {
   network: Network;
   rpcUrl: string;
-  /** Pays the gas. One server alone may settle with it; another transaction of it may delay a settlement. */
+  /** Pays the gas. Only one server may use it; other transactions of the account may delay a settlement. */
   account: PrivateKeyAccount;
   dataDir: string;
   log: Log;
-  /** 127.0.0.1 when left out. */
+  /** Default: 127.0.0.1. */
   host?: string;
-  /** 0, and when left out: a free one. */
+  /** 0 or omitted: any free port. */
   port?: number;
   clock?: Clock;
   timing?: Partial<Timing>;
-  /** Below this it is not ready. */
+  /** Below this balance /readyz fails. */
   balanceFloorWei?: bigint;
-  /** What callers send as Authorization. Null, and when left out: every client that reaches it may have transfers settled. */
+  /** The Authorization header that callers must send. Null or omitted: everyone may spend the gas. */
   auth?: string | null;
   limits?: Partial<Limits>;
-  /** What one ether is taken to be worth, in USDC. */
   etherUsdc?: number;
-  /** 0, and when left out: none. */
+  /** 0 or omitted: no metrics server. */
   metricsPort?: number;
   crashPoint?: ReachCrashPoint;
 }
 
 export interface Facilitator {
   url: string;
-  /** Of the account that settles, lower case. */
   address: Hex;
-  /** The port of the metrics, 0 where there is none. */
   metricsPort: number;
-  /** Answers what has begun, then lets go of the folder. */
+  /** Answers requests that have begun, then releases the data folder. */
   close(): Promise<void>;
 }
 
-/** Some hundred settlements on Base. */
+/** Enough for some hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
-/** Every answer is out after `answerMs`; this is for its bytes. */
+/** Time to send the bytes of answers that were ready after `answerMs`. */
 const DRAIN_MORE_MS = 1_000;
 const USDC_UNITS = 1_000_000;
 
-/** Starts the server; resolves when it listens. Throws when the chain is not the configured one or the folder is in use. */
+/** Starts the server; resolves when it listens. Throws if the chain is not the configured one or the folder is in use. */
 export async function createFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
   const folder = join(options.dataDir, 'facilitator');
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -103,10 +100,10 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
       address: context.address,
       metricsPort: metrics.port,
       close: async () => {
-        // What waits for its turn would otherwise be waited for.
+        // Queued settlements would otherwise keep the server open.
         sender.close();
         context.payerQueue.close();
-        // Connections without a request, or with the half of one, would be waited for without an end.
+        // Idle and half-open connections would otherwise keep it open for ever.
         await closeServer(app, flights, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
         await settle.idle();
         await pendingMonitor.stop();
@@ -165,6 +162,6 @@ function refuseUnfit(health: Health, { network, rpc, address, log }: Context): v
     throw new Error(`FACILITATOR_RPC_URL: ${where} is not on ${network.name} (chain id ${network.chainId})`);
   }
   if (health.chain === 'wrong_token') throw new Error(`FACILITATOR_RPC_URL: ${where} has no USDC at ${network.usdc}`);
-  // It can be filled while the server runs, and until then it still answers for what it has settled.
+  // The account can be filled while the server runs, and the server still answers for settlements it has made.
   if (health.signer_balance !== 'ok') log.warn('signer_balance_low', { from: address });
 }

@@ -5,11 +5,10 @@ import type { Head } from './head.ts';
 import type { Entry } from './journal/entry.ts';
 import { createScanBlocks } from './scan-blocks.ts';
 
-/** Follows the head of the chain for all settlements at once, while requests wait for one of them. */
 export interface Follower {
-  /** It is about to be broadcast: blocks up to the newest known one cannot have it. */
+  /** Call before the broadcast: blocks up to the newest known one cannot hold the transaction. */
   expect(entry: Readonly<Entry>): void;
-  /** Resolves when the entry has an end, or by then, but not before one look. */
+  /** Resolves when the entry has ended or the deadline passes, but not before one poll. */
   ended(entry: Readonly<Entry>, deadlineAt: number): Promise<void>;
 }
 
@@ -19,7 +18,7 @@ interface Waiter {
   done(): void;
 }
 
-/** One poll of the head for all. Nothing is asked while nothing is waited for: monitor-pending.ts looks after what is in flight then. */
+/** Polls the head once for all. It does not poll while nothing waits; then monitor-pending.ts checks what is in flight. */
 export function createFollower(context: Context, conclude: Conclude): Follower {
   const { clock, head, log, timing } = context;
   const waiters = new Set<Waiter>();
@@ -38,10 +37,9 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
     const present = [...waiters];
     try {
       const newest = await head.refresh();
-      pace.note(newest);
+      pace.observe(newest);
       await blocks.upTo(newest);
     } catch (error) {
-      // The node is asked again at the next look.
       if (!(error instanceof RpcFailure)) log.warn('head_poll_failed', { error });
     }
     const nextAt = clock.now() + pace.pauseMs();
@@ -67,50 +65,48 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
   };
 }
 
-/** When to look for the next block: a look too early costs a call, one too late costs the payer time. */
+/** Chooses when to poll for the next block. Polling early costs a call, polling late costs the payer time. */
 interface Pace {
-  /** What a look found. */
-  note(head: Head): void;
-  /** How long to wait before the next look. */
+  observe(head: Head): void;
   pauseMs(): number;
-  /** A request waits again, after none did. */
+  /** Call when a request waits again after a time without any. */
   restart(): void;
 }
 
 const FIRST_PAUSE_MS = 10;
-/** Looks for a block that is late come so often. */
+/** Poll interval for a block that is late. */
 const LATE_PAUSE_MS = 20;
-/** So many equal distances in a row are a chain with a beat of its own. */
+/** After this many equal intervals, assume a fixed block time. */
 const EQUAL_SPACINGS = 3;
 const MOST_SPACING_SECONDS = 2n;
-/** After a block that was there already it is looked for a little earlier. */
+/** If the block was there at the first poll, poll this much earlier next time. */
 const EARLIER_MS = 10;
-/** A sleep towards the next block is never longer than this many polls: the beat may have been chance. */
+/** Sleep at most this many poll intervals: the fixed block time may be a coincidence. */
 const MOST_POLLS = 10;
 
 /**
- * Where blocks come at even times, as on Base, the next look is when the next block is due. Elsewhere looks become rarer from
- * `FIRST_PAUSE_MS` to `pollMs`, from each new block on: a chain that mines at once has a transaction almost at once.
+ * On a chain with a fixed block time, as on Base, the next poll is when the next block is due. On others the pause grows from
+ * `FIRST_PAUSE_MS` to `pollMs` after each new block: a chain that mines at once has a transaction almost at once.
  */
 export function createPace(pollMs: number, now: () => number): Pace {
   let last: Head | null = null;
   let spacing = 0n;
   let equal = 0;
-  /** How long after the time in its head a block is to be seen. */
+  /** Delay between a block's timestamp and the moment it can be read. */
   let lagMs = 0;
-  let looksForNext = 0;
+  let pollsForNext = 0;
 
   const dueInMs = (): number | null => {
     if (last === null || equal < EQUAL_SPACINGS) return null;
     const spacingMs = Number(spacing) * 1000;
     const sinceLast = now() - Number(last.timestamp) * 1000 - lagMs;
-    // Far from the wall clock, or a block was left out: there is no beat to go by.
+    // The timestamps are far from the clock, or a block was skipped: do not predict.
     if (sinceLast < -spacingMs) return null;
     return spacingMs - (Math.max(0, sinceLast) % spacingMs);
   };
   return {
-    note: (head) => {
-      looksForNext += 1;
+    observe: (head) => {
+      pollsForNext += 1;
       if (last?.hash === head.hash) return;
       if (last !== null && head.number === last.number + 1n) {
         const next = head.timestamp - last.timestamp;
@@ -120,19 +116,19 @@ export function createPace(pollMs: number, now: () => number): Pace {
         equal = 0;
       }
       const seenLagMs = now() - Number(head.timestamp) * 1000;
-      const wasThere = last !== null && looksForNext === 1;
+      const wasThere = last !== null && pollsForNext === 1;
       lagMs = wasThere ? Math.min(lagMs, seenLagMs) - EARLIER_MS : seenLagMs;
       last = head;
-      looksForNext = 0;
+      pollsForNext = 0;
     },
     pauseMs: () => {
-      const due = looksForNext === 0 ? dueInMs() : null;
+      const due = pollsForNext === 0 ? dueInMs() : null;
       if (due !== null) return Math.min(due, MOST_POLLS * pollMs);
       const first = equal >= EQUAL_SPACINGS ? LATE_PAUSE_MS : FIRST_PAUSE_MS;
-      return Math.min(first * 2 ** Math.min(looksForNext, 10), pollMs);
+      return Math.min(first * 2 ** Math.min(pollsForNext, 10), pollMs);
     },
     restart: () => {
-      looksForNext = 0;
+      pollsForNext = 0;
     },
   };
 }

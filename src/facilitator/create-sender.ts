@@ -6,23 +6,22 @@ import type { Conclude } from './conclude.ts';
 import { type Context, countOne } from './context.ts';
 import type { Follower } from './create-follower.ts';
 import { type Entry, keyOf, newestOf, type Pool, type SignedTransaction } from './journal/entry.ts';
-import { ChainTrouble, Deferred, TransferRefused, transmit } from './outcomes.ts';
+import { ChainTrouble, Deferred, sendRaw, TransferRefused } from './outcomes.ts';
 import type { Quote } from './quote-gas.ts';
 import { signTransaction } from './sign-transaction.ts';
 
 export interface Sender {
-  /** The place of this authorization in the order: the one it has, or its first, signed and broadcast. */
-  send(authorization: Authorization, given: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
+  /** Returns the entry of this authorization: the existing one, or a new one, signed and broadcast. */
+  send(authorization: Authorization, call: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
   /**
-   * Signs the same transfer for a further place and broadcasts it, once another transaction was mined in the place of this one. Throws
-   * `TransferRefused` where it would not go through any more.
+   * Signs the same transfer for another slot and broadcasts it, after another transaction was mined in its slot. Throws `TransferRefused`
+   * if the transfer would revert by now.
    */
   sendOnceMore(entry: Readonly<Entry>): Promise<void>;
-  /** The node did not want its newest transaction. */
+  /** True if the node refused the newest transaction of the entry. */
   isRefused(entry: Readonly<Entry>): boolean;
-  /** Offers it once more. */
   offerAgain(entry: Readonly<Entry>): Promise<void>;
-  /** What waits for room is not signed any more. */
+  /** Fails the settlements that still wait for room. */
   close(): void;
 }
 
@@ -32,12 +31,12 @@ interface Rehearsed {
   quote: Quote;
 }
 
-/** A transaction mined later than this before the end of the authorization would only cost gas. */
+/** A transaction mined less than this before the authorization expires would probably only cost gas. */
 const SECONDS_AHEAD = 4;
 
 /**
- * Many settlements are on their way at once: each is rehearsed by itself, takes the next place in the account's order, is written with
- * those of the same moment, and goes to the node once it is on disk. Only what follows from memory happens one after the other.
+ * Sends many settlements at once. Each is rehearsed by itself, takes the next slot of the account, is written to the journal together with
+ * those of the same moment, and goes to the node once it is on disk. Only the steps that use memory alone run one after the other.
  */
 export function createSender(context: Context, dependencies: { conclude: Conclude; follower: Follower }): Sender {
   const { address, crashPoint, journal, limits, nonces, signing } = context;
@@ -47,23 +46,23 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
   const { broadcast, isRefused } = createBroadcast(context, dependencies.follower);
   dependencies.conclude.onEnd(room.wake);
 
-  /** Null where the order of transactions has to be asked for first. Nothing is awaited between the looks and the places that are taken. */
-  const begin = (authorization: Authorization, given: Rehearsed): Promise<Readonly<Entry>> | null => {
+  /** Null if the next nonce has to be read from the chain first. Awaits nothing between its checks and taking the slot. */
+  const begin = (authorization: Authorization, rehearsed: Rehearsed): Promise<Readonly<Entry>> | null => {
     const key = keyOf(authorization);
-    const before = journal.find(authorization);
-    if (before !== null) return Promise.resolve(before);
-    const same = underway.get(key);
-    if (same !== undefined) return same;
+    const existing = journal.find(authorization);
+    if (existing !== null) return Promise.resolve(existing);
+    const running = underway.get(key);
+    if (running !== undefined) return running;
     if (room.isClosed()) throw new ChainTrouble('the facilitator is closing');
     refuseHopeless(context, authorization);
-    const reserved = drawOn(context, authorization, given);
+    const reserved = reserveGas(context, authorization, rehearsed);
     const accountNonce = nonces.take();
     if (accountNonce === null) return null;
     signing.add(reserved);
     const { pool, reservedUnits } = reserved;
-    const common = { authorization, sender: address, accountNonce, hasCode: given.hasCode, pool, reservedUnits };
-    const fresh = { ...common, estimatedGas: given.quote.estimatedGas, ending: null, isFinal: false };
-    const written = write({ data: given.data, quote: given.quote, accountNonce }, (transaction) =>
+    const common = { authorization, sender: address, accountNonce, hasCode: rehearsed.hasCode, pool, reservedUnits };
+    const fresh = { ...common, estimatedGas: rehearsed.quote.estimatedGas, ending: null, isFinal: false };
+    const written = write({ data: rehearsed.data, quote: rehearsed.quote, accountNonce }, (transaction) =>
       journal.add({ ...fresh, transactions: [transaction] }),
     );
     const sent = written
@@ -88,7 +87,7 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
           await nonces.ready();
         }
       } catch (error) {
-        // A node that fails may have lost what it had.
+        // A failing node may have lost transactions.
         if (error instanceof ChainTrouble) nonces.distrust();
         throw error;
       } finally {
@@ -107,10 +106,10 @@ function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
   const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
     const { hash, raw } = newestOf(entry);
     follower.expect(entry);
-    const transmission = await transmit(rpc, raw);
+    const transmission = await sendRaw(rpc, raw);
     log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
     if (transmission !== 'taken') nonces.distrust();
-    // It keeps its place, and is offered again: what one node has refused may still be with another.
+    // The entry keeps its slot and is broadcast again: another node may still have the transaction that this one refused.
     refusedOnes.delete(entry);
     if (transmission !== 'refused') return;
     refusedOnes.add(entry);
@@ -119,21 +118,21 @@ function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
   return { broadcast, isRefused: (entry: Readonly<Entry>): boolean => refusedOnes.has(entry) };
 }
 
-interface FurtherDependencies {
+interface ResendDependencies {
   write: Write;
   broadcast(entry: Readonly<Entry>): Promise<void>;
   isClosed(): boolean;
 }
 
-/** The entry is in flight already, and counts with what it may lose: no room and no budget is asked for. */
+/** The entry is in flight and its possible loss is reserved already, so this needs no room and no budget. */
 function createSendOnceMore(
   context: Context,
-  { write, broadcast, isClosed }: FurtherDependencies,
+  { write, broadcast, isClosed }: ResendDependencies,
 ): Sender['sendOnceMore'] {
   const { counts, crashPoint, journal, nonces, quoteGas } = context;
   return async (entry) => {
     const { data } = parseTransaction(newestOf(entry).raw);
-    if (data === undefined) throw new TransferRefused('its place was filled, as the authorization had run out');
+    if (data === undefined) throw new TransferRefused('the slot was filled because the authorization expired');
     try {
       const quote = await quoteGas.rehearse(data);
       if (isClosed()) throw new ChainTrouble('the facilitator is closing');
@@ -141,7 +140,7 @@ function createSendOnceMore(
       let accountNonce: number | null = null;
       while (accountNonce === null) {
         await nonces.ready();
-        // A reorganisation may have brought its first transaction into a block meanwhile.
+        // A reorganisation may have put the first transaction into a block meanwhile.
         if (entry.ending !== null) return;
         accountNonce = nonces.take();
       }
@@ -151,26 +150,22 @@ function createSendOnceMore(
       await broadcast(entry);
       crashPoint('after_further_broadcast');
     } catch (error) {
-      // A node that fails may have lost what it had.
+      // A failing node may have lost transactions.
       if (error instanceof ChainTrouble) nonces.distrust();
       throw error;
     }
   };
 }
 
-interface Placed {
+interface Unsigned {
   data: Hex;
   quote: Quote;
   accountNonce: number;
 }
 
-/** `append` puts it into the journal. */
-type Write = <T>(placed: Placed, append: (transaction: SignedTransaction) => Promise<T>) => Promise<T>;
+type Write = <T>(unsigned: Unsigned, append: (transaction: SignedTransaction) => Promise<T>) => Promise<T>;
 
-/**
- * Signs and writes. The lines go to the journal in the order of the account, whatever else is done at once: so a process that is killed
- * leaves no place without its line before a place that has one.
- */
+/** Signs a transaction and writes it to the journal, in nonce order: a killed process leaves no slot without a line below one with it. */
 function createWrite(context: Context): Write {
   const { nonces } = context;
   let before: Promise<void> = Promise.resolve();
@@ -195,11 +190,10 @@ function createWrite(context: Context): Write {
   };
 }
 
-/** What it may lose counts from here on, in memory. */
-function drawOn(context: Context, { from, to, value }: Authorization, { hasCode, quote }: Rehearsed): Reserved {
+function reserveGas(context: Context, { from, to, value }: Authorization, { hasCode, quote }: Rehearsed): Reserved {
   const reservedUnits = unitsOfWei(quote.gas * quote.price, context.etherUnits);
   const isCheap = !paysForGas(value, unitsOfWei(quote.estimatedGas * quote.price, context.etherUnits));
-  const grant = context.budget.find({
+  const grant = context.budget.findPool({
     hasCode,
     payerKnown: context.journal.isKnown(from),
     payeeKnown: context.journal.isKnown(to),
@@ -212,17 +206,15 @@ function drawOn(context: Context, { from, to, value }: Authorization, { hasCode,
 }
 
 function refuseHopeless({ clock }: Context, authorization: Authorization): void {
-  // It may have waited in the queue for a while.
   if (Number(authorization.validBefore) < clock.now() / 1000 + SECONDS_AHEAD) {
     throw new TransferRefused('the authorization is expired');
   }
 }
 
-/** At most so many transactions are in flight at once; what comes then waits in its order for one to end. */
+/** Caps the transactions in flight; later ones wait in order of arrival. */
 interface Room {
-  /** Throws where too many wait already. What is returned gives the place back, once the journal counts it or nothing came of it. */
+  /** Throws if too many wait. Call the returned function once the journal counts the entry, or nothing came of it. */
   enter(): Promise<() => void>;
-  /** One has ended. */
   wake(): void;
   close(): void;
   isClosed(): boolean;
@@ -230,7 +222,7 @@ interface Room {
 
 function createRoom(limits: Pick<Limits, 'in_flight' | 'waiting'>, inFlight: () => number): Room {
   const waiting: (() => void)[] = [];
-  /** Let in, and in flight or not: what is in flight of them is counted twice for the moment of its broadcast. */
+  /** Admitted settlements. One that is in flight counts twice for the moment of its broadcast. */
   let entered = 0;
   let closed = false;
   const wake = (): void => {

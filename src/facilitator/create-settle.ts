@@ -4,23 +4,22 @@ import { readBalance } from '../platform/chain/usdc.ts';
 import type { Hex } from '../platform/hex.ts';
 import { type CheckedSignature, CODE_KEPT_MS, type Context, countOne, keyOfRequest } from './context.ts';
 import type { Sender } from './create-sender.ts';
-import { type Following, findElsewhere, follow } from './follow.ts';
+import { awaitEnding, type Following, findElsewhere } from './follow.ts';
 import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
 import { ChainTrouble, Deferred, type Settlement, settleData, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
 import {
   checkSignature,
-  deferred,
+  deferredVerdict,
   explainFailure,
   FAILED,
   INVALID_SIGNATURE,
   refuseInCooldown,
-  untimely,
+  timeRefusal,
 } from './verify-payment.ts';
 
 export interface Settle {
   (request: PaymentRequest): Promise<Settlement>;
-  /** Resolves when no settlement is under way. */
   idle(): Promise<void>;
 }
 
@@ -31,8 +30,8 @@ interface SettleDependencies extends Following {
 const BUSY_SECONDS = 10;
 
 /**
- * Concurrent requests for the same payment share one settlement, which goes on when no request waits for it any more. A request with
- * another signature is another settlement: a forged one must not stand in the way. They meet in the sender, which signs once.
+ * Concurrent requests for the same payment share one settlement, which continues when no request waits for it any more. A request with
+ * another signature is another settlement, so that a forged one cannot block the real one. Both meet in the sender, which signs once.
  */
 export function createSettle(dependencies: SettleDependencies): Settle {
   const { context } = dependencies;
@@ -40,7 +39,10 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   const running = new Map<string, Promise<Settlement>>();
   const start = (key: string, request: PaymentRequest): Promise<Settlement> => {
     const settlement = settleOnce(dependencies, request)
-      .catch((cause: unknown): Settlement => (cause instanceof Deferred ? deferred(cause) : { kind: 'unknown', cause }))
+      .catch(
+        (cause: unknown): Settlement =>
+          cause instanceof Deferred ? deferredVerdict(cause) : { kind: 'unknown', cause },
+      )
       .finally(() => running.delete(key));
     running.set(key, settlement);
     return settlement;
@@ -70,27 +72,27 @@ async function settleOnce(dependencies: SettleDependencies, request: PaymentRequ
   const { context } = dependencies;
   const deadlineAt = context.clock.now() + context.timing.confirmationMs;
   const entry = context.journal.find(request.authorization);
-  // A wallet may have changed its mind since; what was sent in its name is still what was asked for.
+  // A contract wallet may reject the signature by now, but this transaction was sent for exactly this request.
   if (entry !== null && isSentFor(entry, request)) return followEarlier(dependencies, request, entry, deadlineAt);
   const signed = context.verified.take(request) ?? (await checkSignature(context, request));
-  if (!signed.isValid) return refused(INVALID_SIGNATURE);
+  if (!signed.isValid) return refusedFor(INVALID_SIGNATURE);
   if (entry !== null) return followEarlier(dependencies, request, entry, deadlineAt);
   if (context.journal.isBlocked(request.authorization)) {
-    return (await findElsewhere(context, request.authorization)) ?? refused(FAILED);
+    return (await findElsewhere(context, request.authorization)) ?? refusedFor(FAILED);
   }
-  const reason = untimely(context, request);
+  const reason = timeRefusal(context, request);
   if (reason !== null) return orElsewhere(context, request, reason);
   try {
     const sent = await sendInTurn(dependencies, request, signed);
     if (!sameAuthorization(sent.authorization, request.authorization)) throw otherUnderWay();
-    return await follow(dependencies, sent, { deadlineAt, isFresh: true });
+    return await awaitEnding(dependencies, sent, { deadlineAt, isFresh: true });
   } catch (error) {
     if (error instanceof TransferRefused) return orElsewhere(context, request, await explainFailure(context, request));
     throw error;
   }
 }
 
-/** Waits for a transaction that was signed; after a revert nothing more is sent. */
+/** Waits for a transaction that was signed earlier; after a revert it sends nothing more. */
 async function followEarlier(
   dependencies: SettleDependencies,
   { authorization }: PaymentRequest,
@@ -101,10 +103,10 @@ async function followEarlier(
   if (!sameAuthorization(entry.authorization, authorization)) {
     const elsewhere = await findElsewhere(context, authorization);
     if (elsewhere === null && entry.ending === null) throw otherUnderWay();
-    return elsewhere ?? refused(FAILED);
+    return elsewhere ?? refusedFor(FAILED);
   }
   if (sender.isRefused(entry)) await sender.offerAgain(entry);
-  return follow(dependencies, entry, { deadlineAt, isFresh: false });
+  return awaitEnding(dependencies, entry, { deadlineAt, isFresh: false });
 }
 
 async function sendInTurn(
@@ -133,7 +135,7 @@ async function sendInTurn(
     throw new Deferred('payer_busy', BUSY_SECONDS);
   }
   try {
-    // What came before it may have failed meanwhile.
+    // An earlier settlement of this payer may have failed meanwhile.
     refuseInCooldown(context, request);
     const isOld = signed.readAt + CODE_KEPT_MS <= clock.now();
     const hasCode = isOld ? (await readCode(rpc, from, 'latest')) !== '0x' : signed.hasCode;
@@ -144,10 +146,10 @@ async function sendInTurn(
 }
 
 async function orElsewhere(context: Context, { authorization }: PaymentRequest, reason: string): Promise<Settlement> {
-  return (await findElsewhere(context, authorization)) ?? refused(reason);
+  return (await findElsewhere(context, authorization)) ?? refusedFor(reason);
 }
 
-/** The very same authorization with the very same signature. */
+/** True if the entry was sent with exactly this signature. */
 function isSentFor({ transactions: [first] }: Readonly<Entry>, { authorization, signature }: PaymentRequest): boolean {
   return first !== undefined && parseTransaction(first.raw).data === settleData(authorization, signature);
 }
@@ -163,6 +165,6 @@ function hashOf({ journal }: Context, { authorization }: PaymentRequest): Hex | 
   return entry.ending.state === 'succeeded' ? entry.ending.hash : null;
 }
 
-function refused(reason: string): Settlement {
+function refusedFor(reason: string): Settlement {
   return { kind: 'refused', reason, transaction: null };
 }

@@ -1,6 +1,6 @@
 /**
- * A real process, settlements of many callers, SIGKILL at random moments, and an operator who sends transactions from the account all the
- * while. The seed is printed; a run is played again with OPENAISLE_DISPLACED_SEED.
+ * Runs a real process with settlements of many callers and SIGKILL at random moments, while an operator sends transactions from the same
+ * account. The seed is printed; set OPENAISLE_DISPLACED_SEED to repeat a run.
  */
 import { randomInt } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
@@ -21,7 +21,7 @@ const FOREIGN = 8;
 const FINALITY_BLOCKS = 6;
 const { facilitator } = WORLD_ACCOUNTS;
 
-/** Takes a place that is in no block yet. A block or the facilitator may be faster: then another one. */
+/** Takes a slot that is in no block yet. If a block or the facilitator is faster, tries another. */
 async function useAccount({ chain }: KillRig, dice: Dice): Promise<void> {
   for (;;) {
     const mined = await minedBy(chain, facilitator.address);

@@ -17,7 +17,7 @@ import type { Context } from './context.ts';
 import type { Follower } from './create-follower.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
 import { ChainTrouble, type Settlement } from './outcomes.ts';
-import { findMined, reopen } from './scan-blocks.ts';
+import { findMined, reopenEntry } from './scan-blocks.ts';
 import { FAILED, NONCE_USED } from './verify-payment.ts';
 
 export interface Following {
@@ -26,26 +26,25 @@ export interface Following {
   follower: Follower;
 }
 
-/** Waits for the end of an authorization that has its place in the order. */
-export async function follow(
+export async function awaitEnding(
   dependencies: Following,
   entry: Readonly<Entry>,
   { deadlineAt, isFresh }: { deadlineAt: number; isFresh: boolean },
 ): Promise<Settlement> {
   const { context, follower } = dependencies;
-  // Only an earlier one may have been mined, or taken back, while nothing was waited for.
+  // Only an earlier transaction may have been mined, or taken back, while nobody followed it.
   if (!isFresh) await searchAgain(dependencies, entry);
   await follower.ended(entry, deadlineAt);
   const { ending } = entry;
   if (ending === null) return { kind: 'pending', transaction: newestOf(entry).hash };
   if (ending.state === 'succeeded' && ending.hash !== null) return { kind: 'settled', transaction: ending.hash };
-  // Another sender may have been faster: a failure here is no evidence that nothing was paid.
+  // Another sender may have been faster: our failure does not prove that nothing was paid.
   return (
     (await findElsewhere(context, entry.authorization)) ?? { kind: 'refused', reason: FAILED, transaction: ending.hash }
   );
 }
 
-/** Null while the nonce is unused. */
+/** Looks for a transaction of anybody that used the authorization. Null while its nonce is unused. */
 export async function findElsewhere(
   context: Context,
   authorization: Readonly<Entry>['authorization'],
@@ -54,7 +53,7 @@ export async function findElsewhere(
   const { from, nonce } = authorization;
   const latest = await readBlock(rpc, 'latest');
   if (latest === null) throw new ChainTrouble('the node has no latest block');
-  // The question is about that very block: the transaction that used the nonce is in it or below.
+  // Ask as of that block, so that the transaction that used the nonce is in it or below.
   if (!(await readAuthorizationState(rpc, network.usdc, from, nonce, latest.number))) return null;
   const transaction = await findSettlement(context, latest, authorization);
   return transaction === null
@@ -62,40 +61,39 @@ export async function findElsewhere(
     : { kind: 'settled', transaction };
 }
 
-/** One that was in a block and is not now has to be looked after again, and a node may have dropped one that was in none. */
+/** Looks again for the transaction: a reorganisation may have taken it back, and a node may have dropped an unmined one. */
 async function searchAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
   const { clock, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;
   if ((await findMined(context, conclude, entry)) !== 'absent') return;
   if (before !== null) {
-    // Nodes behind one address do not know the same at once.
+    // Nodes behind one address may differ for a moment.
     await clock.sleep(timing.receiptPollMs);
     if ((await findMined(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
-    await reopen(context, entry);
+    await reopenEntry(context, entry);
   }
-  // Offers again what the node does not have, and what it waits behind.
+  // Broadcasts again what the node lacks, and the transactions it waits behind.
   await nonces.recheck().catch((error: unknown) => {
     if (!(error instanceof RpcFailure)) throw error;
   });
 }
 
-/** A little more than five hours on Base; an authorization is used within minutes of being signed. */
+/** A little over five hours on Base; an authorization is used within minutes of being signed. */
 const LOOK_BACK_BLOCKS = 10_000n;
-/** The search begins at a block that stays the same for a while, so that one that takes several readings comes to its end. */
+/** Rounds the first block, so that a search that takes several calls keeps its range and can finish. */
 const ROUNDED_TO_BLOCKS = 1_000n;
 
 /**
- * The transaction that has paid this authorization; any account may have sent it. Null when the nonce was cancelled, or used for
- * another payment, or longer ago than is looked. Throws when the chain could not be read, and while a search that needs many queries goes
- * on.
+ * Returns the transaction that paid this authorization, whoever sent it. Null if the nonce was cancelled, used for another payment, or used
+ * before the range. Throws if the chain could not be read, and while a search that needs many queries is still running.
  */
 async function findSettlement(context: Context, latest: Block, authorization: Authorization): Promise<Hex | null> {
   const { rpc, network } = context;
   const { from, nonce, validAfter, validBefore } = authorization;
   const bottom = latest.number > LOOK_BACK_BLOCKS ? latest.number - LOOK_BACK_BLOCKS : 0n;
   const all = { fromBlock: bottom - (bottom % ROUNDED_TO_BLOCKS), toBlock: latest.number };
-  // The token takes it between these times alone.
+  // The token accepts the authorization between these times only.
   const blocks = isCostly(rpc, all) ? await blocksBetween(rpc, all, { from: validAfter, before: validBefore }) : all;
   const logs = await searchLogs(rpc, {
     address: network.usdc,
@@ -116,7 +114,7 @@ async function paidIn({ rpc, network }: Context, hash: Hex, authorization: Autho
     const used = decodeAuthorizationUsed(log);
     return used !== null && used.authorizer === authorization.from && used.nonce === authorization.nonce;
   });
-  // The token writes the transfer right after the use, and one transaction may hold several of both.
+  // The token logs the transfer right after the use, and one transaction may hold several such pairs.
   const next = at < 0 ? undefined : logs[at + 1];
   const transfer = next === undefined ? null : decodeTransfer(next);
   const { from, to, value } = authorization;

@@ -7,13 +7,12 @@ export interface Head extends Block {
   baseFeePerGas: bigint;
 }
 
-/** The newest block of the node, read once for all that need it in the same moment: fees, receipts, expired authorizations. */
+/** The node's newest block, shared by all who need it at the same moment: fees, receipts, expired authorizations. */
 export interface ChainHead {
-  /** As it was read last, whenever that was. */
+  /** The last block read, however old. */
   newest(): Head | null;
-  /** Not older than that many milliseconds, asked for where it would be. */
+  /** A block read at most this many milliseconds ago; reads it again if needed. */
   within(ms: number): Promise<Head>;
-  /** Asks the node. */
   refresh(): Promise<Head>;
 }
 
@@ -23,10 +22,10 @@ const shape = shapes.block.extend({ baseFeePerGas: shapes.quantity });
 export function createHead(rpc: Rpc, clock: Clock): ChainHead {
   let last: { head: Head; readAt: number } | null = null;
   let reading: Promise<Head> | null = null;
-  const ask = async (): Promise<Head> => {
+  const readLatest = async (): Promise<Head> => {
     const readAt = clock.now();
     const answer = await rpc.call(METHOD, ['latest', false]);
-    // Asked for several times a block: what is known already is not taken apart once more.
+    // Several polls see the same block: do not parse it again.
     if (last !== null && hashOf(answer) === last.head.hash) {
       last = { ...last, readAt };
       return last.head;
@@ -37,7 +36,7 @@ export function createHead(rpc: Rpc, clock: Clock): ChainHead {
     return read.data;
   };
   const refresh = (): Promise<Head> => {
-    reading ??= ask().finally(() => {
+    reading ??= readLatest().finally(() => {
       reading = null;
     });
     return reading;

@@ -1,4 +1,4 @@
-/** SIGKILL of a real process at each of its named points, with settlements of many callers on their way. */
+/** Kills a real process at each of its named points, with settlements of many callers on their way. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { rotated } from '../../test/suite/rotation.ts';
 import { type KillRig, mustBeSettledOnce, openKillRig } from '../../test/support/facilitator-kills.ts';
@@ -6,14 +6,14 @@ import type { CrashPoint } from './crash-points.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-/** How often each point is met. */
+/** How often each point is reached. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
-/** Twice: of the process before, and of the one that dies. */
+/** Counted for both processes: the one before, and the one that dies. */
 const SETTLEMENTS = 12;
 const CALLERS = 8;
-/** When the process before is killed: the others are in flight, or still to be asked for. */
+/** When the first process is killed; the other settlements are in flight or not yet requested. */
 const DONE_BEFORE = 2;
-/** Far more than there are blocks while a test runs: what is final is not taken back. */
+/** Larger than any number of blocks mined in a test: final blocks are not taken back. */
 const FINALITY_BLOCKS = 400;
 
 let rig: KillRig;
@@ -28,7 +28,7 @@ async function mustBeSettled(from: number, before: ReadonlySet<string>): Promise
   mustBeSettledOnce({ acknowledged }, await rig.readChain(from));
 }
 
-/** It dies when it comes there for that time. A line stands for all settlements of a moment. */
+/** Dies when it reaches the point for this time. One line holds all settlements of a moment. */
 const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
   { point: 'before_line_written', nth: 1, what: 'signed, and not written' },
   { point: 'after_line_written', nth: 1, what: 'written, and not known to be on the disk' },
@@ -39,7 +39,7 @@ const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
   { point: 'before_fresh_file_named', nth: 1, what: 'a fresh journal is written, and not in its place' },
   { point: 'after_fresh_file_named', nth: 1, what: 'a fresh journal is in its place' },
 ];
-/** These are met when a block has come. */
+/** These points are reached when a block has come. */
 const IN_BLOCKS: typeof POINTS = [
   { point: 'before_ending_written', nth: 3, what: 'its receipt seen, and its end not written' },
   { point: 'after_ending_written', nth: 3, what: 'its end written, and not answered' },
@@ -50,7 +50,7 @@ const points = rotated(import.meta.filename, [
 ]);
 const rounds = Array.from({ length: ROUNDS }, () => points).flat();
 
-/** Resolves when some are done; what is returned resolves when all are. */
+/** Resolves when some settlements are done; the returned promise resolves when all are. */
 async function settleSome(): Promise<{ all: Promise<void> }> {
   const before = rig.acknowledged.size;
   const all = rig.settle(SETTLEMENTS, CALLERS);
@@ -64,15 +64,15 @@ it.each(rounds)('killed at $point:$nth ($what) it settles each once', async ({ p
   const release = inBlocks ? null : await rig.holdBlocks();
   const more = rig.settle(SETTLEMENTS, CALLERS);
   await rig.killAt(`${point}:${nth}`);
-  // With all of both on their way at once, and none of those that were broadcast in a block.
+  // All settlements of both processes are on their way, and no broadcast one is in a block.
   await release?.(CALLERS);
   await Promise.all([all, more]);
   await mustBeSettled(from, before);
 });
 
 /**
- * What was acknowledged is taken back from a process that has settled before, or has just begun. It comes again by itself, as no client
- * asks for it any more.
+ * Takes back acknowledged settlements, from a process that has settled before or has just started. They have to come again without a
+ * request, because no client asks any more.
  */
 async function takeBack(point: CrashPoint, hasSettled: boolean): Promise<void> {
   const snapshot = await rig.chain.rpc.call('evm_snapshot', []);

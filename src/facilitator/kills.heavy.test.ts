@@ -1,6 +1,6 @@
 /**
- * A real process, a real chain and the real token: settlements of many callers at once, and SIGKILL at random moments. The seed is printed;
- * a run is played again with it: OPENAISLE_SETTLEMENT_SEED, _SETTLEMENTS and _SETTLEMENT_KILLS, here and in test/deep.
+ * Runs a real process, a real chain and the real token: settlements of many callers at once, and SIGKILL at random moments. The seed is
+ * printed; repeat a run with OPENAISLE_SETTLEMENT_SEED, _SETTLEMENTS and _SETTLEMENT_KILLS, here and in test/deep.
  */
 import { testRandomKills } from '../../test/support/facilitator-kills.ts';
 

@@ -28,14 +28,14 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** Two seconds each, as on Base. A chain takes long for many blocks in one call. */
+/** Two seconds per block, as on Base. A chain needs long for many blocks in one call. */
 async function mine(blocks: number): Promise<void> {
   for (let left = blocks; left > 0; left -= 200)
     await chain.rpc.call('anvil_mine', [`0x${Math.min(left, 200).toString(16)}`, '0x2']);
 }
 const latestSecond = async (): Promise<bigint> => (await readBlock(chain.rpc, 'latest'))?.timestamp ?? 0n;
 
-/** Asks a facilitator whose journal is empty, as after the loss of its disk. */
+/** Asks a facilitator with an empty journal, as after the loss of its disk. */
 async function settleAnew(payment: SignedPayment, most: number) {
   proxy.capLogs(most);
   const facilitator = await startTestFacilitator(chain, { rpcUrl: proxy.at(chain) });
@@ -55,7 +55,7 @@ describe('a payment that another facilitator settled long ago', () => {
   beforeAll(async () => {
     for (const most of CAPS) {
       const now = await latestSecond();
-      // As clients of the protocol sign: valid since ten minutes, for two more.
+      // Signed as clients of the protocol do: valid since ten minutes, for two more.
       const payment = await signPayment(chain, { validAfter: now - 600n, validBefore: now + 120n });
       const { stranger } = WORLD_ACCOUNTS;
       const receipt = await usdcAdmin(chain).settleAuthorization(stranger, payment.authorization, payment.signature);
@@ -69,7 +69,7 @@ describe('a payment that another facilitator settled long ago', () => {
     const { answers, queries, lines } = await settleAnew(payment, most);
     expect(answers.at(-1)).toMatchObject({ status: 200, body: { success: true, transaction } });
     console.error(`cap ${most}: ${answers.length} requests, ${queries} log queries`);
-    // The blocks from the use to the end of its time are some 60.
+    // Some 60 blocks lie between the use and the expiry.
     expect(queries).toBeLessThanOrEqual(200 / most + 20);
     const warned = lines.filter(({ event }) => event === 'log_span_short');
     expect(warned).toMatchObject([{ fields: { endpoint: proxy.url, blocks_needed: FINALITY_BLOCKS + 1 } }]);

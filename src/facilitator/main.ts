@@ -13,7 +13,7 @@ import { createFacilitator } from './create-facilitator.ts';
 
 const SIZE_LIMIT_BYTES = 200;
 
-/** The signing key, from a file that no other user of the machine can read. What goes wrong is told without the key. */
+/** Reads the signing key from a file that no other user can read. Errors never quote the key. */
 async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
   const file = await openFile(path);
   try {
@@ -21,10 +21,10 @@ async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
       if (!stats.isFile()) throw new ConfigError(['FACILITATOR_KEY_FILE must be a regular file']);
       return stats;
     });
-    // Asked of the open file, so that the file cannot be exchanged in between.
+    // Check the open file, so that it cannot be exchanged in between.
     if ((mode & 0o777) !== 0o600) {
-      const found = (mode & 0o777).toString(8).padStart(4, '0');
-      throw new ConfigError([`FACILITATOR_KEY_FILE must have mode 0600, it has ${found}: chmod 600 it`]);
+      const actual = (mode & 0o777).toString(8).padStart(4, '0');
+      throw new ConfigError([`FACILITATOR_KEY_FILE must have mode 0600, it has ${actual}: chmod 600 it`]);
     }
     const text = size > SIZE_LIMIT_BYTES ? '' : (await file.readFile('utf8')).trim().toLowerCase();
     const key = text.startsWith('0x') ? text : `0x${text}`;
@@ -37,7 +37,7 @@ async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
 
 async function openFile(path: string): Promise<FileHandle> {
   try {
-    // Not blocking, or a pipe under this name would hold the start for ever.
+    // Open without blocking: a pipe under this name would hold the start for ever.
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
@@ -50,7 +50,6 @@ function accountOf(key: `0x${string}`): PrivateKeyAccount {
   try {
     return makeAccount(key);
   } catch {
-    // The error of the library may quote the key.
     throw notAKey();
   }
 }
@@ -59,7 +58,7 @@ function notAKey(): ConfigError {
   return new ConfigError(['FACILITATOR_KEY_FILE must hold a private key: 64 hex digits, with or without 0x']);
 }
 
-/** In the form that viem's serializers take. */
+/** The shape that viem's serializers take. */
 interface DigestSignature {
   r: Hex;
   s: Hex;
@@ -67,26 +66,23 @@ interface DigestSignature {
   yParity: 0 | 1;
 }
 
-/**
- * The nonce of RFC 6979 and the lower s: one digest and one key always give the same bytes, those that viem gives too. About three
- * times as fast as viem's, which computes in JavaScript.
- */
+/** Signs by RFC 6979 with the lower s, so the bytes equal those of viem. About three times as fast as viem's JavaScript. */
 export function signDigest(key: Uint8Array, digest: Hex): DigestSignature {
   const { signature, recoveryId } = signRecoverable(toBytes(digest), key);
-  // An r beyond the order: one signature in 2^127. No transaction can carry it.
-  if (recoveryId !== 0 && recoveryId !== 1) throw new Error('a signature that no transaction can carry');
+  // r exceeds the curve order, one signature in 2^127. No transaction can carry it.
+  if (recoveryId !== 0 && recoveryId !== 1) throw new Error('the signature cannot be encoded in a transaction');
   const [r, s] = [toHex(signature.subarray(0, 32)), toHex(signature.subarray(32))];
   return { r, s, v: BigInt(27 + recoveryId), yParity: recoveryId };
 }
 
-/** An account of viem whose transactions are signed by `signDigest`. What else it signs, viem signs. */
+/** A viem account whose transactions are signed by `signDigest`. viem signs everything else. */
 export function makeAccount(key: Hex): PrivateKeyAccount {
   const secret = toBytes(key);
   return {
     ...privateKeyToAccount(key),
     async signTransaction(transaction, options) {
       const serializer = options?.serializer ?? serializeTransaction;
-      // Blobs are not part of what is signed.
+      // Blobs are not signed.
       const signed = transaction.type === 'eip4844' ? { ...transaction, sidecars: false } : transaction;
       const signature = signDigest(secret, keccak256(await serializer(signed)));
       return serializer(transaction, signature);
@@ -117,7 +113,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // The message is written for the operator and holds no value; a stack would only be in the way.
+  // The message is for the operator and holds no secret; a stack would only distract.
   const expected = error instanceof ConfigError || (error instanceof Error && /^FACILITATOR_/.test(error.message));
   console.error(expected && error instanceof Error ? error.message : error);
   process.exitCode = 1;

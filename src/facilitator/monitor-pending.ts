@@ -4,9 +4,9 @@ import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
-import { type Entry, newestOf, placesOf } from './journal/entry.ts';
-import { clearLeftover, reopenLost, reopenReplaced, resendDisplaced } from './lost-places.ts';
-import { isKnown, readTransactionCount, transmit } from './outcomes.ts';
+import { type Entry, newestOf, slotsOf } from './journal/entry.ts';
+import { clearLeftover, reopenLost, reopenReplaced, resendDisplaced } from './lost-slots.ts';
+import { isKnown, readTransactionCount, sendRaw } from './outcomes.ts';
 import { fillNonce, replaceStuck } from './replace-transaction.ts';
 import { findMined } from './scan-blocks.ts';
 
@@ -19,7 +19,7 @@ export interface PendingMonitor {
   stop(): Promise<void>;
 }
 
-/** Looks after everything that was signed and is not mined, those of before a restart first. */
+/** Checks every signed transaction that is not mined, those from before a restart first. */
 export function monitorPending(context: Context, dependencies: MonitorDependencies): PendingMonitor {
   const { clock, log, timing } = context;
   const stopping = new AbortController();
@@ -53,8 +53,8 @@ export function monitorPending(context: Context, dependencies: MonitorDependenci
 }
 
 /**
- * The newest block, where the chain was asked for it and for the account's count. While nothing is overdue that happens only now and then,
- * for blocks taken back. `before` is the newest block of the last time.
+ * Returns the newest block if the chain was read, else null. While nothing is overdue it reads only now and then, to notice
+ * reorganisations. `before` is the newest block of the last read.
  */
 async function checkOverdue(
   context: Context,
@@ -64,7 +64,7 @@ async function checkOverdue(
   const { clock, head, journal, log, rpc, timing, address } = context;
   const overdue = journal.open().filter(({ transactions: [first] }) => {
     const signedAt = first?.signedAt ?? 0;
-    // A settlement of this process is still followed by itself.
+    // This process still follows a fresh settlement of its own.
     return signedAt < startedAt || signedAt + timing.answerMs <= clock.now();
   });
   if (overdue.length === 0 && (isQuiet || !hasEnded(context))) return null;
@@ -83,14 +83,13 @@ async function checkOverdue(
   return newest;
 }
 
-/** Whether the block that was seen before is still in its place. */
 async function isSameChain({ rpc }: Context, before: Head | null, newest: Head): Promise<boolean> {
   if (before === null) return false;
   if (newest.hash === before.hash || newest.parentHash === before.hash) return true;
   return (await readBlock(rpc, before.number))?.hash === before.hash;
 }
 
-/** Something that a reorganisation can take back. */
+/** True if a reorganisation could take back an ending. */
 function hasEnded({ journal, address }: Context): boolean {
   for (const { sender, isFinal, ending } of journal.all()) {
     if (sender === address && !isFinal && ending !== null && ending.hash !== null) return true;
@@ -99,7 +98,7 @@ function hasEnded({ journal, address }: Context): boolean {
 }
 
 interface ChainCounts {
-  /** How many transactions of the account are in blocks. */
+  /** The account's transaction count in blocks. */
   mined: number;
   newest: Head;
 }
@@ -114,18 +113,18 @@ async function checkSettlement(
   const { conclude } = dependencies;
   const isOwn = entry.sender === address;
   const mined = isOwn ? seen.mined : await readTransactionCount(rpc, entry.sender, 'latest');
-  const places = placesOf(entry);
-  const isPassed = places.some(({ accountNonce }) => accountNonce < mined);
+  const slots = slotsOf(entry);
+  const isPassed = slots.some(({ accountNonce }) => accountNonce < mined);
   if (isPassed && (await findMined(context, conclude, entry)) !== 'absent') return;
-  // The lowest: what stands for a later place cannot be mined before it.
-  const next = places.find(({ accountNonce }) => accountNonce >= mined);
+  // Take the lowest slot: a later one cannot be mined before it.
+  const next = slots.find(({ accountNonce }) => accountNonce >= mined);
   if (next === undefined) {
-    // Twice: nodes count what is mined before they have its receipt.
+    // Check twice: nodes count a transaction before they have its receipt.
     if ((await findMined(context, conclude, entry)) !== 'absent') return;
     return resendDisplaced(context, dependencies, entry, seen.newest);
   }
   if (seen.newest.timestamp >= entry.authorization.validBefore) {
-    // No later block can take it: what settles nothing is cheaper than its revert, and frees the place.
+    // No later block can accept the transfer. Filling the slot is cheaper than a revert, and frees it.
     if (isOwn) return fillNonce(context, entry, next);
     return;
   }
@@ -133,12 +132,11 @@ async function checkSettlement(
     if (await replaceStuck(context, entry, { stuck: next, isNext: next.accountNonce === mined })) return;
   }
   if (await isKnown(rpc, next.hash)) return;
-  // The same bytes as before.
-  const transmission = await transmit(rpc, next.raw);
+  const transmission = await sendRaw(rpc, next.raw);
   log.warn('settlement_broadcast_again', { transaction_hash: next.hash, transmission });
 }
 
-/** Notes whose sales are final, and forgets what no chain can settle any more. */
+/** Marks final entries, and prunes those that no chain can settle any more. */
 async function closeFinal(context: Context): Promise<void> {
   const { journal, rpc, etherUnits } = context;
   if (journal.stats().entries === 0) return;
@@ -149,7 +147,7 @@ async function closeFinal(context: Context): Promise<void> {
     if (isFinal || ending?.blockNumber == null || ending.blockNumber > head.number) continue;
     const pays =
       ending.state === 'succeeded' && paysForGas(authorization.value, unitsOfWei(ending.costWei, etherUnits));
-    await journal.know(entry, pays ? [authorization.from, authorization.to] : []);
+    await journal.markFinal(entry, pays ? [authorization.from, authorization.to] : []);
   }
-  await journal.forget(head.timestamp);
+  await journal.prune(head.timestamp);
 }

@@ -16,34 +16,34 @@ interface Sample {
 interface Metric {
   kind: 'counter' | 'gauge';
   name: string;
-  /** Its name in the version before: shown too, for one version. */
+  /** Deprecated name, still served for one version. */
   before?: string;
   help: string;
   labels?: string[];
   read(): Sample[];
 }
 
-/** The facilitator's own port for measurements, if one is wanted. Read on request only, so that settling pays nothing for them. */
+/** Serves metrics on a port of their own, if configured. They are computed on request, so settling pays nothing for them. */
 export async function createMetrics(
   context: Context,
   { host, port }: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
   if (port === 0) return { port: 0, close: async () => {} };
   const registry = new Registry();
-  for (const metric of [...totals(context), ...levels(context)]) register(registry, metric);
+  for (const metric of [...counterMetrics(context), ...gaugeMetrics(context)]) registerMetric(registry, metric);
   const read = async () => ({ type: registry.contentType, body: await registry.metrics() });
   return serveText({ host, port, path: '/metrics', read, log: context.log });
 }
 
-function register(registry: Registry, { before, ...shown }: Metric): void {
-  add(registry, shown);
+function registerMetric(registry: Registry, { before, ...shown }: Metric): void {
+  addMetric(registry, shown);
   if (before === undefined) return;
-  add(registry, { ...shown, name: before, help: `${shown.help} (deprecated: use ${PREFIX}${shown.name})` });
+  addMetric(registry, { ...shown, name: before, help: `${shown.help} (deprecated: use ${PREFIX}${shown.name})` });
 }
 
 const PREFIX = 'openaisle_facilitator_';
 
-function add(registry: Registry, { kind, name, help, labels = [], read }: Metric): void {
+function addMetric(registry: Registry, { kind, name, help, labels = [], read }: Metric): void {
   const Kind = kind === 'counter' ? Counter : Gauge;
   const metric: Counter | Gauge = new Kind({
     name: `${PREFIX}${name}`,
@@ -57,7 +57,7 @@ function add(registry: Registry, { kind, name, help, labels = [], read }: Metric
   });
 }
 
-function totals({ counts, journal }: Context): Metric[] {
+function counterMetrics({ counts, journal }: Context): Metric[] {
   const counter = (name: string, help: string, value: () => number | bigint): Metric => {
     return { kind: 'counter', name, help, read: () => [{ value: value() }] };
   };
@@ -87,7 +87,7 @@ function totals({ counts, journal }: Context): Metric[] {
   ];
 }
 
-function levels({ journal, budget, payerQueue, clock }: Context): Metric[] {
+function gaugeMetrics({ journal, budget, payerQueue, clock }: Context): Metric[] {
   const gauge = (name: string, help: string, value: () => number): Metric => {
     return { kind: 'gauge', name, help, read: () => [{ value: value() }] };
   };
@@ -120,13 +120,13 @@ export interface Health {
   ready: boolean;
   chain: 'ok' | 'unreachable' | 'wrong_chain' | 'wrong_token';
   signer_balance: 'ok' | 'low' | 'unknown';
-  /** Signed and not mined for longer than a block should take. */
+  /** Settlements signed and not mined for longer than a block should take. */
   stuck_settlements: number;
 }
 
 const STUCK_MS = 60_000;
 
-/** A contract that is no USDC answers out of form, or reverts. Any other failure says nothing about the token. */
+/** Null for the error of a contract that is no USDC: a malformed answer or a revert. Rethrows errors that say nothing about the token. */
 function nullIfNoToken(error: unknown): null {
   const isNoToken =
     error instanceof RpcFailure &&
@@ -135,7 +135,7 @@ function nullIfNoToken(error: unknown): null {
   throw error;
 }
 
-/** Whether settlements can work now: the right chain with the right token, gas to pay with, and a way that is free. */
+/** Checks that settlements can work now: the right chain and token, enough gas, and no stuck transaction. */
 export async function checkChain(context: Context, balanceFloorWei: bigint): Promise<Health> {
   const { rpc, network, domain, address, journal, clock } = context;
   const stuck = journal

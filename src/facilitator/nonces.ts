@@ -3,34 +3,33 @@ import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
-import { type Entry, minedPlaceOf, placesOf, type SignedTransaction } from './journal/entry.ts';
+import { type Entry, minedSlotOf, type SignedTransaction, slotsOf } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
-import { readTransactionCount, transmit } from './outcomes.ts';
+import { readTransactionCount, sendRaw } from './outcomes.ts';
 
 /**
- * The account's order of transactions, given out in memory. The chain is asked where to go on at a start, after trouble, and where
- * nothing has been in flight for a while: the key may have been used elsewhere, and a reorganisation may have taken blocks back.
+ * Hands out the account's nonces from memory. It reads the count from the chain at start, after trouble, and after nothing was in flight
+ * for a while: the key may have been used elsewhere, and a reorganisation may have taken blocks back.
  */
 export interface Nonces {
-  /** Resolves when the next one is known. */
   ready(): Promise<void>;
-  /** The next free one; null where that has to be asked for first. A place that an authorization has is left to it, whatever the node counts. */
+  /** Returns the next nonce that no authorization holds, whatever the node counts; null if the chain has to be read first. */
   take(): number | null;
-  /** What was taken is in the journal. */
+  /** The taken nonce is in the journal. */
   written(nonce: number): void;
-  /** What was taken was not signed: the next one takes it. */
+  /** The taken nonce was not signed: it is handed out again. */
   giveBack(nonce: number): void;
-  /** Asks the chain, or waits for who does: what the node does not have is offered again. Meanwhile places are given out as before. */
+  /** Reads the chain (single flight) and broadcasts again what the node lacks. Nonces are handed out meanwhile. */
   recheck(): Promise<void>;
-  /** When it was asked last, in the clock's milliseconds. */
+  /** When the chain was read last, in the clock's milliseconds. */
   checkedAt(): number;
-  /** Something was not as it should be: the next one asks the chain. */
+  /** Something went wrong: read the chain before the next nonce. */
   distrust(): void;
-  /** The chain took what was given out. */
+  /** The chain accepted a transaction. */
   confirm(): void;
 }
 
-/** So long after the chain's last word the count is taken as it is, though nothing is in flight. */
+/** If nothing is in flight, the count in memory is trusted for this long after the last answer of the chain. */
 const QUIET_MS = 2_000;
 
 interface NoncesContext {
@@ -44,16 +43,16 @@ interface NoncesContext {
 
 export function createNonces(context: NoncesContext): Nonces {
   const { rpc, address, journal, clock, crashPoint } = context;
-  /** Null: the chain has to be asked. */
+  /** Null: read the chain first. */
   let next: number | null = null;
-  let wordAt = 0;
+  let answeredAt = 0;
   let checkedAt = 0;
   let distrusts = 0;
   let checking: Promise<void> | null = null;
-  /** Given out, and not in the journal yet. */
+  /** Handed out, and not in the journal yet. */
   const taken = new Set<number>();
-  /** What had a place at the last check. */
-  let held = new Set<number>();
+  /** Nonces in use at the last check. */
+  let used = new Set<number>();
 
   const check = async (): Promise<void> => {
     const [askedAt, before] = [clock.now(), distrusts];
@@ -61,14 +60,14 @@ export function createNonces(context: NoncesContext): Nonces {
     const counted = await readTransactionCount(rpc, address, 'pending');
     crashPoint('after_order_asked');
     await bringBack(context, counted, askedAt);
-    held = new Set(taken);
+    used = new Set(taken);
     for (const { sender, transactions, ending } of journal.all()) {
       const isLost = ending !== null && ending.hash === null;
-      if (sender === address && !isLost) for (const { accountNonce } of transactions) held.add(accountNonce);
+      if (sender === address && !isLost) for (const { accountNonce } of transactions) used.add(accountNonce);
     }
-    wordAt = clock.now();
+    answeredAt = clock.now();
     checkedAt = askedAt;
-    // What went wrong meanwhile may be newer than the answer.
+    // Trouble in between may be newer than the answer.
     if (distrusts === before) next = counted;
   };
   const recheck = (): Promise<void> => {
@@ -77,7 +76,8 @@ export function createNonces(context: NoncesContext): Nonces {
     });
     return checking;
   };
-  const isQuiet = (): boolean => taken.size === 0 && journal.inFlight().size === 0 && wordAt + QUIET_MS <= clock.now();
+  const isQuiet = (): boolean =>
+    taken.size === 0 && journal.inFlight().size === 0 && answeredAt + QUIET_MS <= clock.now();
   return {
     ready: async () => {
       if (next !== null && isQuiet()) next = null;
@@ -87,7 +87,7 @@ export function createNonces(context: NoncesContext): Nonces {
     checkedAt: () => checkedAt,
     take: () => {
       if (next === null) return null;
-      while (held.has(next)) next += 1;
+      while (used.has(next)) next += 1;
       const nonce = next;
       taken.add(nonce);
       next += 1;
@@ -104,14 +104,15 @@ export function createNonces(context: NoncesContext): Nonces {
       distrusts += 1;
     },
     confirm: () => {
-      wordAt = clock.now();
+      answeredAt = clock.now();
     },
   };
 }
 
 /**
- * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
- * offered again: until then nothing behind it can be mined. An authorization may have been paid at an earlier place than its last.
+ * Handles a node that counts fewer transactions than the journal holds: it lags, has dropped unmined ones, or a reorganisation took some
+ * back. They are broadcast again, because nothing behind them can be mined before. An authorization may have been paid in an earlier slot
+ * than its last.
  */
 async function bringBack(
   { rpc, address, journal, log }: NoncesContext,
@@ -123,21 +124,21 @@ async function bringBack(
   for (const entry of journal.all()) {
     const { sender, ending, isFinal } = entry;
     if (sender !== address || entry.accountNonce < counted) continue;
-    // What was mined after the question is not missing from the answer.
+    // The count was read before this transaction was mined, so its absence means nothing.
     if (ending !== null && (ending.hash === null || ending.at >= askedAt)) continue;
-    const minedPlace = minedPlaceOf(entry);
-    if (minedPlace !== null && minedPlace >= counted) {
+    const minedSlot = minedSlotOf(entry);
+    if (minedSlot !== null && minedSlot >= counted) {
       if (isFinal) continue;
       lost.push(entry);
     }
-    uncounted.push(...placesOf(entry).filter(({ accountNonce }) => accountNonce >= counted));
+    uncounted.push(...slotsOf(entry).filter(({ accountNonce }) => accountNonce >= counted));
   }
   uncounted.sort((a, b) => a.accountNonce - b.accountNonce);
   await Promise.all(lost.map((entry) => journal.reopen(entry)));
-  // In one moment and in their order: nodes keep few transactions that stand behind a gap.
+  // Send all at once and in order: nodes keep few transactions behind a gap.
   await Promise.all(
     uncounted.map(async ({ hash, raw }) => {
-      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
+      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await sendRaw(rpc, raw) });
     }),
   );
 }

@@ -3,19 +3,19 @@ import { type Rpc, RpcFailure } from '../platform/chain/rpc.ts';
 import type { Authorization } from '../platform/chain/shapes.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 
-/** What stood in the way says nothing about the payment. Never to be answered as a refusal. */
+/** The chain or the server failed; this says nothing about the payment. Never answer it as a refusal. */
 export class ChainTrouble extends Error {
   override readonly name = 'ChainTrouble';
 }
 
-/** The payment itself was tried on the node and does not go through. Its message is the node's reason. */
+/** The node tried the payment and it would revert. The message is the node's reason. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
 }
 
 export type DeferredReason = 'payer_resting' | 'payer_busy' | 'gas_budget_spent';
 
-/** Nothing was signed, and the same payment may be asked for again later. */
+/** The server signed nothing; the same payment may be sent again later. */
 export class Deferred extends Error {
   override readonly name = 'Deferred';
   readonly reason: DeferredReason;
@@ -30,7 +30,7 @@ export class Deferred extends Error {
 
 const REVERT = /revert|gas required exceeds|out of gas/i;
 
-/** Tells a call that the contract turned down from a node that could not answer; nodes disagree on the code. */
+/** Distinguishes a revert from a node that could not answer; nodes disagree on the code. */
 export function isRevert(error: unknown): error is RpcFailure {
   if (!(error instanceof RpcFailure) || error.kind !== 'error') return false;
   return error.code === 3 || isHex(error.data) || REVERT.test(error.message);
@@ -38,15 +38,15 @@ export function isRevert(error: unknown): error is RpcFailure {
 
 const POOR = /exceeds allowance|insufficient funds/i;
 
-/** Words that a node has both for a call that takes too much gas and for an account that cannot pay for it. */
+/** Nodes use these words both for a call that takes too much gas and for an account that cannot pay for it. */
 export function mayBePoor(error: RpcFailure): boolean {
   return POOR.test(error.message) && !isHex(error.data);
 }
 
 /**
- * settled: in a block, with the transfer. pending: broadcast, or about to be where there is no hash yet; ask again with the same payment.
- * refused: nothing was paid, or a hash names the transaction that failed. deferred: nothing was signed, as its payer rests or no gas is
- * left to lose; ask again later. unknown: nothing was broadcast and nothing could be found out.
+ * settled: in a block, with the transfer. pending: broadcast, or about to be if there is no hash yet; ask again with the same payment.
+ * refused: nothing was paid; a hash names the transaction that failed. deferred: nothing was signed, because the payer is in a cooldown or
+ * the gas budget is spent; ask again later. unknown: nothing was broadcast and nothing could be read.
  */
 export type Settlement =
   | { kind: 'settled'; transaction: Hex }
@@ -56,8 +56,8 @@ export type Settlement =
   | { kind: 'unknown'; cause: unknown };
 
 /**
- * taken: the node has it. refused: it has not, and nothing was sent on. passed: the sender's place in the order is used already, by
- * this transaction or another. unknown: it may be anywhere.
+ * taken: the node has it. refused: the node does not have it and did not send it on. passed: the nonce is used already, by this transaction
+ * or another. unknown: any node may have it.
  */
 export type Transmission = 'taken' | 'refused' | 'passed' | 'unknown';
 
@@ -66,7 +66,7 @@ const PASSED = /nonce too low|nonce is too low|old nonce/i;
 const REFUSED =
   /insufficient funds|underpriced|intrinsic gas|exceeds block gas|less than block base fee|fee cap|nonce too high|invalid sender|invalid chain/i;
 
-export async function transmit(rpc: Rpc, raw: Hex): Promise<Transmission> {
+export async function sendRaw(rpc: Rpc, raw: Hex): Promise<Transmission> {
   try {
     await rpc.call('eth_sendRawTransaction', [raw]);
     return 'taken';
@@ -92,7 +92,6 @@ export async function readEther(rpc: Rpc, address: Hex): Promise<bigint> {
   return readQuantity(rpc, 'eth_getBalance', [address, 'latest']);
 }
 
-/** Whether the node has it, mined or waiting. */
 export async function isKnown(rpc: Rpc, hash: Hex): Promise<boolean> {
   return (await rpc.call('eth_getTransactionByHash', [hash])) !== null;
 }
@@ -107,7 +106,7 @@ const settleAbi = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
 ]);
 
-/** The one call that this server's key is for. */
+/** Encodes the only call that this server signs. */
 export function settleData(authorization: Authorization, signature: Hex): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;

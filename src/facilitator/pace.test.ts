@@ -17,8 +17,8 @@ function headAt(number: number, timestamp: number): Head {
   };
 }
 
-/** Follows a chain whose blocks are to be seen at these moments; how many looks each took, and how late it was seen. */
-function follow(blocks: readonly { timestamp: number; seenAt: number }[], startAt: number) {
+/** Follows a chain whose blocks appear at these moments; returns the polls each took and how late it was seen. */
+function followBlocks(blocks: readonly { timestamp: number; seenAt: number }[], startAt: number) {
   let now = startAt;
   const pace = createPace(POLL_MS, () => now);
   const newestAt = (): number => blocks.findLastIndex(({ seenAt }) => seenAt <= now);
@@ -31,7 +31,7 @@ function follow(blocks: readonly { timestamp: number; seenAt: number }[], startA
     looks[known + 1] = (looks[known + 1] ?? 0) + 1;
     const block = blocks[at];
     if (block === undefined) continue;
-    pace.note(headAt(at + 1, block.timestamp));
+    pace.observe(headAt(at + 1, block.timestamp));
     if (at > known) lateMs.push(now - block.seenAt);
     known = at;
   }
@@ -45,8 +45,8 @@ test('on a chain with a beat one look a block, and hardly later than it is there
     timestamp: 1_000 + 2 * n,
     seenAt: (1_000 + 2 * n) * 1000 + 430,
   }));
-  const { looks, lateMs } = follow(blocks, 1_000_000);
-  // Once the beat is known.
+  const { looks, lateMs } = followBlocks(blocks, 1_000_000);
+  // Once the block time is known.
   expect(mean(looks.slice(10))).toBeLessThan(1.6);
   expect(mean(lateMs.slice(10))).toBeLessThan(40);
   expect(Math.max(...lateMs.slice(10))).toBeLessThan(POLL_MS);
@@ -58,7 +58,7 @@ test('on a chain without one looks grow rarer, never rarer than asked for', () =
     seenAt += 300 + ((n * 7_919) % 5_000);
     return { timestamp: Math.floor(seenAt / 1000), seenAt };
   });
-  const { lateMs } = follow(blocks, 1_000_000);
+  const { lateMs } = followBlocks(blocks, 1_000_000);
   expect(Math.max(...lateMs)).toBeLessThanOrEqual(POLL_MS);
 });
 
@@ -66,7 +66,7 @@ test('where the clock is far from the chain nothing is waited for that long', ()
   let now = 0;
   const pace = createPace(2, () => now);
   for (let number = 1; number < 20; number += 1) {
-    pace.note(headAt(number, 5_000_000 + number));
+    pace.observe(headAt(number, 5_000_000 + number));
     const pauseMs = pace.pauseMs();
     expect(pauseMs).toBeLessThanOrEqual(20);
     now += pauseMs;
@@ -79,7 +79,7 @@ test('after nothing was waited for, the first look comes soon, or when a block i
   expect(pace.pauseMs()).toBeLessThanOrEqual(10);
   for (let number = 1; number <= 8; number += 1) {
     now = number * 1000;
-    pace.note(headAt(number, number));
+    pace.observe(headAt(number, number));
   }
   now = 60_400;
   pace.restart();

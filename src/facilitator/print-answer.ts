@@ -5,7 +5,7 @@ import type { DeferredReason, Settlement } from './outcomes.ts';
 import type { PaymentRequest, Unacceptable, Version } from './read-request.ts';
 import type { Verdict } from './verify-payment.ts';
 
-/** Version 1 names networks otherwise, so its answers do not fit the type of version 2. */
+/** Version 1 has other network names, which do not fit the type of version 2. */
 type SettleAnswer = Omit<SettleResponse, 'network'> & { network: string };
 
 export interface Printed<Body> {
@@ -63,17 +63,17 @@ export function printSettlement(request: PaymentRequest, outcome: Settlement, ne
       outcome.transaction === null
         ? 'Waiting for its turn to be broadcast. Ask again with the same payment.'
         : 'Broadcast, not mined yet. Ask again with the same payment.';
-    return { status: 200, body: failure('settlement_pending', outcome.transaction, errorMessage) };
+    return { status: 200, body: failureAnswer('settlement_pending', outcome.transaction, errorMessage) };
   }
-  if (outcome.kind === 'refused') return { status: 200, body: failure(outcome.reason, outcome.transaction) };
+  if (outcome.kind === 'refused') return { status: 200, body: failureAnswer(outcome.reason, outcome.transaction) };
   if (outcome.kind === 'deferred') {
     const { reason, retryAfterSeconds } = outcome;
-    return { status: 503, body: failure(reason, null, DEFERRED[reason]), retryAfterSeconds };
+    return { status: 503, body: failureAnswer(reason, null, DEFERRED[reason]), retryAfterSeconds };
   }
   const message = 'The chain could not be asked. Ask again with the same payment.';
-  return { status: 503, body: failure('unexpected_settle_error', null, message) };
+  return { status: 503, body: failureAnswer('unexpected_settle_error', null, message) };
 
-  function failure(errorReason: string, transaction: string | null, errorMessage?: string): SettleAnswer {
+  function failureAnswer(errorReason: string, transaction: string | null, errorMessage?: string): SettleAnswer {
     const explained = errorMessage === undefined ? {} : { errorMessage };
     return { success: false, errorReason, ...explained, transaction: transaction ?? '', ...common };
   }

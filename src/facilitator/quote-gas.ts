@@ -9,31 +9,30 @@ import { ChainTrouble, isRevert, mayBePoor, readEther, TransferRefused } from '.
 export interface Fees {
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
-  /** What a unit of gas costs in the next block, more or less. */
+  /** Approximate price of a unit of gas in the next block. */
   price: bigint;
 }
 
 export interface Quote extends Fees {
   gas: bigint;
-  /** What the rehearsal used. */
   estimatedGas: bigint;
 }
 
-/** A transfer takes about 86,000. What a contract wallet does beyond this, it does at the operator's expense. */
+/** A transfer takes about 86,000. Whatever more a contract wallet does is at the operator's expense. */
 const GAS_CAP = 500_000n;
-/** Between the estimate and the block a balance may come to be written for the first time. */
+/** A balance may be written for the first time between the estimate and the block. */
 const GAS_MARGIN = 40_000n;
-/** A rising fee must not make a transaction stuck at once; only the block's own fee is paid. */
+/** A rising fee must not get a transaction stuck at once; only the block's own fee is paid. */
 const BASE_FEE_MARGIN = 4n;
-/** A block of the real network. What follows the head brings the fee of each new one. */
+/** One block of the real network. The follower reads the fee of each new one. */
 const BASE_FEE_KEPT_MS = 2_000;
-/** What it is worth to be mined at once changes far more slowly than the base fee. */
+/** The tip changes far more slowly than the base fee. */
 const TIP_KEPT_MS = 10_000;
 
 export interface QuoteGas {
-  /** Also the last rehearsal: throws `TransferRefused` when the transfer would revert in the next block. */
+  /** Estimates gas. Throws `TransferRefused` if the transfer would revert in the next block. */
   rehearse(data: Hex): Promise<Quote>;
-  /** The same as a call that changes nothing, at the price at which the transaction would go out. */
+  /** Rehearses without an estimate, at the price of the real transaction. */
   call(data: Hex): Promise<Hex>;
   fees(): Promise<Fees>;
 }
@@ -46,7 +45,7 @@ interface QuoteGasContext {
   clock: Clock;
 }
 
-/** A wallet that sees no gas price knows that it is only rehearsed, so it is shown the real one, at the block to come. */
+/** Rehearses in the pending block at the real gas price: without a price, a contract wallet would know that it is only a rehearsal. */
 export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasContext): QuoteGas {
   const readTip = createTip(rpc, clock);
   const fees = async (): Promise<Fees> => {
@@ -68,7 +67,7 @@ export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasC
     maxFeePerGas: hexOf(maxFeePerGas),
     maxPriorityFeePerGas: hexOf(maxPriorityFeePerGas),
   });
-  const rehearsed = async (method: 'eth_call' | 'eth_estimateGas', data: Hex, at: Fees): Promise<unknown> => {
+  const callPending = async (method: 'eth_call' | 'eth_estimateGas', data: Hex, at: Fees): Promise<unknown> => {
     try {
       return await rpc.call(method, [transactionOf(data, at), 'pending']);
     } catch (error) {
@@ -83,11 +82,11 @@ export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasC
     fees,
     rehearse: async (data) => {
       const at = await feesOrTrouble(fees);
-      const estimatedGas = shapes.quantity.parse(await rehearsed('eth_estimateGas', data, at));
+      const estimatedGas = shapes.quantity.parse(await callPending('eth_estimateGas', data, at));
       const gas = estimatedGas + GAS_MARGIN;
       return { ...at, estimatedGas, gas: gas < GAS_CAP ? gas : GAS_CAP };
     },
-    call: async (data) => (await rehearsed('eth_call', data, await feesOrTrouble(fees))) as Hex,
+    call: async (data) => (await callPending('eth_call', data, await feesOrTrouble(fees))) as Hex,
   };
 }
 
@@ -97,7 +96,7 @@ async function feesOrTrouble(fees: () => Promise<Fees>): Promise<Fees> {
   });
 }
 
-/** Shared by all who ask within its time; a failure is not kept. */
+/** Shares one answer until it is too old; does not keep a failure. */
 function createTip(rpc: Rpc, clock: Clock): () => Promise<bigint> {
   let kept: { readAt: number; value: Promise<bigint> } | null = null;
   return () => {

@@ -5,7 +5,6 @@ import { shapes } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
 import { readTransactionCount } from './outcomes.ts';
 
-/** A transaction in a block, and what it has cost. */
 export interface Mined {
   status: 'success' | 'reverted';
   blockNumber: bigint;
@@ -15,18 +14,18 @@ export interface Mined {
 
 const ONE = 'eth_getTransactionReceipt';
 const WHOLE_BLOCK = 'eth_getBlockReceipts';
-/** All receipts of a block are one call in place of many, and may be many more bytes: only where enough of them are ours. */
+/** Reading all receipts of a block is one call instead of many, but may be many more bytes: do it only if enough of them are ours. */
 const FEWEST_OURS = 4;
 const MOST_FOREIGN_TIMES = 12;
 
-const place = z.object({ blockHash: shapes.blockHash });
+const placement = z.object({ blockHash: shapes.blockHash });
 const receipt = z.object({
   transactionHash: shapes.blockHash,
   blockNumber: shapes.quantity,
   status: z.enum(['0x0', '0x1']),
   gasUsed: shapes.quantity,
   effectiveGasPrice: shapes.quantity,
-  /** What a chain on top of another takes for its data there. */
+  /** Fee of a rollup for its data on the base chain. */
   l1Fee: shapes.quantity.nullish(),
 });
 
@@ -34,55 +33,54 @@ const receipt = z.object({
 export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
   const answer = await rpc.call(ONE, [hash]);
   if (answer === null) return null;
-  const { blockHash } = parse(rpc, place, answer);
+  const { blockHash } = parseReceipt(rpc, placement, answer);
   if (blockHash === null) return null;
   return asMined(rpc, hash, answer);
 }
 
-/** Receipts of transactions that the block names. What the node does not have yet is left out. */
+/** Reads receipts of transactions in this block. Leaves out those the node does not have yet. */
 export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
   const many = hashes.length >= FEWEST_OURS && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
-  const found = many ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
-  const missing = hashes.filter((hash) => !found.has(hash));
+  const receipts = many ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
+  const missing = hashes.filter((hash) => !receipts.has(hash));
   const read = await Promise.all(missing.map((hash) => readMined(rpc, hash)));
   for (const [at, hash] of missing.entries()) {
     const mined = read[at];
-    if (mined != null) found.set(hash, mined);
+    if (mined != null) receipts.set(hash, mined);
   }
-  return found;
+  return receipts;
 }
 
-/** Empty where the node does not serve it: not every one does. */
+/** Empty if the node does not offer this call. */
 async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
   const answer = await rpc.call(WHOLE_BLOCK, [`0x${block.number.toString(16)}`]).catch((error: unknown) => {
     if (error instanceof RpcFailure) return null;
     throw error;
   });
   const wanted = new Set<string>(hashes);
-  const found = new Map<Hex, Mined>();
+  const receipts = new Map<Hex, Mined>();
   for (const one of Array.isArray(answer) ? answer : []) {
     const { transactionHash, blockHash } = (one ?? {}) as { transactionHash?: unknown; blockHash?: unknown };
-    // Asked for by its number, it may be another block by now.
+    // The number may belong to another block by now.
     if (typeof transactionHash !== 'string' || blockHash !== block.hash) continue;
     const hash = transactionHash.toLowerCase() as Hex;
-    if (wanted.has(hash)) found.set(hash, asMined(rpc, hash, one));
+    if (wanted.has(hash)) receipts.set(hash, asMined(rpc, hash, one));
   }
-  return found;
+  return receipts;
 }
 
-/** A transaction as a whole block names it. */
 const named = z.object({
   hash: shapes.blockHash,
   from: z.string().transform((text) => text.toLowerCase()),
   nonce: shapes.quantity,
 });
 const namedBlock = z.object({ transactions: z.array(named) });
-/** Some minutes on Base. Many nodes keep no older state. */
+/** The search gives up beyond this step size. Many nodes keep no older state. */
 const MOST_BLOCKS_BACK = 1_024n;
 
 /**
- * The transaction of the account that was mined with this nonce, up to this block. Null where none was, and where it lies further back than
- * is looked. The node needs the state of the blocks since: it throws where it has not.
+ * Finds the account's transaction that was mined with this nonce, up to this block. Null if there is none, or if it lies too far back.
+ * Throws if the node lacks the state of the blocks since.
  */
 export async function findByNonce(
   rpc: Rpc,
@@ -106,14 +104,14 @@ export async function findByNonce(
   }
   const answer = await rpc.call('eth_getBlockByNumber', [`0x${above.toString(16)}`, true]);
   const block = namedBlock.safeParse(answer);
-  if (!block.success) throw malformed(rpc, 'a block out of form');
+  if (!block.success) throw malformedAnswer(rpc, 'a block out of form');
   const own = block.data.transactions.find(({ from, nonce }) => from === sender && nonce === BigInt(accountNonce));
   return own?.hash ?? null;
 }
 
 function asMined(rpc: Rpc, hash: Hex, answer: unknown): Mined {
-  const read = parse(rpc, receipt, answer);
-  if (read.transactionHash !== hash) throw malformed(rpc, 'another receipt than the one asked for');
+  const read = parseReceipt(rpc, receipt, answer);
+  if (read.transactionHash !== hash) throw malformedAnswer(rpc, 'another receipt than the one asked for');
   return {
     status: read.status === '0x1' ? 'success' : 'reverted',
     blockNumber: read.blockNumber,
@@ -122,12 +120,12 @@ function asMined(rpc: Rpc, hash: Hex, answer: unknown): Mined {
   };
 }
 
-function parse<Shape extends z.ZodType>(rpc: Rpc, shape: Shape, answer: unknown): z.output<Shape> {
+function parseReceipt<Shape extends z.ZodType>(rpc: Rpc, shape: Shape, answer: unknown): z.output<Shape> {
   const read = shape.safeParse(answer);
   if (read.success) return read.data;
-  throw malformed(rpc, 'a receipt out of form');
+  throw malformedAnswer(rpc, 'a receipt out of form');
 }
 
-function malformed(rpc: Rpc, what: string): RpcFailure {
+function malformedAnswer(rpc: Rpc, what: string): RpcFailure {
   return new RpcFailure('malformed', `the node at ${rpc.endpoint}: ${what}`);
 }

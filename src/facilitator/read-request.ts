@@ -6,10 +6,10 @@ import { type Hex, isHex } from '../platform/hex.ts';
 
 export type Version = 1 | 2;
 
-/** One payment, whichever version it came in: the signed object is the same in both, and one core settles both. */
+/** One payment of either protocol version: both sign the same object, and one core settles both. */
 export interface PaymentRequest {
   version: Version;
-  /** As the caller wrote it, for the answer. */
+  /** As the caller wrote it, to echo in the answer. */
   payer: string;
   authorization: Authorization;
   signature: Hex;
@@ -18,7 +18,7 @@ export interface PaymentRequest {
 }
 
 export interface Unacceptable {
-  /** 400: not a request of this protocol. 200: well-formed, but the answer is no. */
+  /** 400: not a request of this protocol. 200: well-formed, but refused. */
   status: 200 | 400;
   version: Version;
   reason: string;
@@ -26,10 +26,10 @@ export interface Unacceptable {
   payer?: string;
 }
 
-/** Contract wallets have long signatures; nothing honest comes near this. */
+/** Contract wallets have long signatures, but no honest one comes near this. */
 const SIGNATURE_LIMIT_BYTES = 4_096;
 const ERC6492_SUFFIX = '6492'.repeat(16);
-/** Fields of the other ways to pay that the protocol knows on this family of chains. */
+/** Fields of the protocol's other payment methods on EVM chains. */
 const OTHER_PAYLOADS = ['permit2Authorization', 'delegationManager', 'permissionContext', 'delegator', 'transaction'];
 
 const hexOf = (pattern: RegExp) =>
@@ -93,43 +93,43 @@ const envelope = z.discriminatedUnion('x402Version', [
 type Terms = z.output<typeof termsV2>;
 type Sent = z.output<typeof eip3009>;
 
-/** Reads the body of /verify and /settle. Nothing in it reaches the chain unless it has exactly the form and the terms served here. */
+/** Reads the body of /verify and /settle. Only a payment of exactly the supported form and terms reaches the chain. */
 export function readRequest(body: unknown, network: Network): PaymentRequest | Unacceptable {
   const outer = envelope.safeParse(body);
-  if (!outer.success) return misshapen(versionOf(body), outer.error);
+  if (!outer.success) return wrongForm(versionOf(body), outer.error);
   const { x402Version: version, paymentPayload, paymentRequirements } = outer.data;
   const chosen = version === 1 ? outer.data.paymentPayload : outer.data.paymentPayload.accepted;
-  const no = (reason: string, message: string): Unacceptable => ({ status: 200, version, reason, message });
+  const refuse = (reason: string, message: string): Unacceptable => ({ status: 200, version, reason, message });
   if (chosen.scheme !== 'exact' || paymentRequirements.scheme !== 'exact') {
-    return no('unsupported_scheme', 'only the scheme "exact" is settled here');
+    return refuse('unsupported_scheme', 'only the scheme "exact" is settled here');
   }
   const name = version === 1 ? network.name : network.caip2;
   if (chosen.network !== name || paymentRequirements.network !== name) {
-    return no('invalid_network', `in version ${version} the network must be "${name}"`);
+    return refuse('invalid_network', `in version ${version} the network must be "${name}"`);
   }
   if (OTHER_PAYLOADS.some((field) => Object.hasOwn(paymentPayload.payload, field))) {
-    return no('unsupported_payload_type', 'only EIP-3009 authorizations are settled here');
+    return refuse('unsupported_payload_type', 'only EIP-3009 authorizations are settled here');
   }
   const required = readTerms(version, paymentRequirements);
-  if ('error' in required) return misshapen(version, required.error, 'paymentRequirements');
+  if ('error' in required) return wrongForm(version, required.error, 'paymentRequirements');
   const accepted = version === 1 ? required : readTerms(version, chosen);
-  if ('error' in accepted) return misshapen(version, accepted.error, 'paymentPayload', 'accepted');
+  if ('error' in accepted) return wrongForm(version, accepted.error, 'paymentPayload', 'accepted');
   const sent = eip3009.safeParse(paymentPayload.payload);
-  if (!sent.success) return misshapen(version, sent.error, 'paymentPayload', 'payload');
+  if (!sent.success) return wrongForm(version, sent.error, 'paymentPayload', 'payload');
   const payer = payerOf(paymentPayload.payload);
   const problem: Problem | null = sameTerms(required, accepted)
     ? findProblem(sent.data, required, network)
     : ['invalid_payment_requirements', 'the accepted terms are not the required ones'];
-  if (problem !== null) return { ...no(...problem), payer };
+  if (problem !== null) return { ...refuse(...problem), payer };
   return { version, payer, ...sent.data, ...asVersion2(sent.data, required, network) };
 }
 
-function readTerms(version: Version, given: unknown): Terms | { error: z.ZodError } {
+function readTerms(version: Version, requirements: unknown): Terms | { error: z.ZodError } {
   if (version === 2) {
-    const read = termsV2.safeParse(given);
+    const read = termsV2.safeParse(requirements);
     return read.success ? read.data : { error: read.error };
   }
-  const read = termsV1.safeParse(given);
+  const read = termsV1.safeParse(requirements);
   if (!read.success) return { error: read.error };
   const { maxAmountRequired, ...rest } = read.data;
   return { ...rest, amount: maxAmountRequired };
@@ -139,10 +139,8 @@ function sameTerms(a: Terms, b: Terms): boolean {
   return a.amount === b.amount && a.asset === b.asset && a.payTo === b.payTo;
 }
 
-/** Reason and message. */
-type Problem = [string, string];
+type Problem = [reason: string, message: string];
 
-/** The first thing that is wrong, as far as it can be told without the chain. */
 function findProblem(sent: Sent, required: Terms, network: Network): Problem | null {
   const { authorization, signature } = sent;
   const extra = required.extra ?? {};
@@ -168,7 +166,7 @@ function findProblem(sent: Sent, required: Terms, network: Network): Problem | n
   if (authorization.value !== required.amount) {
     return ['invalid_exact_evm_payload_authorization_value_mismatch', 'the value must equal the required amount'];
   }
-  // Such a signature asks the facilitator to call a contract of the payer's choice first.
+  // An ERC-6492 signature asks the facilitator to call a contract of the payer's choice first.
   if (signature.endsWith(ERC6492_SUFFIX)) {
     return ['eip6492_factory_not_allowed', 'wallets that are not deployed yet are not served here'];
   }
@@ -199,9 +197,9 @@ function asVersion2(sent: Sent, required: Terms, network: Network) {
   return { payload, requirements };
 }
 
-function misshapen(version: Version, error: z.ZodError, ...within: string[]): Unacceptable {
+function wrongForm(version: Version, error: z.ZodError, ...within: string[]): Unacceptable {
   const [issue] = error.issues;
-  // Only the place: the value comes from outside.
+  // Name the field only: the value comes from outside.
   const path = [...within, ...(issue?.path ?? [])].map(String);
   const reason =
     path[0] === 'x402Version'
@@ -209,8 +207,8 @@ function misshapen(version: Version, error: z.ZodError, ...within: string[]): Un
       : path[0] === 'paymentRequirements'
         ? 'invalid_payment_requirements'
         : 'invalid_payload';
-  const place = path.length === 0 ? 'the body' : path.join('.');
-  return { status: 400, version, reason, message: `${place} is missing or has the wrong form` };
+  const field = path.length === 0 ? 'the body' : path.join('.');
+  return { status: 400, version, reason, message: `${field} is missing or has the wrong form` };
 }
 
 function versionOf(body: unknown): Version {

@@ -8,36 +8,35 @@ import type { Entry, SignedTransaction } from './journal/entry.ts';
 import { type Mined, readMined, readMinedIn } from './read-mined.ts';
 
 export interface ScanBlocks {
-  /** It is about to be broadcast: only blocks after the newest known one can have it. */
+  /** Call before the broadcast: only blocks after the newest known one can hold the transaction. */
   expect(entry: Readonly<Entry>): void;
-  /** Looks through every block that is new, for all that is in flight. */
   upTo(newest: Head): Promise<void>;
 }
 
-/** Blocks whose hashes are kept, to notice when the node has others in their places. */
+/** Number of block hashes kept to notice reorganisations. */
 const BLOCKS_KEPT = 64n;
 
 /**
- * The hashes of each new block are compared with those of everything in flight, and only what is in it is asked for. It may find, never
- * exclude: what it misses, in a reorganisation or in a block that the node forgot, monitor-pending.ts finds.
+ * Compares the transaction hashes of each new block with those in flight, and reads only matching receipts. It may find a transaction but
+ * never rules one out: monitor-pending.ts finds what it misses in a reorganisation or in a block that the node forgot.
  */
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
   const { clock, head, journal, log, nonces, rpc } = context;
   const sentAfter = new WeakMap<Readonly<Entry>, bigint>();
   const seen = new Map<bigint, Hex>();
   let top = -1n;
-  /** When the newest block that was looked through was found. */
+  /** When the newest scanned block was found. */
   let scannedAt = 0;
 
   const scan = async (block: Block): Promise<void> => {
     await concludeIn(context, conclude, block);
-    // Not before: whatever failed on the way is looked for again.
+    // Mark the block only now: if anything failed, it is scanned again.
     seen.set(block.number, block.hash);
     seen.delete(block.number - BLOCKS_KEPT);
     if (block.number > top) top = block.number;
     scannedAt = clock.now();
   };
-  /** What is in flight may be in any block after its own mark, also where its request does not wait yet. */
+  /** Returns the first block to scan. An entry in flight may be in any block after its own mark, even if no request waits for it yet. */
   const firstUnseen = (newest: Head): bigint => {
     let lowest = newest.number - 1n;
     for (const entry of journal.inFlight()) {
@@ -63,9 +62,9 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       const inFlight = [...journal.inFlight()];
       const missed = Array.from({ length: Math.max(0, Number(newest.number - from)) }, (_, n) => from + BigInt(n));
       if (missed.length > inFlight.length) {
-        // Dearer than to ask for each: after a pause, and where blocks come faster than looks.
+        // Reading the blocks costs more than reading each transaction: after a pause, or if blocks come faster than polls.
         const looks = Promise.all(inFlight.map((entry) => findMined(context, conclude, entry)));
-        // Among the blocks that are not looked at may be others in the places of known ones, without what stands before these.
+        // A skipped block may have replaced a known one and dropped earlier transactions of the account.
         const order = nonces.checkedAt() < scannedAt ? nonces.recheck() : undefined;
         const [sights] = await Promise.all([looks, order]);
         if (sights.includes('unknown')) throw notThere('a receipt');
@@ -102,17 +101,17 @@ async function concludeIn(context: Context, conclude: Conclude, block: Block): P
   if (mined.size < hashes.length) throw notThere('a receipt');
 }
 
-/** The next look asks for it again. */
+/** The next poll reads it again. */
 function notThere(what: string): RpcFailure {
   return new RpcFailure('malformed', `${what} is not there yet`);
 }
 
-/** unknown: the node could not be asked. */
+/** unknown: the node could not be read. */
 type Sight = 'mined' | 'absent' | 'unknown';
 
 /**
- * Whether the chain shows one of an entry's transactions now. Of a sale that a reorganisation ended in another way, by a revert or by the
- * transaction for another of its places, the end is written down anew.
+ * Checks whether the chain has one of the entry's transactions now. If a reorganisation ended a sale in another way, by a revert or by a
+ * transaction of another slot, the ending is recorded anew.
  */
 export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<Sight> {
   const before = entry.ending;
@@ -122,7 +121,7 @@ export async function findMined(context: Context, conclude: Conclude, entry: Rea
     if (shown !== null) {
       const { transaction, mined } = shown;
       const hasSameEnd = before?.hash === transaction.hash && mined.status === 'success';
-      if (before !== null && !hasSameEnd && entry.ending === before) await reopen(context, entry);
+      if (before !== null && !hasSameEnd && entry.ending === before) await reopenEntry(context, entry);
       if (entry.ending === null) await conclude.mined(entry, transaction, mined);
       return 'mined';
     }
@@ -130,7 +129,7 @@ export async function findMined(context: Context, conclude: Conclude, entry: Rea
     if (error instanceof RpcFailure) return 'unknown';
     throw error;
   }
-  // Another look may have seen its end meanwhile.
+  // Another check may have recorded the ending meanwhile.
   return entry.ending !== null && entry.ending.state !== 'succeeded' ? 'mined' : 'absent';
 }
 
@@ -139,7 +138,7 @@ interface Shown {
   mined: Mined;
 }
 
-/** Rather the one that paid: where an entry has several places, the others revert. Null where the chain shows none of them. */
+/** Prefers the transaction that paid: in the other slots of an entry it reverts. Null if the chain has none of them. */
 async function readShown({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<Shown | null> {
   const shown: Shown[] = [];
   const read = await Promise.all(transactions.map(({ hash }) => readMined(rpc, hash)));
@@ -151,8 +150,8 @@ async function readShown({ rpc }: Context, { transactions }: Readonly<Entry>): P
   return paid ?? shown[0] ?? null;
 }
 
-/** A reorganisation took back what it ended with. */
-export async function reopen({ journal, log, nonces }: Context, entry: Readonly<Entry>): Promise<void> {
+/** Reopens an entry whose ending a reorganisation took back. */
+export async function reopenEntry({ journal, log, nonces }: Context, entry: Readonly<Entry>): Promise<void> {
   log.warn('settlement_reorganised', { transaction_hash: entry.ending?.hash });
   nonces.distrust();
   await journal.reopen(entry);

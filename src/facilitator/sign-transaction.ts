@@ -11,7 +11,7 @@ export interface Priced {
 
 export const FILL_GAS = 21_000n;
 
-/** Signs for one place in the order: a settlement with its data, or nothing at all (null) to fill the place. */
+/** Signs a transaction for one slot: a settlement with its data, or an empty transfer (null) that fills the slot. */
 export async function signTransaction(
   { account, address, network, clock }: Pick<Context, 'account' | 'address' | 'network' | 'clock'>,
   accountNonce: number,

@@ -51,7 +51,7 @@ async function automine(on: boolean): Promise<void> {
   if (on) await chain.mine();
 }
 
-/** How many transactions wait for a block. */
+/** Counts the transactions that wait for a block. */
 async function pooled(): Promise<number> {
   const { pending } = (await chain.rpc.call('txpool_status', [])) as { pending: string };
   return Number(pending);
@@ -62,7 +62,7 @@ interface Asked {
   id: unknown;
 }
 
-/** A node that passes everything on and counts it; `instead` may answer for it, or wait. */
+/** A node that counts and passes on every call; `instead` may answer for it, or wait. */
 async function start(
   options: Partial<FacilitatorOptions> = {},
   instead: (call: Asked) => object | null | Promise<null> = () => null,
@@ -76,7 +76,7 @@ async function start(
     return (await fetch(chain.url, { method: 'POST', headers, body: JSON.stringify(call) })).json();
   };
   const forward = async (response: ServerResponse, body: unknown): Promise<void> => {
-    // One call, or those of one moment together.
+    // One call, or a batch of the same moment.
     const calls = [body].flat() as Asked[];
     const answers = await Promise.all(calls.map(answerOne));
     response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
@@ -97,7 +97,7 @@ test('64 at once take at most five calls each, no count of the account, and shar
   const metricsPort = await freePort();
   const gate = Promise.withResolvers<null>();
   let isHeld = false;
-  // It stands still: on a slow machine two seconds without a word of the chain would be a reason to count.
+  // The clock stands still: on a slow machine two seconds without an answer of the chain would trigger a count.
   const now = systemClock.now();
   const clock = { now: () => now, sleep: systemClock.sleep };
   const facilitator = await start({ clock, metricsPort, timing: { quietMs: 60_000 } }, ({ method }) =>
@@ -118,12 +118,12 @@ test('64 at once take at most five calls each, no count of the account, and shar
   const before = await syncs();
   const all = ask('/settle');
   const count = (method: string): number => asked.filter((one) => one === method).length;
-  // All of them are signed in the same moment.
+  // All are signed at the same moment.
   await expect.poll(() => count('eth_estimateGas'), WAIT).toBe(AT_ONCE);
   gate.resolve(null);
   await expect.poll(() => count('eth_sendRawTransaction'), WAIT).toBe(AT_ONCE);
   expect((await syncs()) - before).toBeLessThan(AT_ONCE / 2);
-  // Asked for is not yet there. One that the node lost would be seen here, and not as a payment that takes too long.
+  // The request may not have arrived yet. A transaction that the node lost shows here, and not as a payment that takes too long.
   await expect.poll(pooled, WAIT).toBe(AT_ONCE);
   await automine(true);
   expect((await all).map(({ body }) => body['success'])).toEqual(payers.map(() => true));
@@ -133,13 +133,13 @@ test('64 at once take at most five calls each, no count of the account, and shar
 });
 
 test('while nothing is in flight nothing is asked', async () => {
-  // Final at once here, so there is nothing that could be taken back.
+  // Blocks are final at once here, so nothing could be taken back.
   const facilitator = await start({ timing: { finalEveryMs: 50 } });
   expect(await pays(facilitator, payers[1] ?? stranger)).toMatchObject({ success: true });
   const isNoted = (): boolean => asked.includes('eth_getTransactionReceipt') || asked.includes('eth_getBlockReceipts');
   expect(isNoted()).toBe(true);
   const blocks = new Set(['eth_getBlockByNumber']);
-  // Once after the start the sales that are not final are looked at.
+  // Sales that are not final are checked once after the start.
   await expect.poll(() => new Set(asked.slice(-5)), WAIT).toEqual(blocks);
   const before = asked.length;
   await expect.poll(() => asked.length, WAIT).toBeGreaterThan(before + 5);
@@ -176,7 +176,7 @@ test('a block taken back is noticed by the next payment, however many blocks cam
   expect(first).toMatchObject({ success: true });
   await reorg(chain, 1);
   await chain.mine(20);
-  // The place before its own is empty, so it is mined only if that is offered again.
+  // The slot below is empty, so it is mined only if that one is broadcast again.
   expect(await pays(facilitator, payers[6] ?? stranger)).toMatchObject({ success: true });
   const read = { method: 'eth_getTransactionReceipt', params: [first['transaction']] } as const;
   expect(await chain.rpc.call(read.method, read.params)).toMatchObject({ status: '0x1' });
@@ -207,7 +207,7 @@ test('a node that has the block before its receipts is asked again', async () =>
 
 test('a block that a node forgets while it is followed is found by the next look after what is overdue', async () => {
   let hidden = true;
-  // Its blocks are empty, so that the follower finds nothing.
+  // Its blocks are empty, so the follower finds nothing.
   const facilitator = await start({ timing: { answerMs: 900, confirmationMs: 600 } }, ({ method }) =>
     hidden && method === 'eth_getBlockByNumber' ? { result: null } : null,
   );

@@ -18,13 +18,13 @@ import { systemClock } from '../platform/clock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 
 const { buyerOne, buyerTwo } = WORLD_ACCOUNTS;
-/** Stuck after two seconds in place of thirty. */
+/** Counts as stuck after two seconds instead of thirty. */
 const TIMING = { answerMs: 900, confirmationMs: 600, stuckMs: 2_000 };
 
 let chain: LocalChain;
 let node: RpcServer;
 let facilitator: TestFacilitator;
-/** What was broadcast, in order. */
+/** Broadcast transactions, in order. */
 let sent: Hex[] = [];
 let takes: (raw: Hex) => boolean = () => true;
 
@@ -113,13 +113,13 @@ test('a transaction that the node refuses keeps its place for its authorization,
   await automine(true);
   takes = (raw) => parseTransaction(raw).data === undefined;
   await chain.rpc.call('anvil_dropAllTransactions', []);
-  // The block's time passes the end of the authorization.
+  // The block's time is past the end of the authorization.
   await chain.rpc.call('evm_increaseTime', [20]);
   await chain.mine();
   await facilitator.logged('settlement_nonce_filled');
   await expect.poll(() => minedBy(chain, facilitator.address)).toBe(before + 1);
   takes = () => true;
-  // The way is free again, and nothing else is ever signed for the first.
+  // The queue moves again, and nothing else is ever signed for the first.
   const validLater = BigInt(Math.floor(systemClock.now() / 1000) + 300);
   const next = await signPayment(chain, { payer: buyerTwo, validBefore: validLater });
   expect((await settle(paymentBody(next))).body).toMatchObject({ success: true });

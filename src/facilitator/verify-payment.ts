@@ -7,14 +7,14 @@ import type { CheckedSignature, Context } from './context.ts';
 import { Deferred, settleData, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
 
-/** unknown: the chain could not be asked; says nothing about the payment. deferred: it would not be settled now. */
+/** unknown: the chain could not be read; says nothing about the payment. deferred: a settlement would be put off now. */
 export type Verdict =
   | { kind: 'valid' }
   | { kind: 'invalid'; reason: string }
   | { kind: 'deferred'; reason: Deferred['reason']; retryAfterSeconds: number }
   | { kind: 'unknown'; cause: unknown };
 
-/** The words of the protocol's reference code, which our callers know. */
+/** Error reasons of the protocol's reference code, which callers know. */
 export const INVALID_SIGNATURE = 'invalid_exact_evm_signature';
 export const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
 export const FAILED = 'invalid_exact_evm_transaction_failed';
@@ -23,16 +23,16 @@ const TOO_EARLY = 'invalid_exact_evm_payload_authorization_valid_after';
 const INSUFFICIENT_BALANCE = 'invalid_exact_evm_insufficient_balance';
 const SIMULATION_FAILED = 'invalid_exact_evm_transaction_simulation_failed';
 
-/** What is left of an authorization's time has to be enough for a block. */
+/** Seconds that must remain before an authorization expires: enough for a block. */
 const SECONDS_LEFT = 6;
 
-/** For /verify: signature, terms and a rehearsal, for what has no transaction yet. What can be said without the rehearsal is said first. */
+/** Checks signature and terms, and rehearses a payment that has no transaction yet. Answers first what needs no rehearsal. */
 export async function verifyPayment(context: Context, request: PaymentRequest): Promise<Verdict> {
   try {
     const refusal = localRefusal(context, request);
     const [signed, rehearsal] = await Promise.all([
       checkSignature(context, request),
-      refusal === null ? rehearse(context, request) : null,
+      refusal === null ? rehearseTransfer(context, request) : null,
     ]);
     if (!signed.isValid) return { kind: 'invalid', reason: INVALID_SIGNATURE };
     if (refusal !== null) return refusal;
@@ -47,8 +47,11 @@ export async function verifyPayment(context: Context, request: PaymentRequest): 
   }
 }
 
-/** The error that it ended with, or null: a wrong signature is told before a failed transfer. */
-async function rehearse({ quoteGas }: Context, { authorization, signature }: PaymentRequest): Promise<Error | null> {
+/** Returns the error instead of throwing it: a wrong signature is reported before a failed transfer. */
+async function rehearseTransfer(
+  { quoteGas }: Context,
+  { authorization, signature }: PaymentRequest,
+): Promise<Error | null> {
   return quoteGas.call(settleData(authorization, signature)).then(
     () => null,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
@@ -63,15 +66,15 @@ function localRefusal(context: Context, request: PaymentRequest): Verdict | null
   try {
     refuseInCooldown(context, request);
   } catch (cause) {
-    if (cause instanceof Deferred) return deferred(cause);
+    if (cause instanceof Deferred) return deferredVerdict(cause);
     throw cause;
   }
-  const reason = untimely(context, request);
+  const reason = timeRefusal(context, request);
   return reason === null ? null : { kind: 'invalid', reason };
 }
 
-/** Null while a block that comes soon can take it. */
-export function untimely({ clock }: Context, { authorization }: PaymentRequest): string | null {
+/** Null if one of the next blocks can accept the authorization. */
+export function timeRefusal({ clock }: Context, { authorization }: PaymentRequest): string | null {
   const now = Math.floor(clock.now() / 1000);
   if (authorization.validBefore < BigInt(now + SECONDS_LEFT)) return TOO_LATE;
   return authorization.validAfter > BigInt(now) ? TOO_EARLY : null;
@@ -82,11 +85,11 @@ export function refuseInCooldown({ journal, clock }: Context, { authorization }:
   if (seconds > 0) throw new Deferred('payer_resting', seconds);
 }
 
-export function deferred({ reason, retryAfterSeconds }: Deferred) {
+export function deferredVerdict({ reason, retryAfterSeconds }: Deferred) {
   return { kind: 'deferred', reason, retryAfterSeconds } as const;
 }
 
-/** Why a transfer that looked right cannot be made. */
+/** Reads the chain to explain why the transfer would revert. */
 export async function explainFailure({ rpc, network }: Context, { authorization }: PaymentRequest): Promise<string> {
   const { from, nonce, value } = authorization;
   const [used, balance] = await Promise.all([
@@ -97,7 +100,7 @@ export async function explainFailure({ rpc, network }: Context, { authorization 
   return balance < value ? INSUFFICIENT_BALANCE : SIMULATION_FAILED;
 }
 
-/** As the token itself would decide: by the wallet where the payer has code, else by its key. Throws where the node does not answer. */
+/** Checks as the token does: a payer with code checks it itself, else the payer must be the signer. Throws if the node is silent. */
 export async function checkSignature(
   { rpc, domain, clock }: Context,
   request: PaymentRequest,

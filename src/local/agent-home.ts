@@ -10,8 +10,8 @@ import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import type { LocalWorld } from './world.ts';
 
 /**
- * A folder for `OPENAISLE_HOME`: a wallet that has USDC of this chain, and a merchant of this market. They are the guest's, so that what
- * is done with them changes nothing that the story finds again. An earlier start's are kept. Returns the folder.
+ * Prepares a folder for `OPENAISLE_HOME` with a funded wallet and a merchant of this market, and returns it. Both belong to a guest, so
+ * using them does not affect the story. Those of an earlier start are kept.
  */
 export async function makeAgentHome({ dataDir, marketUrl }: LocalWorld): Promise<string> {
   const home = join(dataDir, 'agent');
@@ -21,7 +21,7 @@ export async function makeAgentHome({ dataDir, marketUrl }: LocalWorld): Promise
     await makeFolderOf(wallet);
     await writePrivate(wallet, printWallet(key, address), 'new');
   }
-  // A merchant belongs to an address of the market: on other ports it is another one.
+  // A merchant belongs to a market address: on other ports the guest joins again.
   if (!existsSync(join(home, folderNameOf(marketUrl)))) await joinAsGuest(home, marketUrl);
   return home;
 }

@@ -4,16 +4,16 @@ import { API_VERSION } from '../contract/vocabulary.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { UnreadableAnswer } from '../sdk/errors.ts';
 
-/** Of the protocol: the one that begins with `initialize`, and the one in which each message stands for itself. */
+/** Protocol revisions: the first begins with `initialize`; in the second each message stands alone. */
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof REVISIONS)[number];
 
 export interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
-  /** What travels next to the arguments. */
+  /** Sent as `_meta`, next to the arguments. */
   meta?: Readonly<Record<string, unknown>>;
-  /** Ask to be told how far it is; the market then waits with its answer. */
+  /** Ask for progress; the market then delays its answer until it is done. */
   follow?: boolean;
   signal?: AbortSignal | undefined;
 }
@@ -21,7 +21,7 @@ export interface ToolCall {
 export interface ToolAnswer {
   body: Readonly<Record<string, unknown>>;
   meta: Readonly<Record<string, unknown>>;
-  /** Then the body is a problem, as HTTP would have it. */
+  /** If true, the body is a problem, as in HTTP. */
   refused: boolean;
 }
 
@@ -34,13 +34,12 @@ export interface Watcher {
 export interface ConnectOptions {
   baseUrl: string;
   revision: Revision;
-  /** A merchant's. It stands in Authorization and nowhere else; without one the caller is anonymous. */
+  /** Key of a merchant, sent in Authorization only; without one the caller is anonymous. */
   key?: string;
   environment?: Pick<Environment, 'fetch'>;
   watcher?: Watcher;
 }
 
-/** A connection to the market's tools. */
 export interface Tools extends AsyncDisposable {
   names: readonly string[];
   call(call: ToolCall): Promise<ToolAnswer>;
@@ -58,13 +57,13 @@ export async function connectTools(options: ConnectOptions): Promise<Tools> {
   );
   const transport = new StreamableHTTPClientTransport(new URL(`${baseUrl}/mcp`), {
     fetch: (url, init) => environment.fetch(String(url), init ?? {}),
-    // A redirect would carry the key to an address that the caller did not choose.
+    // A redirect could carry the key to an address that the caller did not choose.
     requestInit: { redirect: 'error', ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }) },
   });
   await client.connect(transport);
   const spoken = client.getNegotiatedProtocolVersion();
   if (spoken !== revision) throw new Error(`the market speaks ${spoken} instead of ${revision}`);
-  // From here on the library holds each result against the schema that its tool promises.
+  // From here on the library checks each result against the tool's schema.
   const { tools } = await client.listTools();
   return {
     names: tools.map(({ name }) => name),
@@ -80,12 +79,12 @@ export async function connectTools(options: ConnectOptions): Promise<Tools> {
 }
 
 async function callTool(client: Client, call: ToolCall, { progress }: Watcher): Promise<ToolAnswer> {
-  const { name, arguments: given, meta, follow = false, signal } = call;
-  const onprogress = (told: { progress: number; total?: number | undefined; message?: string | undefined }): void =>
-    progress?.(told.progress, told.total, told.message ?? '');
+  const { name, arguments: args, meta, follow = false, signal } = call;
+  const onprogress = (update: { progress: number; total?: number | undefined; message?: string | undefined }): void =>
+    progress?.(update.progress, update.total, update.message ?? '');
   try {
     const { structuredContent, _meta, isError } = await client.callTool(
-      { name, arguments: { ...given }, ...(meta === undefined ? {} : { _meta: { ...meta } }) },
+      { name, arguments: { ...args }, ...(meta === undefined ? {} : { _meta: { ...meta } }) },
       {
         timeout: TIMEOUT_MS,
         resetTimeoutOnProgress: true,
@@ -95,7 +94,7 @@ async function callTool(client: Client, call: ToolCall, { progress }: Watcher): 
     );
     return { body: objectOf(structuredContent), meta: _meta ?? {}, refused: isError === true };
   } catch (cause) {
-    // A lost answer says nothing about the payment that was sent along.
+    // A lost answer says nothing about the payment in the request.
     throw new UnreadableAnswer('no_answer', own`the tool ${ofSource(name)} gave no result`, { cause });
   }
 }

@@ -13,10 +13,10 @@ const INTERRUPTED_CODE = 130;
 const USAGE_CODE = 2;
 const PARENT_WATCH_MS = 500;
 
-/** Starts the world, tells the story, serves until told to stop. Resolves with the exit code when nothing runs any more. */
-async function run(args: DemoArguments, tell: Tell): Promise<number> {
+/** Starts the world, runs the story and serves until stopped. Resolves with the exit code once nothing runs any more. */
+async function runDemo(args: DemoArguments, tell: Tell): Promise<number> {
   const { dataDir, finalityBlocks, firstPort, mcp } = args;
-  const signal = interruption();
+  const signal = abortOnSignal();
   const startedMs = systemClock.now();
   const end = (ok: boolean, text: string): void =>
     tell({ kind: 'end', ok, text, seconds: (systemClock.now() - startedMs) / 1_000 });
@@ -28,11 +28,11 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
     world = await startWorld({ dataDir, finalityBlocks, ports: portsFrom(firstPort), signal, onPart });
     const goods = await whileRunning(world, signal, tellStory({ world, tell, signal, mcp }));
     const home = await makeAgentHome(world);
-    end(true, 'Every step held.');
+    end(true, 'Every step succeeded.');
     if (args.exit) return 0;
     tellWhereToLook(world, tell);
     tellWhatToTry({ world, goods, home }, tell);
-    await whileRunning(world, null, aborted(signal));
+    await whileRunning(world, null, whenAborted(signal));
     return 0;
   } catch (error) {
     if (signal.aborted) {
@@ -46,16 +46,16 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
     if (world !== null) {
       tell({
         kind: 'meaning',
-        text: 'Closing: the market finishes what it has begun, then facilitator, city and chain stop.',
+        text: 'Closing: the market finishes its requests, then facilitator, city and chain stop.',
       });
       await world.stop();
-      tell({ kind: 'meaning', text: 'Closed. Nothing is left running; the next start finds everything again.' });
+      tell({ kind: 'meaning', text: 'Closed. Nothing is left running; the next start continues from here.' });
     }
   }
 }
 
-/** Aborted by Ctrl-C, however often it is pressed: what is stopped half-way would have to be mended by the next start. */
-function interruption(): AbortSignal {
+/** Aborts on Ctrl-C. Further presses change nothing: a half-finished stop would need repair at the next start. */
+function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (): void => controller.abort(new Error('interrupted'));
   for (const signal of STOP_SIGNALS) process.on(signal, interrupt);
@@ -63,30 +63,30 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
-/** A signal to npm ends npm and its shell, and is not passed on. */
+/** Resolves when the parent ends: a signal to npm ends npm and its shell, and is not passed on. */
 async function parentEnd(): Promise<void> {
   const parent = process.ppid;
   while (process.ppid === parent) await systemClock.sleep(PARENT_WATCH_MS);
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function whenAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** The outcome of an act, unless a part of the world ends before, or the user interrupts it. */
-async function whileRunning<T>(world: LocalWorld, signal: AbortSignal | null, act: Promise<T>): Promise<T> {
+/** Returns the result, unless a part of the world ends first or the user interrupts. */
+async function whileRunning<T>(world: LocalWorld, signal: AbortSignal | null, result: Promise<T>): Promise<T> {
   const died = world.ended.then((name) => {
-    throw new Error(`The ${name} ended by itself.`);
+    throw new Error(`The ${name} stopped unexpectedly.`);
   });
-  const interrupted = signal === null ? [] : [aborted(signal).then(() => Promise.reject(signal.reason))];
-  return await Promise.race([act, died, ...interrupted]);
+  const interrupted = signal === null ? [] : [whenAborted(signal).then(() => Promise.reject(signal.reason))];
+  return await Promise.race([result, died, ...interrupted]);
 }
 
 function failureText(error: unknown, world: LocalWorld | null): string {
   const what =
     error instanceof StepFailed
-      ? `The step ${error.step} did not hold.`
+      ? `The step ${error.step} failed.`
       : `${error instanceof Error ? error.message : String(error)}`;
   return world === null ? what : `${what} The servers' logs are in ${shownPath(world.dataDir)}/logs.`;
 }
@@ -99,7 +99,7 @@ async function main(): Promise<number> {
   }
   const noColour = (process.env['NO_COLOR'] ?? '') !== '';
   const tell = createTell({ stream: process.stdout, json: args.json, colour: noColour ? false : null });
-  return run(args, tell);
+  return runDemo(args, tell);
 }
 
 try {
@@ -109,7 +109,6 @@ try {
   process.exit(error instanceof WrongArguments ? USAGE_CODE : 1);
 }
 
-/** The doors of the open market. */
 function tellWhereToLook(world: LocalWorld, tell: Tell): void {
   const { marketUrl, facilitatorUrl, cityUrl, chain, dataDir } = world;
   const folder = shownPath(dataDir);
@@ -133,7 +132,6 @@ function tellWhereToLook(world: LocalWorld, tell: Tell): void {
   });
 }
 
-/** By the command line, with a wallet and a merchant that are there for it. */
 function tellWhatToTry({ world, goods, home }: { world: LocalWorld; goods: Goods; home: string }, tell: Tell): void {
   const openaisle = 'npm run -s openaisle --';
   const selling = '--title "My first goods" --description "A text about this market." --price 0.5 --aisle knowledge';
@@ -149,7 +147,7 @@ function tellWhatToTry({ world, goods, home }: { world: LocalWorld; goods: Goods
   });
 }
 
-/** As a user in this folder would type it. */
+/** Returns the path as a user in this folder would type it. */
 function shownPath(path: string): string {
   const short = relative('', path);
   return short === '' || short.startsWith('..') || isAbsolute(short) ? path : short;

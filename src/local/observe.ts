@@ -1,7 +1,6 @@
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Tell } from './tell.ts';
 
-/** One request of the story and what came back. */
 export interface Exchange {
   method: string;
   path: string;
@@ -10,7 +9,7 @@ export interface Exchange {
   text: string;
   body: Record<string, unknown>;
   answered: Headers;
-  /** It asked for goods without paying for them. */
+  /** True if it asked for goods without paying. */
   isCollecting: boolean;
 }
 
@@ -19,8 +18,8 @@ export interface Observer {
   environment: Pick<Environment, 'fetch'>;
 }
 
-/** Lets a client's requests through and tells each with its status; secrets are told by their header's name alone. */
-export function observe(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
+/** Passes a client's requests on and reports each with its status. Secrets are reported by the name of their header only. */
+export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
   const exchanges: Exchange[] = [];
   return {
     exchanges,
@@ -29,14 +28,14 @@ export function observe(tell: Tell, site: 'market' | 'city' = 'market'): Observe
         const { pathname, search } = new URL(url);
         const method = init.method ?? 'GET';
         const path = pathname + search;
-        // A whole hash would fill the line.
+        // A full hash would fill the line.
         const short = path.replace(/(0x[0-9a-f]{8})[0-9a-f]{50}/gi, '$1...');
-        const told = site === 'city' ? `${short} (city)` : short;
+        const label = site === 'city' ? `${short} (city)` : short;
         const headers = new Headers(init.headers);
         const sent = sentWith(headers, init.body);
         const before = exchanges.at(-1);
         const again = before?.method === method && before.path === path && isPending(before.status);
-        if (!again) tell({ kind: 'asking', method, path: told, sent });
+        if (!again) tell({ kind: 'asking', method, path: label, sent });
         const response = await systemEnvironment.fetch(url, init);
         const text = await response.clone().text();
         const { status } = response;
@@ -45,7 +44,7 @@ export function observe(tell: Tell, site: 'market' | 'city' = 'market'): Observe
         const exchange = { method, path, headers, status, text, body: readBody(text), answered, isCollecting };
         exchanges.push(exchange);
         if (!again || status !== before.status)
-          tell({ kind: 'request', method, path: told, sent, status, word: wordOf(exchange) });
+          tell({ kind: 'request', method, path: label, sent, status, word: wordOf(exchange) });
         if (isPending(status)) tell({ kind: 'waiting', text: waitingText(exchange) });
         return response;
       },
@@ -57,7 +56,7 @@ function isPending(status: number): boolean {
   return status === 202 || status === 503;
 }
 
-const TOLD_HEADERS = {
+const SECRET_HEADERS = {
   authorization: 'Authorization',
   'x-payment': 'X-PAYMENT',
   'payment-signature': 'PAYMENT-SIGNATURE',
@@ -65,9 +64,9 @@ const TOLD_HEADERS = {
 };
 
 function sentWith(headers: Headers, body: unknown): string[] {
-  const names = Object.entries(TOLD_HEADERS).flatMap(([name, told]) => (headers.has(name) ? [told] : []));
-  const asked = typeof body === 'string' ? readBody(body) : {};
-  const action = ['action', 'collect'].flatMap((name) => (name in asked ? [`${name}: ${String(asked[name])}`] : []));
+  const names = Object.entries(SECRET_HEADERS).flatMap(([name, label]) => (headers.has(name) ? [label] : []));
+  const fields = typeof body === 'string' ? readBody(body) : {};
+  const action = ['action', 'collect'].flatMap((name) => (name in fields ? [`${name}: ${String(fields[name])}`] : []));
   return [...action, ...names];
 }
 

@@ -7,16 +7,15 @@ import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import type { LocalChain } from './chain/start-chain.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
-/** For a world with one visitor, who may start it many times an hour. */
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
-/** Its programs all come from one address. */
+/** All programs come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
-/** No real money pays for the gas. */
+/** The gas costs nothing here. */
 const FACILITATOR_LIMITS = { gas_loss_hour_units: 1_000_000_000, gas_loss_day_units: 1_000_000_000 };
-/** A hundredth of the usual: gas of the local chain costs a hundred times what the real one's does. */
+/** A hundredth of the default: gas on the local chain costs a hundred times the real price. */
 const ETHER_USDC = 50;
 
-/** What market and facilitator of one world know each other by: another one at each start, and on no disk. */
+/** Makes the shared secret of market and facilitator: new at each start, and never on disk. */
 export function makeFacilitatorAuth(): string {
   return `Bearer ${systemRandom.bytes(32).toString('base64url')}`;
 }
@@ -65,7 +64,7 @@ export function openMarket(
       OPENAISLE_DATA_DIR: join(dataDir, 'market'),
       OPENAISLE_RPC_URLS: chain.url,
       OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
-      // No explorer knows this chain.
+      // No explorer has this chain.
       OPENAISLE_EXPLORER_URL: 'none',
       OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
       OPENAISLE_FACILITATOR_URL: facilitatorUrl,
@@ -79,7 +78,7 @@ export function openMarket(
   });
 }
 
-/** The city reads the market, and the market the city, by what each tells the public; neither has the other's keys. */
+/** City and market read only each other's public data; neither has the other's keys. */
 export function openCity(
   dataDir: string,
   ports: Ports,
@@ -109,16 +108,17 @@ export interface Ports {
   chain: number;
 }
 
-/** Four in a row: market, facilitator, city, chain. */
 export function portsFrom(first: number): Ports {
   return { market: first, facilitator: first + 1, city: first + 2, chain: first + 3 };
 }
 
-/** Asked before anything is started: a server that finds its port taken says so late and in its own words. */
+/** Checks the ports first: a server reports a taken port late and less clearly. */
 export async function checkPortsFree(ports: Ports): Promise<void> {
   for (const [name, port] of Object.entries(ports)) {
     if (await isPortFree(port)) continue;
-    throw new Error(`Port ${port} (${name}) is in use: stop what listens there, or take others with --ports N.`);
+    throw new Error(
+      `Port ${port} (${name}) is in use. Stop the program that uses it, or choose other ports with --ports N.`,
+    );
   }
 }
 

@@ -10,17 +10,17 @@ export interface DemoArguments {
   dataDir: string;
 }
 
-export const HELP = `The local world: a chain with the real USDC, a facilitator, a market and a city, on this machine alone,
-and the story of what is sold there, told step by step. Afterwards the market stays open until Ctrl-C.
+export const HELP = `The local world: a chain with the real USDC, a facilitator, a market and a city, on this machine only.
+It shows a sale step by step, then keeps the market open until Ctrl-C.
 
   npm run demo -- [options]
 
-  --exit              stop after the story; exit code 0 only if every step of it held
-  --mcp               the seller and the buyer of the story are agents that use the market's MCP tools alone
+  --exit              stop after the story; exit code 0 only if every step succeeded
+  --mcp               seller and buyer are agents that use only the market's MCP tools
   --ports N           the market's port; N+1 facilitator, N+2 city, N+3 chain (4020)
-  --finality BLOCKS   how many blocks, one a second, a transfer takes to become final: an even number from 2 on (4)
-  --data DIR          where everything is kept from one start to the next (./data/local)
-  --json              tell each thing as one JSON object per line
+  --finality BLOCKS   blocks, one per second, until a transfer is final: an even number, at least 2 (4)
+  --data DIR          folder that keeps everything between starts (./data/local)
+  --json              print one JSON object per line
   --help              this text
 `;
 
@@ -31,8 +31,8 @@ export class WrongArguments extends Error {
   override readonly name = 'WrongArguments';
 }
 
-export function readArguments(given: readonly string[]): DemoArguments {
-  const { exit, mcp, json, help, ports, finality, data } = parse(given);
+export function readArguments(args: readonly string[]): DemoArguments {
+  const { exit, mcp, json, help, ports, finality, data } = parseOptions(args);
   const firstPort = wholeNumber(ports);
   if (firstPort === null || firstPort < 1 || firstPort + 3 > LAST_PORT) {
     throw new WrongArguments(`--ports must be a whole number from 1 to ${LAST_PORT - 3}`);
@@ -45,10 +45,10 @@ export function readArguments(given: readonly string[]): DemoArguments {
   return { exit, mcp, json, help, firstPort, finalityBlocks, dataDir: data };
 }
 
-function parse(given: readonly string[]) {
+function parseOptions(args: readonly string[]) {
   try {
     return parseArgs({
-      args: [...given],
+      args: [...args],
       options: {
         exit: { type: 'boolean', default: false },
         mcp: { type: 'boolean', default: false },
@@ -60,7 +60,7 @@ function parse(given: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    throw new WrongArguments(`${error instanceof Error ? error.message : String(error)}; --help tells more`);
+    throw new WrongArguments(`${error instanceof Error ? error.message : String(error)}; see --help`);
   }
 }
 

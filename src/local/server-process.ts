@@ -8,11 +8,10 @@ import { systemEnvironment } from '../sdk/environment.ts';
 
 export interface ServerOptions {
   name: string;
-  /** The program, as npm would start it. */
   main: URL;
   env: Record<string, string>;
   logFile: string;
-  /** Answers 200 once it serves. */
+  /** Answers 200 once the server is ready. */
   readyUrl: string;
   signal: AbortSignal;
 }
@@ -20,23 +19,22 @@ export interface ServerOptions {
 export interface ServerProcess {
   name: string;
   pid: number;
-  /** Resolves when it has ended, by `stop` or by itself. */
+  /** Resolves when the process has ended, by `stop` or by itself. */
   exited: Promise<void>;
-  /** Asks it to end and waits until it has. */
   stop(): Promise<void>;
 }
 
 const LEASH = fileURLToPath(new URL('./leash.ts', import.meta.url));
 const READY_WITHIN_MS = 60_000;
-/** Longer than any of them drains. */
+/** Longer than any server drains. */
 const STOP_WITHIN_MS = 45_000;
 const POLL_MS = 25;
 const ASK_MS = 2_000;
 const SHOWN_LINES = 8;
-/** The user who starts the local world may have a real market configured: none of it is for these servers. */
+/** Variables not passed on: the user may have a real market configured. */
 const NOT_PASSED_ON = /^(?:OPENAISLE_|FACILITATOR_|CITY_|DATABASE_URL$|PG|NODE_OPTIONS$|VITEST)/;
 
-/** Starts one of our servers as production does: a process of its own, told everything by its environment. Resolves when it serves. */
+/** Starts a server as in production: a process of its own, configured by its environment. Resolves when it serves. */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const { name, main, env, logFile } = options;
   const log = openLog(logFile);
@@ -48,7 +46,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   closeSync(log);
   child.channel?.unref();
   const exited = endOf(child);
-  const server = { name, pid: child.pid ?? 0, exited, stop: () => stop(name, child, exited) };
+  const server = { name, pid: child.pid ?? 0, exited, stop: () => stopServer(name, child, exited) };
   try {
     await waitUntilReady(child, options);
     return server;
@@ -63,7 +61,7 @@ export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** Of this start alone; the one before is kept next to it. */
+/** Opens a fresh log; the previous one is kept next to it. */
 function openLog(logFile: string): number {
   mkdirSync(dirname(logFile), { recursive: true });
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.before`);
@@ -75,13 +73,13 @@ async function waitUntilReady(child: ChildProcess, { name, readyUrl, logFile, si
   while (systemClock.now() - startedMs < READY_WITHIN_MS) {
     signal.throwIfAborted();
     if (hasEnded(child)) throw new Error(`The ${name} did not start. ${logFile} ends with:\n${lastLines(logFile)}`);
-    if (await answers(readyUrl)) return;
+    if (await answersOk(readyUrl)) return;
     await systemClock.sleep(POLL_MS, signal);
   }
   throw new Error(`The ${name} does not answer at ${readyUrl}; see ${logFile}`);
 }
 
-async function answers(url: string): Promise<boolean> {
+async function answersOk(url: string): Promise<boolean> {
   try {
     const init = { signal: systemEnvironment.deadline(ASK_MS) };
     return (await systemEnvironment.fetch(url, init)).ok;
@@ -94,7 +92,7 @@ function lastLines(logFile: string): string {
   return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-SHOWN_LINES).join('\n');
 }
 
-async function stop(name: string, child: ChildProcess, exited: Promise<void>): Promise<void> {
+async function stopServer(name: string, child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGTERM');
   await endWithin(exited, STOP_WITHIN_MS);

@@ -9,10 +9,7 @@ import type { ToolAnswer, Tools } from './connect-tools.ts';
 
 const MAX_ANSWER_BYTES = 16_777_216;
 
-/**
- * A client of the SDK whose every call is a call of a tool. So an agent checks what it is asked to sign, signs once, and waits with the
- * same proof by the very code that does it over HTTP.
- */
+/** An SDK client whose every call is a tool call, so that an agent checks, signs once and waits by the same code as over HTTP. */
 export function speakByTools(
   tools: Tools,
   { baseUrl, key, environment = {} }: { baseUrl: string; key?: string; environment?: Partial<Environment> },
@@ -21,45 +18,48 @@ export function speakByTools(
   const methods = Object.fromEntries(
     Object.entries(endpoints).map(([name, endpoint]) => [
       name,
-      (given: LooseGiven = {}) => callByTool({ tools, baseUrl, key, environment: full }, name, endpoint, given),
+      (request: LooseGiven = {}) => callByTool({ tools, baseUrl, key, environment: full }, name, endpoint, request),
     ]),
   );
-  // The same table as that of the client over HTTP.
+  // The same methods as the client over HTTP.
   return { ...methods, baseUrl, environment: full, clock: createSiteClock(full) } as unknown as Client;
 }
 
-interface Speaker {
+interface ToolConnection {
   tools: Tools;
   baseUrl: string;
-  /** What the connection carries in Authorization; left out: none. */
+  /** The connection's key; undefined: none. */
   key: string | undefined;
   environment: Environment;
 }
 
-async function callByTool(by: Speaker, name: string, endpoint: EndpointShape, given: LooseGiven): Promise<LooseAnswer> {
-  const found = findTool(name);
-  if (found === null) throw new TypeError(`no tool stands for ${name}`);
-  const answer = await by.tools.call({
-    name: found.tool,
-    arguments: argumentsOf(found.form, given),
-    meta: metaOf(given),
+async function callByTool(
+  connection: ToolConnection,
+  name: string,
+  endpoint: EndpointShape,
+  request: LooseGiven,
+): Promise<LooseAnswer> {
+  const tool = findTool(name);
+  if (tool === null) throw new TypeError(`no tool stands for ${name}`);
+  const answer = await connection.tools.call({
+    name: tool.tool,
+    arguments: argumentsOf(tool.form, request),
+    meta: metaOf(request),
     follow: endpoint.payment === true,
-    signal: given.signal,
+    signal: request.signal,
   });
   const isLinked = answer.body['artifact_url'] !== undefined;
-  const response = isLinked ? await fetchGoods(by, given, answer) : responseOf(endpoint, answer);
+  const response = isLinked ? await fetchGoods(connection, request, answer) : responseOf(endpoint, answer);
   return readAnswer(endpoint, response, MAX_ANSWER_BYTES);
 }
 
-/**
- * Goods that are too large for a tool's result, over HTTP: from this market alone, whatever the link says, and with what bought them.
- */
+/** Fetches goods too large for a tool's result over HTTP: from this market only, whatever the link says, by the buyer's key or token. */
 async function fetchGoods(
-  { baseUrl, key, environment }: Speaker,
-  given: LooseGiven,
+  { baseUrl, key, environment }: ToolConnection,
+  request: LooseGiven,
   { body }: ToolAnswer,
 ): Promise<Response> {
-  const token = given.deliveryToken ?? body['delivery_token'];
+  const token = request.deliveryToken ?? body['delivery_token'];
   const owner: Record<string, string> = {
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     ...(key === undefined && typeof token === 'string' ? { 'x-delivery-token': token } : {}),
@@ -79,13 +79,12 @@ function findTool(endpoint: string): { tool: string; form: ToolForm } | null {
   return null;
 }
 
-/** Path, query and body side by side. */
 function argumentsOf(form: ToolForm, { params = {}, query = {}, body = {} }: LooseGiven): Record<string, unknown> {
   const { id, ...others } = params;
   return { ...(id === undefined ? {} : { [form.id ?? 'id']: id }), ...others, ...query, ...(body as object) };
 }
 
-/** The proof as the object that its header wraps up, and the token. */
+/** Sends the proof as the object inside its header, and the token. */
 function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown> {
   return {
     ...(payment === undefined
@@ -95,7 +94,7 @@ function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown>
   };
 }
 
-/** A tool's result as the answer of the route that it stands for. */
+/** Turns a tool's result into the response of its route. */
 function responseOf(endpoint: EndpointShape, { body, refused }: ToolAnswer): Response {
   const text = JSON.stringify(body);
   if (!refused) {
@@ -111,7 +110,7 @@ function responseOf(endpoint: EndpointShape, { body, refused }: ToolAnswer): Res
   });
 }
 
-/** A result names no status: it is the one whose schema it fits. */
+/** A result has no status: take the one whose schema it fits. */
 function successOf({ answers }: EndpointShape, body: unknown): number {
   const fitting = Object.entries(answers).find(([, schema]) => schema.safeParse(body).success);
   return Number(fitting?.[0] ?? 200);

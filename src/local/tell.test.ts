@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createTell, type TellOptions, type Told } from './tell.ts';
+import { createTell, type DemoEvent, type TellOptions } from './tell.ts';
 
-const STORY: Told[] = [
+const STORY: DemoEvent[] = [
   { kind: 'step', number: 1, of: 2, name: 'join', title: 'They join' },
   { kind: 'asking', method: 'POST', path: '/api/register', sent: [] },
   { kind: 'request', method: 'POST', path: '/api/register', sent: ['Authorization'], status: 200, word: 'staged' },
@@ -49,6 +49,6 @@ describe('what is told', () => {
 
   it('as JSON is one object per line', () => {
     const lines = written({ isTTY: true, json: true }).trim().split('\n');
-    expect(lines.map((line) => (JSON.parse(line) as Told).kind)).toEqual(['step', 'request', 'waiting', 'held']);
+    expect(lines.map((line) => (JSON.parse(line) as DemoEvent).kind)).toEqual(['step', 'request', 'waiting', 'held']);
   });
 });

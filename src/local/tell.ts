@@ -1,9 +1,9 @@
-/** What happens, as it is told. In JSON each is one line. */
-export type Told =
+/** An event of the demo. With --json each is one line of output. */
+export type DemoEvent =
   | { kind: 'title'; text: string }
   | { kind: 'part'; name: string; url: string; detail: string; seconds: number }
   | { kind: 'step'; number: number; of: number; name: string; title: string }
-  /** On its way; only a terminal shows it. */
+  /** A request without an answer yet; only a terminal shows it. */
   | { kind: 'asking'; method: string; path: string; sent: string[] }
   | { kind: 'request'; method: string; path: string; sent: string[]; status: number; word: string }
   | { kind: 'waiting'; text: string }
@@ -13,25 +13,25 @@ export type Told =
   | { kind: 'places'; title: string; places: { name: string; what: string }[] }
   | { kind: 'end'; ok: boolean; text: string; seconds: number };
 
-export type Tell = (told: Told) => void;
+export type Tell = (event: DemoEvent) => void;
 
 export interface TellOptions {
   stream: { write(text: string): unknown; isTTY?: boolean };
   json: boolean;
-  /** Null: on a terminal that does not ask for none. */
+  /** Null: colour on a terminal only. */
   colour: boolean | null;
 }
 
 export function createTell({ stream, json, colour }: TellOptions): Tell {
-  if (json) return (told) => told.kind !== 'asking' && void stream.write(`${JSON.stringify(told)}\n`);
+  if (json) return (event) => event.kind !== 'asking' && void stream.write(`${JSON.stringify(event)}\n`);
   const terminal = stream.isTTY === true;
-  const paint = (colour ?? terminal) ? inColour : plain;
+  const paint = (colour ?? terminal) ? inColour : withoutColour;
   let unfinished = false;
-  return (told) => {
-    const passing = told.kind === 'asking' || told.kind === 'waiting';
-    if (told.kind === 'asking' && !terminal) return;
-    const line = lineOf(told, paint);
-    // On a terminal what passes is written over by what comes next.
+  return (event) => {
+    const passing = event.kind === 'asking' || event.kind === 'waiting';
+    if (event.kind === 'asking' && !terminal) return;
+    const line = lineOf(event, paint);
+    // On a terminal the next line replaces a pending one.
     stream.write(`${unfinished ? '\r\u001b[K' : ''}${line}${passing && terminal ? '' : '\n'}`);
     unfinished = passing && terminal;
   };
@@ -42,37 +42,37 @@ type Paint = (style: Style, text: string) => string;
 
 const CODES: Record<Style, number> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 };
 const inColour: Paint = (style, text) => `\u001b[${CODES[style]}m${text}\u001b[0m`;
-const plain: Paint = (_style, text) => text;
+const withoutColour: Paint = (_style, text) => text;
 
 const NAME_COLUMNS = 13;
 const REQUEST_COLUMNS = 62;
 
-function lineOf(told: Told, paint: Paint): string {
-  switch (told.kind) {
+function lineOf(event: DemoEvent, paint: Paint): string {
+  switch (event.kind) {
     case 'title':
-      return paint('bold', told.text);
+      return paint('bold', event.text);
     case 'part': {
-      const took = paint('dim', `(${told.seconds.toFixed(1)} s)`);
-      return `  ${told.name.padEnd(NAME_COLUMNS)}${paint('cyan', told.url)}  ${told.detail} ${took}`;
+      const took = paint('dim', `(${event.seconds.toFixed(1)} s)`);
+      return `  ${event.name.padEnd(NAME_COLUMNS)}${paint('cyan', event.url)}  ${event.detail} ${took}`;
     }
     case 'step':
-      return `\n${paint('bold', `${told.number}/${told.of}  ${told.title}`)}`;
+      return `\n${paint('bold', `${event.number}/${event.of}  ${event.title}`)}`;
     case 'asking':
-      return `  ${requestText(told)} ...`;
+      return `  ${requestText(event)} ...`;
     case 'request':
-      return `  ${requestText(told).padEnd(REQUEST_COLUMNS)} ${paint(statusStyle(told.status), String(told.status))} ${told.word}`.trimEnd();
+      return `  ${requestText(event).padEnd(REQUEST_COLUMNS)} ${paint(statusStyle(event.status), String(event.status))} ${event.word}`.trimEnd();
     case 'waiting':
-      return paint('dim', `    ... ${told.text}`);
+      return paint('dim', `    ... ${event.text}`);
     case 'held':
-      return `    ${paint('green', 'ok')}  ${told.text}`;
+      return `    ${paint('green', 'ok')}  ${event.text}`;
     case 'meaning':
-      return `  ${told.text}`;
+      return `  ${event.text}`;
     case 'broken':
-      return `    ${paint('red', 'NOT SO')}  ${told.text}`;
+      return `    ${paint('red', 'NOT SO')}  ${event.text}`;
     case 'places':
-      return [`\n${paint('bold', told.title)}`, ...told.places.map((place) => placeText(place, paint))].join('\n');
+      return [`\n${paint('bold', event.title)}`, ...event.places.map((place) => placeText(place, paint))].join('\n');
     case 'end':
-      return `\n${paint(told.ok ? 'green' : 'red', `${told.text} (${told.seconds.toFixed(1)} s)`)}`;
+      return `\n${paint(event.ok ? 'green' : 'red', `${event.text} (${event.seconds.toFixed(1)} s)`)}`;
   }
 }
 

@@ -12,20 +12,15 @@ import type { Tools } from './connect-tools.ts';
 
 export interface SellByToolsOptions {
   tools: Tools;
-  /** Over the same tools. */
   client: Client;
   wallet: Wallet;
-  /** What stands over the store. */
   line: string;
   listing: ListGoodsOptions['listing'];
   proofStore?: ProofStore;
   signal?: AbortSignal;
 }
 
-/**
- * Agent one: opens its store and puts goods on the shelves. Its key was made by a person at `/join`, since no tool makes one, and stands
- * in the connection's Authorization.
- */
+/** The selling agent: opens its store and lists goods, with a key that a person made at `/join`, since no tool makes one. */
 export async function sellByTools(options: SellByToolsOptions): Promise<{ handle: string; listed: ListedGoods }> {
   const { tools, line, ...rest } = options;
   const { client, listing } = rest;
@@ -43,10 +38,8 @@ export async function sellByTools(options: SellByToolsOptions): Promise<{ handle
 
 interface BuyByToolsOptions {
   tools: Tools;
-  /** Over the same tools. */
   client: Client;
   wallet: Wallet;
-  /** What it looks for. */
   words: string;
   maxPriceUsdc: number;
   proofStore?: ProofStore;
@@ -56,8 +49,8 @@ interface BuyByToolsOptions {
 const officialFacts = z.looseObject({ network: z.string(), usdc_contract: z.string() });
 
 /**
- * Agent two: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the price and the
- * wallet that the listing shows, and holds what comes against the listing's commitment.
+ * The buying agent: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the listing's
+ * price and wallet, and checks the goods against the listing's commitment.
  */
 export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> {
   const { tools, words, ...rest } = options;
@@ -69,7 +62,7 @@ export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> 
     throw new TermsRefused('wrong_asset', own`the market names another token than USDC`);
   }
   const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10, fields: 'full' } });
-  // A thing of the city is bought in other steps.
+  // Things of the city are bought in other steps.
   const chosen = shelf.listings
     .filter((listing) => 'delivery_kind' in listing && listing.delivery_kind === 'artifact')
     .find(({ price_usdc: price }) => price <= maxPriceUsdc);

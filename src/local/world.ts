@@ -26,7 +26,6 @@ const LOW_UNITS = 100_000_000n;
 const REFILL_UNITS = 1_000_000_000n;
 const FACILITATOR_WEI = 1_000n * 10n ** 18n;
 
-/** The chain as it was left, or a new one, with USDC on it and money in the wallets of the story. */
 async function openChain(
   dataDir: string,
   { ports, finalityBlocks }: { ports: Ports; finalityBlocks: number },
@@ -50,7 +49,7 @@ async function openChain(
   }
 }
 
-/** The treasury gets nothing: what it holds are fees. */
+/** The treasury gets nothing: it holds fees only. */
 async function fundWallets(chain: LocalChain): Promise<void> {
   const { treasury, facilitator, ...others } = WORLD_ACCOUNTS;
   const poor: Funding[] = [];
@@ -64,10 +63,9 @@ async function fundWallets(chain: LocalChain): Promise<void> {
 export interface WorldOptions {
   dataDir: string;
   ports: Ports;
-  /** How many blocks, one a second, the finalized head is behind: an even number. */
+  /** Distance of the finalized head in blocks, one per second: an even number. */
   finalityBlocks: number;
   signal: AbortSignal;
-  /** Called as each part is ready. */
   onPart(part: { name: string; url: string; detail: string; seconds: number }): void;
 }
 
@@ -76,26 +74,24 @@ export interface LocalWorld {
   marketUrl: string;
   facilitatorUrl: string;
   cityUrl: string;
-  /** The Authorization that the market sends the facilitator. */
   facilitatorAuth: string;
-  /** Process ids. */
   pids: { market: number; facilitator: number; city: number };
   chain: LocalChain;
   finalityBlocks: number;
-  /** Key and codes of a merchant of this world, mode 0600. */
+  /** Path of the key and codes of a merchant of this world, mode 0600. */
   keyFile(handle: string): string;
-  /** The key of a resident of its city, mode 0600. */
+  /** Path of the key of a resident of its city, mode 0600. */
   residentFile(handle: string): string;
   /** Resolves with the name of the first part that ended by itself. */
   ended: Promise<string>;
-  /** Market first, so that it finishes what it has begun; the chain last. */
+  /** Stops the market first, so that it can finish its work, and the chain last. */
   stop(): Promise<void>;
 }
 
 export const MAINTAINER = 'keeper';
 const WATCH_MS = 500;
 
-/** Everything that a sale needs, on this machine: chain with the real USDC, facilitator, market, city. What an earlier start left is found again. */
+/** Starts a chain with the real USDC, facilitator, market and city on this machine. Continues from the data of an earlier start. */
 export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   const { ports, signal, finalityBlocks } = options;
   const dataDir = resolve(options.dataDir);
@@ -107,7 +103,7 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   const stopping = new AbortController();
   begun.defer(() => stopping.abort());
 
-  const part = stopwatch(options);
+  const part = createPartTimer(options);
   const chain = await openChain(dataDir, options);
   begun.defer(() => chain.stop());
   part('chain', chain.url, `chain id ${chain.chainId}, a block per second, final ${finalityBlocks} blocks later`);
@@ -131,11 +127,11 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
 
   const keyFile = (handle: string): string => join(dataDir, 'keys', `${handle}.json`);
   const marketDataDir = join(dataDir, 'market');
-  const made = await makeMaintainer({ marketUrl, marketDataDir, handle: MAINTAINER, file: keyFile(MAINTAINER) });
+  const outcome = await makeMaintainer({ marketUrl, marketDataDir, handle: MAINTAINER, file: keyFile(MAINTAINER) });
   part(
     'maintainer',
     `${marketUrl}/api/store/${MAINTAINER}`,
-    made === 'made' ? 'merchant 1, made by npm run maintainer' : 'merchant 1, found again',
+    outcome === 'made' ? 'merchant 1, made by npm run maintainer' : 'merchant 1, found again',
   );
 
   const all = begun.move();
@@ -155,7 +151,7 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   };
 }
 
-function stopwatch(options: WorldOptions): (name: string, url: string, detail: string) => void {
+function createPartTimer(options: WorldOptions): (name: string, url: string, detail: string) => void {
   let sinceMs = systemClock.now();
   return (name, url, detail) => {
     const nowMs = systemClock.now();
@@ -176,7 +172,7 @@ async function firstToEnd(
 async function chainEnd(chain: LocalChain, stopping: AbortSignal): Promise<string> {
   while (isAlive(chain.pid)) {
     await systemClock.sleep(WATCH_MS, stopping);
-    // Stopped on purpose: then this is no news.
+    // Stopped on purpose: never resolve.
     if (stopping.aborted) return new Promise(() => {});
   }
   return 'chain';
@@ -184,7 +180,7 @@ async function chainEnd(chain: LocalChain, stopping: AbortSignal): Promise<strin
 
 const COMMAND = fileURLToPath(new URL('../market/maintainer.ts', import.meta.url));
 
-/** Makes merchant 1 by the operator's own command, while the market runs, unless the market has one. */
+/** Makes merchant 1 with the operator's command while the market runs, unless it exists. */
 async function makeMaintainer(options: {
   marketUrl: string;
   marketDataDir: string;
@@ -196,10 +192,10 @@ async function makeMaintainer(options: {
   if (body.merchants[0]?.maintainer === true) {
     if (existsSync(file)) return 'found';
     throw new Error(
-      `The market has a maintainer whose key is gone with ${file}: remove the data folder and start again.`,
+      `The market has a maintainer, but its key file ${file} is missing. Remove the data folder and start again.`,
     );
   }
-  // Left over from a start that was broken off before the merchant existed.
+  // An interrupted start may have left the file before the merchant existed.
   rmSync(file, { force: true });
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const env = { ...inheritedEnvironment(), OPENAISLE_DATA_DIR: marketDataDir };

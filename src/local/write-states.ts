@@ -37,7 +37,6 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-/** docs/world-states.md: the tables that the code asks, drawn. */
 export function worldStates(): string {
   const head = [
     '# States of a sale in the world aisle',
@@ -45,10 +44,10 @@ export function worldStates(): string {
     'Drawn by `npm run docs` from the tables that the code asks. Triggers of the databases hold the same steps, and tests compare the two.',
     'What is not drawn is not allowed; a state without a way out is an end.',
   ];
-  return `${[...head, ...TABLES.flatMap(drawn)].join('\n')}\n`;
+  return `${[...head, ...TABLES.flatMap(drawTable)].join('\n')}\n`;
 }
 
-function drawn({ title, source, says, states, steps }: Table): string[] {
+function drawTable({ title, source, says, states, steps }: Table): string[] {
   const arrows = Object.entries(steps).flatMap(([act, ways]) =>
     Object.entries(ways).map(([from, to]) => ({ act, from, to })),
   );
@@ -68,7 +67,7 @@ function drawn({ title, source, says, states, steps }: Table): string[] {
   ];
 }
 
-// Writes docs/world-states.md. With --check it writes nothing, and fails where the file is not what it would write.
+// Writes docs/world-states.md. With --check it writes nothing, and fails if the file is out of date.
 const file = new URL('../../docs/world-states.md', import.meta.url);
 
 async function writeStates(): Promise<void> {
@@ -82,5 +81,5 @@ async function writeStates(): Promise<void> {
   }
 }
 
-// A test that imports this must find what is there.
+// Tests import this file and must not write.
 if (import.meta.main) await writeStates();

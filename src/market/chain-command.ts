@@ -2,9 +2,7 @@ import { parseArgs } from 'node:util';
 import { createProviders } from '../platform/chain/providers.ts';
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
-import { migrationsComplete } from '../platform/database/migrate.ts';
-import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/write-probe.ts';
+import { withDatabase } from '../platform/database/command-database.ts';
 import { isHex } from '../platform/hex.ts';
 import { createLog } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
@@ -180,24 +178,12 @@ function readUnlock({ handle, out }: CommandOptions, reason: string): Command {
 
 async function withMarket(command: Command): Promise<Outcome> {
   const config = readMarketConfig(process.env);
-  const server = await visitDatabase(config.databaseUrl, config.dataDir);
-  try {
-    const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-chain-command' });
-    try {
-      if (!(await migrationsComplete(database, MIGRATIONS))) {
-        throw new CommandRefused(
-          'the tables of this database are of another version: start the market once, or use its version',
-        );
-      }
-      const log = createLog({ hide: secretsOf(config), stream: process.stderr });
-      const providers = createProviders(config.rpcUrls, systemClock);
-      return await command({ config, database, clock: systemClock, log, providers });
-    } finally {
-      await database.close();
-    }
-  } finally {
-    await server.release();
-  }
+  const place = { config, site: 'market', migrations: MIGRATIONS, applicationName: 'openaisle-chain-command' } as const;
+  return await withDatabase(place, (database) => {
+    const log = createLog({ hide: secretsOf(config), stream: process.stderr });
+    const providers = createProviders(config.rpcUrls, systemClock);
+    return command({ config, database, clock: systemClock, log, providers });
+  });
 }
 
 function secretsOf({ databaseUrl, rpcUrls }: MarketConfig): string[] {

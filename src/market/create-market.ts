@@ -45,7 +45,7 @@ import {
   refuseByDatabase,
 } from './recovery/guard-history.ts';
 import { createThingFees } from './world/drafts/list-world.ts';
-import { createWorldPass } from './world/sync/world-pass.ts';
+import { createWorldSyncJob } from './world/sync/world-sync-job.ts';
 
 export interface MarketOptions {
   config: MarketConfig;
@@ -171,7 +171,7 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
   const { reconciler, watch } = payments;
   const pruning = createPruning({ database, clock, log });
   const renewal = createShapeRenewal({ database, clock, log });
-  const world = config.cityUrl === null ? null : createWorldPass(market, payments, worldEveryMs);
+  const world = config.cityUrl === null ? null : createWorldSyncJob(market, payments, worldEveryMs);
   const parts = [reconciler, watch, pruning, renewal, ...(world === null ? [] : [world])];
   return {
     start: (): void => {

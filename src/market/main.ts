@@ -1,8 +1,7 @@
-import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { crashAt, readCrash, warnOfCrash } from '../platform/crash-points.ts';
 import { createLog, type Log } from '../platform/log.ts';
-import { deferSignals, handleShutdown } from '../platform/shutdown.ts';
+import { runInFront } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { type MarketRun, runMarket } from './start.ts';
@@ -33,35 +32,16 @@ async function main(): Promise<void> {
   const options = { config, log, ...(crash === null ? {} : { crashPoint: crashAt(crash) }) };
   const working = runWorker({ ...options, drainMs: DRAIN_MS });
   if (working !== null) await working;
-  else if (config.workers === 1) await runInFront(() => runMarket(options), log, DRAIN_MS);
+  else if (config.workers === 1) await runMarketInFront(() => runMarket(options), log, DRAIN_MS);
   else {
     const supervisorLog = log.with({ worker: 0, pid: process.pid });
-    await runInFront(() => runSupervisor({ config, log: supervisorLog }), supervisorLog, WORKER_DRAIN_MS);
+    await runMarketInFront(() => runSupervisor({ config, log: supervisorLog }), supervisorLog, WORKER_DRAIN_MS);
   }
 }
 
-/** The first process: starts, stops at a signal, and ends when what it rests on does. */
-async function runInFront(start: () => Promise<MarketRun>, log: Log, drainMs: number): Promise<void> {
-  const signals = deferSignals();
-  const run = await start().catch((error: unknown) => {
-    log.error('market_not_started', { error });
-    process.exit(1);
-  });
-  const shutdown = handleShutdown({
-    process,
-    clock: systemClock,
-    log,
-    drainMs,
-    closeServer: (options) => run.stopServing(options),
-    steps: run.steps,
-  });
-  const early = signals.release();
-  if (early !== null) process.exit(await shutdown.stop(early));
-  void run.databaseEnded.then(() => {
-    if (shutdown.isStopping()) return;
-    log.error('database_ended', { detail: 'the embedded PostgreSQL ended by itself; the market cannot go on' });
-    process.exit(1);
-  });
+/** Runs the first process, and ends it if all its workers fail. */
+async function runMarketInFront(start: () => Promise<MarketRun>, log: Log, drainMs: number): Promise<void> {
+  const { run, shutdown } = await runInFront(start, { site: 'market', log, drainMs });
   void run.failed.then(async () => {
     if (shutdown.isStopping()) return;
     log.error('workers_failed', { detail: 'every worker ends soon after its start; see the lines before this one' });

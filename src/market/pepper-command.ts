@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
-import { migrationsComplete } from '../platform/database/migrate.ts';
-import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/write-probe.ts';
+import { withDatabase } from '../platform/database/command-database.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
@@ -89,22 +87,11 @@ async function add({ file }: Place, json: boolean): Promise<string> {
 
 async function status({ file, databaseUrl, dataDir }: Place, json: boolean): Promise<string> {
   const pepper = await loadPepper({ file, createIfMissing: false });
-  const server = await visitDatabase(databaseUrl, dataDir);
-  try {
-    const database = await openDatabase({ url: server.url, poolSize: 1, applicationName: 'openaisle-pepper' });
-    try {
-      if (!(await migrationsComplete(database, MIGRATIONS)))
-        throw new Error(
-          'the tables of this database are of another version: start the market once, or use its version',
-        );
-      const versions = await readPepperStatus({ database, clock: systemClock, pepper });
-      return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : inWords(file, versions);
-    } finally {
-      await database.close();
-    }
-  } finally {
-    await server.release();
-  }
+  const place = { config: { databaseUrl, dataDir }, site: 'market', migrations: MIGRATIONS } as const;
+  return await withDatabase({ ...place, applicationName: 'openaisle-pepper' }, async (database) => {
+    const versions = await readPepperStatus({ database, clock: systemClock, pepper });
+    return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : inWords(file, versions);
+  });
 }
 
 function inWords(file: string, versions: readonly PepperStatus[]): string {

@@ -13,7 +13,7 @@ import { openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { serveText } from '../platform/serve-text.ts';
-import { undoOnFailure } from '../platform/shutdown.ts';
+import { type ServerRun, undoOnFailure } from '../platform/shutdown.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
 import { createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
@@ -26,15 +26,9 @@ export interface RunMarketOptions {
 }
 
 /** A market that runs, in this process or in several under it. */
-export interface MarketRun {
-  /** Resolves when the embedded database has ended, by `steps` or by itself. */
-  databaseEnded: Promise<void>;
+export interface MarketRun extends ServerRun {
   /** Resolves when the processes under this one cannot live. */
   failed: Promise<void>;
-  /** Stops accepting, answers what is in flight for that long, then ends the background work. */
-  stopServing(options: { drainMs: number }): Promise<void>;
-  /** What is left to close afterwards, in this order. */
-  steps: readonly { name: string; close(): Promise<void> }[];
 }
 
 /** All of the market in this one process. Leaves nothing behind when it fails. */

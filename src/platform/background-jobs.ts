@@ -137,3 +137,26 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
     isLeader: () => leadership !== null && !leadership.aborted,
   };
 }
+
+interface RepeatedTask {
+  name: string;
+  act(): Promise<unknown>;
+  /** Pause between two rounds. */
+  everyMs: number;
+}
+
+/** Repeats a task until the signal is aborted. A failure is logged, and the next round tries again. */
+export async function repeatTask(
+  { clock, log }: { clock: Clock; log: Log },
+  { name, act, everyMs }: RepeatedTask,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await act();
+    } catch (error) {
+      log.error('background_failed', { name, error });
+    }
+    await clock.sleep(everyMs, signal);
+  }
+}

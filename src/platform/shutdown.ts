@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import type { Log } from './log.ts';
 
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -115,6 +115,38 @@ export function deferSignals(): { release(): NodeJS.Signals | null } {
       return received;
     },
   };
+}
+
+export interface ServerRun {
+  /** Resolves when the embedded database has ended, by `steps` or by itself. */
+  databaseEnded: Promise<void>;
+  /** Stops accepting, drains requests for that long, then stops background work. */
+  stopServing(options: { drainMs: number }): Promise<void>;
+  /** Close these afterwards, in this order. */
+  steps: ShutdownOptions['steps'];
+}
+
+/** Runs a site in this process: starts it, stops it at a signal, and exits if its database ends. */
+export async function runInFront<Run extends ServerRun>(
+  start: () => Promise<Run>,
+  { site, log, drainMs }: { site: 'market' | 'city'; log: Log; drainMs: number },
+): Promise<{ run: Run; shutdown: Shutdown }> {
+  const signals = deferSignals();
+  const run = await start().catch((error: unknown) => {
+    log.error(`${site}_not_started`, { error });
+    process.exit(1);
+  });
+  const { steps } = run;
+  const closeServer = (options: { drainMs: number }): Promise<void> => run.stopServing(options);
+  const shutdown = handleShutdown({ process, clock: systemClock, log, drainMs, closeServer, steps });
+  const early = signals.release();
+  if (early !== null) process.exit(await shutdown.stop(early));
+  void run.databaseEnded.then(() => {
+    if (shutdown.isStopping()) return;
+    log.error('database_ended', { detail: `the embedded PostgreSQL stopped; the ${site} cannot continue` });
+    process.exit(1);
+  });
+  return { run, shutdown };
 }
 
 type Undo = () => Promise<void> | void;

@@ -158,7 +158,7 @@ test('what was written after the loss is not overwritten: the operator is told, 
   expect(await standing()).toBe('lost');
   const { clock, log } = sites.city.city;
   const asked = { reason: 'the disk failed', copied: copies, asItStands: false };
-  await expect(recover({ database, clock, log }, asked)).rejects.toThrow('does not fit the books');
+  await expect(recover({ database, clock, log }, asked)).rejects.toThrow('does not fit the database');
   expect(await standing()).toBe('lost');
   await recover({ database, clock, log }, { ...asked, asItStands: true });
   await until(async () => (await ready('?strict')).status === 200);

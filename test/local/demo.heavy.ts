@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { checkPortsFree, portsFrom } from '../../src/local/open-servers.ts';
-import type { Told } from '../../src/local/tell.ts';
+import type { DemoEvent } from '../../src/local/tell.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { rotated } from '../suite/rotation.ts';
 import { compileCache } from '../support/compile-cache.ts';
@@ -52,17 +52,19 @@ async function start(...more: string[]) {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   started.push(child);
-  const told: Told[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => told.push(JSON.parse(line) as Told));
+  const told: DemoEvent[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => told.push(JSON.parse(line) as DemoEvent));
   const exited = once(child, 'close').then(() => child.exitCode);
-  const until = (wanted: (line: Told) => boolean): Promise<void> =>
+  const until = (wanted: (line: DemoEvent) => boolean): Promise<void> =>
     expect.poll(() => told.some(wanted), { timeout: STORY_MS, interval: 20 }).toBe(true);
   return { child, told, exited, until, ports: portsFrom(firstPort) };
 }
 
-const stepsIn = (told: readonly Told[]): string[] => told.flatMap((line) => (line.kind === 'step' ? [line.name] : []));
-const heldIn = (told: readonly Told[]): string[] => told.flatMap((line) => (line.kind === 'held' ? [line.text] : []));
-const isPart = (name: string) => (line: Told) => line.kind === 'part' && line.name === name;
+const stepsIn = (told: readonly DemoEvent[]): string[] =>
+  told.flatMap((line) => (line.kind === 'step' ? [line.name] : []));
+const heldIn = (told: readonly DemoEvent[]): string[] =>
+  told.flatMap((line) => (line.kind === 'held' ? [line.text] : []));
+const isPart = (name: string) => (line: DemoEvent) => line.kind === 'part' && line.name === name;
 
 /** Processes that have the data folder on their command line or in their environment. */
 function processesOfWorld(): string[] {
@@ -85,7 +87,7 @@ async function nothingIsLeft(ports: ReturnType<typeof portsFrom>): Promise<void>
 }
 
 /** The commands that the demonstration ends with, as they are typed: twice, since the same command goes on and pays once. */
-async function tryAsTold(told: readonly Told[]): Promise<void> {
+async function tryAsTold(told: readonly DemoEvent[]): Promise<void> {
   const places = told.flatMap((line) => (line.kind === 'places' ? line.places : []));
   const [first, search, buy, sell] = ['first', 'search', 'buy', 'sell'].map(
     (name) => places.find((place) => place.name === name)?.what,
@@ -209,7 +211,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
           process.kill(Number(facilitator), 'SIGKILL');
           expect(await exited).toBe(1);
           const end = told.find((line) => line.kind === 'end');
-          expect(end?.kind === 'end' && end.text).toContain('The facilitator ended by itself');
+          expect(end?.kind === 'end' && end.text).toContain('The facilitator stopped unexpectedly');
           await nothingIsLeft(ports);
         },
       ],

@@ -129,7 +129,7 @@ it('a draft serves for one offer', async () => {
 it('a checkout that does not fit reserves nothing, and it is said what differs', async () => {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   const cases: [Partial<CheckoutOut>, RegExp][] = [
-    [{ city_offer_id: 999 }, /the offer 999/],
+    [{ city_offer_id: 999 }, /for offer 999/],
     [{ city_handle: 'another-merchant' }, /made out to another-merchant/],
     [{ market_buyer: offer.seller.merchant }, /buyer is the seller/],
     [{ state: 'expired' }, /expired, not open/],

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll } from 'vitest';
 import type { OfferOut } from '../../src/contract/world-records.ts';
 import type { TestAccount } from '../../src/local/chain/accounts.ts';
-import { createWorldPass } from '../../src/market/world/sync/world-pass.ts';
+import { createWorldSyncJob } from '../../src/market/world/sync/world-sync-job.ts';
 import { readBlock, readReceipt } from '../../src/platform/chain/reads.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { transfer } from '../support/direct.ts';
@@ -109,7 +109,7 @@ export async function thingTrade(): Promise<ThingTrade> {
       return { ...paid, checkoutId };
     },
     sync: (thing, member = buyer) => world.ask('POST', `/api/world/sync/${thing.id}`, { key: member.key, body: {} }),
-    worldPass: () => createWorldPass(world.running.market, world.running.payments, 60_000).passOnce(),
+    worldPass: () => createWorldSyncJob(world.running.market, world.running.payments, 60_000).syncOnce(),
     rowOf: ({ id }) => readRow(world, id),
     checkoutState: async (id) => {
       const { body } = await world.ask('GET', `/api/world/checkout/${id}`);

@@ -17,8 +17,8 @@ import { presentOffer } from './present-offer.ts';
 import { findOffer, lockOffer, markLapsed, markSeen, mustFindOffer } from './store.ts';
 
 /**
- * The one way for an offer to move by what the chain shows: everything is read first, outside of any transaction; then one transaction
- * decides, on the offer as it stands by then. Null where the offer is not held.
+ * Moves an offer by what the chain shows; no other function does. Reads everything first, outside of any transaction; then one transaction
+ * decides on the offer as it is by then. Null if the offer is not held.
  */
 export async function advanceOffer(
   city: City,
@@ -33,7 +33,7 @@ export async function advanceOffer(
   return reading;
 }
 
-/** What cannot be read of a claimed transaction holds up the next buyer for so long after the window, and no longer. */
+/** A claimed transaction that cannot be read blocks the next buyer for this long after the window, and no longer. */
 const PATIENCE_SECONDS = 600n;
 
 interface ReservedRow {
@@ -42,7 +42,7 @@ interface ReservedRow {
   now: Date;
 }
 
-/** Decides once more under the lock of the offer, and does one thing at most; what was named since the reading waits for the next. */
+/** Decides again under the offer's lock, and takes at most one step; transactions named since the reading wait for the next one. */
 async function moveOffer({ database, clock, log }: City, reading: OfferReading): Promise<void> {
   await database.transaction(async (tx) => {
     const offer = await lockOffer(tx, reading.offerId);
@@ -51,17 +51,20 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
     if (phase !== 'reserved' && phase !== 'payment_pending') return;
     const row = { offer: { ...offer, phase }, reservation, now: new Date(clock.now()) };
     const judged = await judgeClaims(tx, row, reading);
-    const act = 'settled' in judged ? 'settle' : await move(tx, row, reading, judged.open);
+    const act = 'paid' in judged ? 'sell' : await moveUnpaid(tx, row, reading, judged.open);
     if (act !== null) tx.afterCommit(() => log.info('offer_moved', { offer_id: offer.id, act }));
   });
 }
 
-/** The first that is settled buys it; what pays for something else, or holds nothing, is refused and the offer goes on. */
+/**
+ * The first transaction that pays buys the thing. One that has bought something else, or contains no transfer of payer or payee, is
+ * refused, and the offer stays open.
+ */
 async function judgeClaims(
   tx: Tx,
   row: ReservedRow,
   reading: OfferReading,
-): Promise<{ settled: FoundTransfer } | { open: OpenClaim[] }> {
+): Promise<{ paid: FoundTransfer } | { open: OpenClaim[] }> {
   const { offer, reservation, now } = row;
   const terms = claimTermsOf(offer, reservation);
   const open: OpenClaim[] = [];
@@ -69,23 +72,23 @@ async function judgeClaims(
     if (refused !== null) continue;
     const evidence = reading.claims.get(txHash);
     if (evidence === undefined) {
-      open.push({ txHash, decision: reading.asked.has(txHash) ? 'unread' : 'new' });
+      open.push({ txHash, decision: reading.requested.has(txHash) ? 'unread' : 'new' });
       continue;
     }
     const decision = decideClaim(evidence, terms);
     if (decision.outcome === 'refused') await refuseClaim(tx, reservation.id, txHash, decision.reason);
-    else if (decision.outcome !== 'settled') open.push({ txHash, decision });
+    else if (decision.outcome !== 'paid') open.push({ txHash, decision });
     else if (await insertProof(tx, reservation, decision.transfer, now)) {
-      await settle(tx, row, decision.transfer);
-      return { settled: decision.transfer };
+      await closeOffer(tx, row, decision.transfer);
+      return { paid: decision.transfer };
     } else await refuseClaim(tx, reservation.id, txHash, 'transaction_used');
   }
   return { open };
 }
 
-/** Sold: the offer, its proof and the owner of the thing change together, or not at all. */
-async function settle(tx: Tx, { offer, reservation, now }: ReservedRow, transfer: FoundTransfer): Promise<void> {
-  await applyAct(tx, offer, 'settle', {
+/** Records the sale: the offer, its proof and the owner of the thing change together or not at all. */
+async function closeOffer(tx: Tx, { offer, reservation, now }: ReservedRow, transfer: FoundTransfer): Promise<void> {
+  await applyAct(tx, offer, 'sell', {
     txHash: transfer.txHash,
     blockNumber: transfer.blockNumber,
     blockTime: new Date(Number(transfer.blockTime) * 1_000),
@@ -94,7 +97,7 @@ async function settle(tx: Tx, { offer, reservation, now }: ReservedRow, transfer
   await moveThing(tx, { thingId: offer.thingId, to: reservation.residentId, at: now, offerId: offer.id });
 }
 
-async function move(tx: Tx, row: ReservedRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
+async function moveUnpaid(tx: Tx, row: ReservedRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
   const { offer, reservation, now } = row;
   const { windowTo } = claimTermsOf(offer, reservation);
   const chosen = chooseMove({
@@ -108,11 +111,11 @@ async function move(tx: Tx, row: ReservedRow, reading: OfferReading, claims: Ope
   if ('seen' in chosen && chosen.seen !== null && reservation.seenTxHash === null) {
     await markSeen(tx, reservation.id, chosen.seen);
   }
-  await take(tx, row, chosen);
+  await takeStep(tx, row, chosen);
   return chosen.act;
 }
 
-async function take(tx: Tx, { offer, reservation, now }: ReservedRow, chosen: Move): Promise<void> {
+async function takeStep(tx: Tx, { offer, reservation, now }: ReservedRow, chosen: Move): Promise<void> {
   switch (chosen.act) {
     case null:
       return;
@@ -130,22 +133,19 @@ async function take(tx: Tx, { offer, reservation, now }: ReservedRow, chosen: Mo
   }
 }
 
-/** What a claimed transaction amounts to. `unread`: the providers could not say. `new`: it was named after the chain was read. */
+/** The state of a claimed transaction. `unread`: the providers could not say. `new`: it was named after the chain was read. */
 export interface OpenClaim {
   txHash: Hex;
-  decision: Exclude<ClaimDecision, { outcome: 'settled' | 'refused' }> | 'unread' | 'new';
+  decision: Exclude<ClaimDecision, { outcome: 'paid' | 'refused' }> | 'unread' | 'new';
 }
 
-/** How a held offer stands of which no transaction is settled. */
 export interface ReservedOffer {
   phase: Extract<OfferPhase, 'reserved' | 'payment_pending'>;
-  /** In the order in which they were named. */
   claims: readonly OpenClaim[];
   window: WindowReading;
-  /** The window ended so long ago that nothing is waited for which could not be read since. */
+  /** True if the window ended so long ago that claims that could not be read since are no longer waited for. */
   isLongOver: boolean;
   seenTxHash: Hex | null;
-  /** Waited for as long as a payment is waited for. */
   isOverdue: boolean;
 }
 
@@ -155,7 +155,7 @@ export type Move =
   | { act: 'await_payment' | 'hand_to_founder' | null; seen: Hex | null }
   | { act: 'lapse' | 'expire' };
 
-/** What becomes of a held offer by what was read; pure. A settled transaction goes before all of it. */
+/** Chooses the next step of a held offer. Pure. A paid transaction takes precedence over all of this. */
 export function chooseMove(offer: ReservedOffer): Move {
   const { phase, claims, window, isOverdue } = offer;
   const fitting = claims.find(({ decision }) => isUnknown(decision) && decision.fits)?.txHash ?? null;
@@ -185,12 +185,12 @@ function isInvalid(decision: Decision): decision is Extract<Decision, { outcome:
   return typeof decision !== 'string' && decision.outcome === 'invalid';
 }
 
-/** In a block, and something of payer or payee is in it. */
+/** True if it is in a block and contains a transfer of payer or payee. */
 function isMined(decision: Decision): boolean {
   return isInvalid(decision) || (isUnknown(decision) && decision.sighting !== null);
 }
 
-/** It is in no block, or in one with nothing of theirs: it does not stand in the way of the next buyer. */
+/** True if it is in no block, or in one without a transfer of theirs: it does not block the next buyer. */
 function isAbsent(decision: Decision): boolean {
   if (!isUnknown(decision) || decision.sighting !== null) return false;
   return decision.why === 'not_mined' || decision.why === 'not_final' || decision.why === 'no_finalized_head';
@@ -200,14 +200,14 @@ function transferIn(window: WindowReading): Hex | null {
   return typeof window === 'string' ? null : window.transfer;
 }
 
-/** What the chain shows of a held offer, read outside of any transaction. */
+/** The chain's evidence for a held offer, read outside of any transaction. */
 export interface OfferReading {
   offerId: bigint;
   reservationId: bigint;
-  /** Null while it cannot be read. */
+  /** Null if no head could be read. */
   head: ChainHead | null;
-  /** The undecided transactions that were asked for. */
-  asked: ReadonlySet<Hex>;
+  /** The undecided transactions that were read. */
+  requested: ReadonlySet<Hex>;
   claims: ClaimReading;
   window: WindowReading;
 }
@@ -219,8 +219,8 @@ async function readOfferOnChain(
   readHead: () => Promise<ChainHead>,
 ): Promise<OfferReading> {
   const named = await listClaims(city.database, reservation.id);
-  const asked = named.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
-  const reading = { offerId: offer.id, reservationId: reservation.id, asked: new Set(asked) };
+  const requested = named.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
+  const reading = { offerId: offer.id, reservationId: reservation.id, requested: new Set(requested) };
   const terms = claimTermsOf(offer, reservation);
   let head: ChainHead;
   try {
@@ -229,7 +229,7 @@ async function readOfferOnChain(
     if (!(error instanceof RpcFailure)) throw error;
     return { ...reading, head: null, claims: new Map(), window: 'unreadable' };
   }
-  const claims = await readClaims(city, head, terms, asked);
+  const claims = await readClaims(city, head, terms, requested);
   const isWindowOfInterest =
     offer.phase === 'reserved'
       ? !decidesAnything(claims, terms)
@@ -237,7 +237,7 @@ async function readOfferOnChain(
   return { ...reading, head, claims, window: isWindowOfInterest ? await findTransfer(city, head, terms) : 'not_over' };
 }
 
-/** Then whatever else lies in the window makes no difference. */
+/** True if a claim decides, so that other transfers in the window make no difference. */
 function decidesAnything(claims: ClaimReading, terms: ClaimTerms): boolean {
   return [...claims.values()].some((evidence) => {
     const decision = decideClaim(evidence, terms);
@@ -245,20 +245,20 @@ function decidesAnything(claims: ClaimReading, terms: ClaimTerms): boolean {
   });
 }
 
-/** POST /api/world/offer/:id/cancel. A reservation that is over frees the offer first; one that runs does not. */
+/** POST /api/world/offer/:id/cancel. Frees the offer first if its reservation is over; refuses while one runs. */
 export const cancelOffer: CityOperation<CityEndpoints['cancelOffer']> = async (city, { params, caller }) => {
-  const found = await mustFindOffer(city.database, params.id);
-  mustBeSeller(found, caller);
-  if (found.phase === 'reserved' || found.phase === 'payment_pending') await advanceOffer(city, found.id);
-  await cancel(city, found.id);
-  return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, found.id)) } };
+  const offer = await mustFindOffer(city.database, params.id);
+  mustBeSeller(offer, caller);
+  if (offer.phase === 'reserved' || offer.phase === 'payment_pending') await advanceOffer(city, offer.id);
+  await cancelUnderLock(city, offer.id);
+  return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, offer.id)) } };
 };
 
 function mustBeSeller(offer: Offer, caller: Resident): void {
   if (offer.sellerId !== caller.id) throw new Refusal('not_offer_seller');
 }
 
-async function cancel({ database, clock }: City, id: bigint): Promise<void> {
+async function cancelUnderLock({ database, clock }: City, id: bigint): Promise<void> {
   await database.transaction(async (tx) => {
     const offer = await lockOffer(tx, id);
     if (offer === null || offer.phase === 'canceled') return;

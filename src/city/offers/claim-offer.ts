@@ -22,16 +22,16 @@ const LEAST_RETRY_SECONDS = 2;
 const MOST_RETRY_SECONDS = 30;
 
 /**
- * POST /api/world/offer/:id/claim. What is decided already is the answer; then the signature, the row, and only then a look at the chain:
- * a claim that was accepted once is looked at until one of the reservation's transactions decides.
+ * POST /api/world/offer/:id/claim. Answers at once if the offer is decided. Otherwise checks the signature, stores the claim, and only then
+ * reads the chain: an accepted claim is checked until one of the reservation's transactions decides.
  */
 export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (city, { params, body, caller }) => {
   const { database } = city;
   await takeHourlyQuota(city, 'claims_per_resident_hour', caller);
   const offer = await mustFindOffer(database, params.id);
   const reservation = mustHold(offer, caller);
-  const before = answerDecided(city, offer);
-  if (before !== null) return before;
+  const decided = answerDecided(city, offer);
+  if (decided !== null) return decided;
   await checkSignature(city, reservation, body.payer_signature);
   const bought = await findProvenOffer(database, body.tx_hash);
   if (bought !== null && bought !== offer.id) throw new Refusal('transaction_used');
@@ -40,13 +40,13 @@ export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (cit
   return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
 };
 
-/** The reservation that holds the offer, or ended it, if it is the caller's. */
+/** Returns the reservation that holds or ended the offer, if it is the caller's. */
 function mustHold({ reservation }: Offer, caller: Resident): Reservation {
   if (reservation === null || reservation.residentId !== caller.id) throw new Refusal('reservation_over');
   return reservation;
 }
 
-/** Null while it is undecided. */
+/** Null while undecided. */
 function answerDecided(city: City, offer: Offer): Answer | null {
   const shown = presentOffer(city, offer);
   switch (offer.phase) {
@@ -65,22 +65,22 @@ function answerDecided(city: City, offer: Offer): Answer | null {
   }
 }
 
-interface ClaimReadout {
+interface ClaimResult {
   offerId: bigint;
   txHash: Hex;
   reading: OfferReading | null;
 }
 
-async function answerClaim(city: City, caller: Resident, readout: ClaimReadout): Promise<Answer> {
-  const { offerId, txHash, reading } = readout;
+async function answerClaim(city: City, caller: Resident, result: ClaimResult): Promise<Answer> {
+  const { offerId, txHash, reading } = result;
   const offer = await mustFindOffer(city.database, offerId);
   const reservation = mustHold(offer, caller);
   const decided = answerDecided(city, offer);
   if (decided !== null) return decided;
   const claims = await listClaims(city.database, reservation.id);
   mustNotBeRefused(offer, claims, txHash);
-  // Nothing was seen, perhaps because nothing can be seen: then that is said.
-  if (offer.phase === 'reserved' && !isRead(city, readout)) {
+  // The chain could not be read, so "not seen" would mean nothing: say so.
+  if (offer.phase === 'reserved' && !isRead(city, result)) {
     throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }
   const retryAfter = retryAfterOf(city, reading, txHash);
@@ -99,18 +99,18 @@ function mustNotBeRefused(offer: Offer, claims: readonly Claim[], txHash: Hex): 
   const refused = claims.find((claim) => claim.txHash === txHash)?.refused ?? null;
   if (refused === null) return;
   if (refused === 'transaction_used') throw new Refusal('transaction_used');
-  // While another transaction is undecided it may be the one that pays.
+  // Another undecided transaction may be the one that pays.
   const mayHavePaid = offer.phase === 'payment_pending' || claims.some((claim) => claim.refused === null);
   throw new Refusal('transfer_not_found', mayHavePaid ? { doNotPayAgain: true } : {});
 }
 
-function isRead({ config }: City, { reading, txHash }: ClaimReadout): boolean {
+function isRead({ config }: City, { reading, txHash }: ClaimResult): boolean {
   return (
-    reading?.head?.chainId === config.network.chainId && (reading.claims.has(txHash) || !reading.asked.has(txHash))
+    reading?.head?.chainId === config.network.chainId && (reading.claims.has(txHash) || !reading.requested.has(txHash))
   );
 }
 
-/** A fourth of what is left until its block is final, as far as it is seen. */
+/** A quarter of the time until its block is final, as far as that is known. */
 function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: Hex): number {
   const block = reading?.claims.get(txHash)?.receipt?.blockNumber;
   const head = reading?.head ?? null;
@@ -119,13 +119,13 @@ function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: He
   return Math.min(MOST_RETRY_SECONDS, Math.max(LEAST_RETRY_SECONDS, Math.ceil(seconds)));
 }
 
-/** That the payer's wallet signed the challenge: its own key, or a contract that says so as of the finalized block. */
+/** Checks that the payer's wallet signed the challenge: by its own key, or as a contract at the finalized block. */
 async function checkSignature(
   city: City,
   { challenge, payerWallet }: Pick<Reservation, 'challenge' | 'payerWallet'>,
   sentSignature: string,
 ): Promise<void> {
-  // Hex digits of any case are the same bytes.
+  // Upper and lower case hex are the same bytes.
   const signature = sentSignature.toLowerCase() as Hex;
   const digest = hashMessage(challenge);
   if ((await recoverSigner(digest, canonicalForm(signature))) === payerWallet) return;
@@ -140,15 +140,15 @@ async function checkSignature(
     throw error;
   }
   throw new Refusal('signature_invalid', {
-    detail: 'It is not payer_wallet’s signature of the reservation’s challenge.',
+    detail: 'The signature is not payer_wallet’s signature of the reservation’s challenge.',
     nextStep: 'Sign the exact challenge of the reservation with personal_sign and payer_wallet, and claim again.',
   });
 }
 
 /**
- * Puts a transaction among those that the reservation names, in a transaction of its own: whatever happens afterwards, it is looked at.
- * It is refused where it has bought another thing. If the reservation is over by then, nothing is named, and the caller rereads the
- * offer. Beyond five, the oldest that is in no block makes room; where all are in blocks it has to wait.
+ * Stores a transaction for the reservation, in its own database transaction, so that it is checked whatever happens next. Refuses one that
+ * has bought another thing. If the reservation is over by then, it stores nothing, and the caller rereads the offer. With five undecided
+ * ones, the oldest that is in no block makes room; if all are in blocks, the new one is not stored and has to be sent again.
  */
 async function nameClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
   const { database, clock } = city;
@@ -179,7 +179,7 @@ async function makeRoom(
   return true;
 }
 
-/** Of five undecided ones those that are in no block. Asked outside of any transaction. */
+/** Lists the undecided transactions in no block, if there are five. Reads the chain, so call it outside of any transaction. */
 async function listDispensable(city: City, reservationId: bigint, txHash: Hex): Promise<ReadonlySet<Hex>> {
   const claims = await listClaims(city.database, reservationId);
   const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);
@@ -189,7 +189,7 @@ async function listDispensable(city: City, reservationId: bigint, txHash: Hex): 
     const receipts = await Promise.all(undecided.map((hash) => readReceipt(provider, hash)));
     return new Set(undecided.filter((_, at) => receipts[at] === null));
   } catch (error) {
-    // It cannot be stored, and what was named before is not given up for it.
+    // The new claim cannot be stored, and earlier ones are not dropped for it.
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;
   }

@@ -22,7 +22,7 @@ const ACTS = Object.keys(OFFER_STEPS) as OfferAct[];
 const followersOf = (from: OfferPhase): OfferPhase[] =>
   ACTS.flatMap((act) => nextPhase(from, act) ?? []).filter((to, at, all) => all.indexOf(to) === at);
 
-/** The shortest way there by the steps of the table. */
+/** Returns the shortest path to the phase by the table's steps. */
 function wayTo(phase: OfferPhase): OfferPhase[] {
   const ways: OfferPhase[][] = [['listed']];
   for (const way of ways) {
@@ -52,7 +52,7 @@ async function make(tx: Tx, thingId: bigint): Promise<Made> {
   return { offerId, thingId, reservationId };
 }
 
-/** With everything that the schema asks for in addition to the phase, so that the step alone is judged. */
+/** Sets all other columns that the schema requires, so that only the step can fail. */
 async function step(
   tx: Tx,
   { offerId, thingId, reservationId }: Made,
@@ -79,7 +79,7 @@ async function step(
 
 class TakenBack extends Error {}
 
-/** The rule that stands against it, with everything that is only looked at when the transaction commits. */
+/** Returns the violated rule, including those checked at commit. */
 async function attempt(from: OfferPhase, to: OfferPhase): Promise<string> {
   const thingId = await seedThing(db.database, seller.id);
   try {

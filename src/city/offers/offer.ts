@@ -3,23 +3,22 @@ import type { OfferPhase } from '../../contract/world-records.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { ClaimTerms } from '../payments/decide-claim.ts';
 
-/** Five minutes in which one resident's wallet may pay. All but the last two never changes. */
+/** Five minutes in which one resident's wallet may pay. Only the last two fields change. */
 export interface Reservation {
   id: bigint;
   offerId: bigint;
   residentId: bigint;
-  /** The resident's. */
   handle: string;
   marketCheckoutId: bigint;
   marketBuyer: string;
   payerWallet: Hex;
   reservedAt: Date;
   reservedUntil: Date;
-  /** The finalized block when it was made. */
+  /** The finalized block when the reservation was made. */
   openedBlock: bigint;
   nonce: string;
   challenge: string;
-  /** A transfer that fits was seen in a block, be it for a moment. */
+  /** A fitting transfer that was in a block at least for a moment. */
   seenTxHash: Hex | null;
   lapsedAt: Date | null;
 }
@@ -29,7 +28,6 @@ export interface Offer {
   thingId: bigint;
   thingName: string;
   sellerId: bigint;
-  /** The resident's handle. */
   seller: string;
   priceUnits: bigint;
   sellerWallet: Hex;
@@ -40,10 +38,10 @@ export interface Offer {
   asset: Hex;
   phase: OfferPhase;
   marketListingId: bigint | null;
-  /** The one that holds it, or that ended it. */
+  /** The reservation that holds the offer, or ended it. */
   reservation: Reservation | null;
   pendingSince: Date | null;
-  /** The transfer that bought it. */
+  /** The transaction that bought it. */
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
@@ -53,7 +51,7 @@ export interface Offer {
   canceledAt: Date | null;
 }
 
-/** What a transfer has to be to buy it. */
+/** Terms that a transfer has to meet to buy the thing. */
 export function claimTermsOf(offer: Offer, reservation: Reservation): ClaimTerms & { openedBlock: bigint } {
   return {
     chainId: offer.chainId,
@@ -71,17 +69,17 @@ function secondsOf(at: Date): bigint {
   return BigInt(Math.floor(at.getTime() / 1_000));
 }
 
-/** Until the chain is past the reservation, or a payment has been decided: how long that takes is unknown. */
+/** Retry time while the chain has not passed the reservation's end or a payment is undecided: how long that takes is unknown. */
 const UNKNOWN_SECONDS = 30;
 
-/** For how many seconds another buyer need not ask again. */
+/** Seconds that another buyer should wait before asking again. */
 export function reservedForSeconds({ phase, reservation }: Offer, nowMs: number): number {
   if (phase !== 'reserved' || reservation === null) return UNKNOWN_SECONDS;
   const left = Math.ceil((reservation.reservedUntil.getTime() - nowMs) / 1_000);
   return left > 0 ? left : UNKNOWN_SECONDS;
 }
 
-/** Whether its payment was waited for as long as the city waits. */
+/** True once the city has waited for the payment as long as it does. */
 export function isOverdue({ pendingSince }: Pick<Offer, 'pendingSince'>, nowMs: number): boolean {
   return pendingSince !== null && nowMs - pendingSince.getTime() >= RECOVERY_HOURS * 3_600_000;
 }

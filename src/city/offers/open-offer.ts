@@ -17,21 +17,25 @@ interface OfferRequest {
   thingId: bigint;
 }
 
-/** POST /api/world/offer. The terms are the draft's, as the market shows them now; the thing is locked from here on. */
+/** POST /api/world/offer. Takes the terms from the draft as the market shows it now; locks the thing from here on. */
 export const openOffer: CityOperation<CityEndpoints['openOffer']> = async (city, { body, caller }) => {
-  const asked = { marketDraftId: body.market_draft_id, thingId: body.thing_id };
-  const before = await findOwn(city, asked, caller);
-  if (before !== null) return { status: 200, body: { offer: presentOffer(city, before) } };
-  await mustOwn(city, asked.thingId, caller);
-  const { id, isNew } = await open(city, await readTerms(city, asked, caller));
+  const request = { marketDraftId: body.market_draft_id, thingId: body.thing_id };
+  const existing = await findOwnOffer(city, request, caller);
+  if (existing !== null) return { status: 200, body: { offer: presentOffer(city, existing) } };
+  await mustOwn(city, request.thingId, caller);
+  const { id, isNew } = await insertOnce(city, await readTerms(city, request, caller));
   const answer = { offer: presentOffer(city, await mustFindOffer(city.database, id)) };
   return isNew ? { status: 201, body: answer } : { status: 200, body: answer };
 };
 
-/** The offer that this call, or one like it, has opened: whatever became of it since. */
-async function findOwn({ database, config }: City, asked: OfferRequest, caller: Resident): Promise<Offer | null> {
-  const found = await findOfferOfDraft(database, { ...asked, marketOrigin: config.marketUrl });
-  return found !== null && isOf(found, { thingId: asked.thingId, sellerId: caller.id }) ? found : null;
+/** Returns the offer that an earlier identical call opened, whatever its state now. */
+async function findOwnOffer(
+  { database, config }: City,
+  request: OfferRequest,
+  caller: Resident,
+): Promise<Offer | null> {
+  const offer = await findOfferOfDraft(database, { ...request, marketOrigin: config.marketUrl });
+  return offer !== null && isOf(offer, { thingId: request.thingId, sellerId: caller.id }) ? offer : null;
 }
 
 function isOf(offer: Offer, { thingId, sellerId }: Pick<NewOffer, 'thingId' | 'sellerId'>): boolean {
@@ -49,12 +53,13 @@ async function readTerms(city: City, { marketDraftId, thingId }: OfferRequest, c
   const draft = await readDraft(city, marketDraftId);
   if (draft === null) throw new Refusal('not_found', { detail: 'The market has no such draft.' });
   const now = clock.now();
-  if (draft.thing_id !== Number(thingId)) throw mismatch(`It is about the thing ${draft.thing_id}.`);
-  if (draft.state !== 'pending') throw mismatch(`It is ${draft.state}, not pending.`);
-  if (Date.parse(draft.expires_at) <= now) throw mismatch('It has expired.');
+  if (draft.thing_id !== Number(thingId)) throw draftMismatch(`The draft is for thing ${draft.thing_id}.`);
+  if (draft.state !== 'pending') throw draftMismatch(`The draft is ${draft.state}, not pending.`);
+  if (Date.parse(draft.expires_at) <= now) throw draftMismatch('The draft has expired.');
   await mustBeLinked(city, draft, caller);
   const priceUnits = unitsOfUsdc(draft.price_usdc);
-  if (priceUnits === null || priceUnits < 1n || priceUnits > MAX_PRICE_UNITS) throw mismatch('Its price is none.');
+  if (priceUnits === null || priceUnits < 1n || priceUnits > MAX_PRICE_UNITS)
+    throw draftMismatch('The draft has an invalid price.');
   return {
     thingId,
     sellerId: caller.id,
@@ -69,35 +74,35 @@ async function readTerms(city: City, { marketDraftId, thingId }: OfferRequest, c
   };
 }
 
-function mismatch(detail: string): Refusal {
+function draftMismatch(detail: string): Refusal {
   return new Refusal('draft_mismatch', { detail });
 }
 
-/** The draft's seller is the merchant that the caller names, and that merchant names the caller. Both are read now. */
+/** Requires that the caller names the draft's seller as merchant and that this merchant names the caller. Reads both now. */
 async function mustBeLinked(city: City, { seller }: DraftOut, caller: Resident): Promise<void> {
   const { market_handle: named } = await mustFindResident(city.database, caller.handle);
   if (named !== seller) {
-    throw missing(`The draft is ${seller}’s, and ${caller.handle} names ${named ?? 'no merchant'}.`);
+    throw linkMissing(`The draft is ${seller}’s, and ${caller.handle} names ${named ?? 'no merchant'}.`);
   }
   const merchant = await readMerchant(city, seller);
   if (merchant?.city_handle !== caller.handle) {
-    throw missing(`The merchant ${seller} names ${merchant?.city_handle ?? 'no resident'}, not ${caller.handle}.`);
+    throw linkMissing(`The merchant ${seller} names ${merchant?.city_handle ?? 'no resident'}, not ${caller.handle}.`);
   }
 }
 
-function missing(detail: string): Refusal {
+function linkMissing(detail: string): Refusal {
   return new Refusal('link_missing', { detail });
 }
 
-/** The thing's row is locked before it is judged, so that no other transaction gives it away meanwhile or offers it twice. */
-async function open({ database }: City, terms: NewOffer): Promise<{ id: bigint; isNew: boolean }> {
+/** Locks the thing's row first, so that no other transaction gives it away meanwhile or offers it twice. */
+async function insertOnce({ database }: City, terms: NewOffer): Promise<{ id: bigint; isNew: boolean }> {
   return database.transaction(async (tx) => {
     const thing = await lockThing(tx, terms.thingId);
     await tx.lock('offers');
-    const taken = await findOfferOfDraft(tx, terms);
-    if (taken !== null && isOf(taken, terms)) return { id: taken.id, isNew: false };
+    const existing = await findOfferOfDraft(tx, terms);
+    if (existing !== null && isOf(existing, terms)) return { id: existing.id, isNew: false };
     if (thing?.ownerId !== terms.sellerId) throw new Refusal('not_thing_owner');
-    if (taken !== null) throw mismatch(`It was used for the offer ${taken.id}.`);
+    if (existing !== null) throw draftMismatch(`The draft was used for offer ${existing.id}.`);
     await mustBeFree(tx, terms.thingId);
     return { id: await insertOffer(tx, terms), isNew: true };
   });

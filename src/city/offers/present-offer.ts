@@ -3,10 +3,9 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import type { OfferOut } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { City } from '../context.ts';
-import { thingUrl } from '../things/read-thing.ts';
+import { numberOrNull, thingUrl } from '../things/read-thing.ts';
 import type { Offer } from './offer.ts';
 
-/** As the public and the market see it (W12). */
 export function presentOffer(city: Pick<City, 'config'>, offer: Offer): OfferOut {
   const { reservation } = offer;
   const url = `${city.config.baseUrl}/api/world/offer/${offer.id}`;
@@ -24,8 +23,8 @@ export function presentOffer(city: Pick<City, 'config'>, offer: Offer): OfferOut
     seller_wallet: checksummed(offer.sellerWallet),
     market_origin: offer.marketOrigin,
     market_draft_id: Number(offer.marketDraftId),
-    market_listing_id: numberOf(offer.marketListingId),
-    market_checkout_id: numberOf(reservation?.marketCheckoutId ?? null),
+    market_listing_id: numberOrNull(offer.marketListingId),
+    market_checkout_id: numberOrNull(reservation?.marketCheckoutId ?? null),
     chain_id: Number(offer.chainId),
     reserved_at: timeOf(reservation?.reservedAt ?? null),
     reserved_until: timeOf(reservation?.reservedUntil ?? null),
@@ -34,15 +33,11 @@ export function presentOffer(city: Pick<City, 'config'>, offer: Offer): OfferOut
     canceled_at: timeOf(offer.canceledAt),
     tx_hash: offer.txHash,
     buyer_wallet: reservation && checksummed(reservation.payerWallet),
-    block_number: numberOf(offer.blockNumber),
+    block_number: numberOrNull(offer.blockNumber),
     block_time: timeOf(offer.blockTime),
     cancel_url: `${url}/cancel`,
     offer_url: url,
   };
-}
-
-function numberOf(value: bigint | null): number | null {
-  return value === null ? null : Number(value);
 }
 
 function timeOf(at: Date | null): string | null {

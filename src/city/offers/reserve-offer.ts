@@ -23,34 +23,35 @@ interface ReservationRequest {
 }
 
 /**
- * POST /api/world/offer/:id/reserve. Market and chain are read first; then one transaction judges the offer under its lock: the first has
- * it, and everybody else is told so before paying anything.
+ * POST /api/world/offer/:id/reserve. Reads market and chain first; then one transaction decides under the offer's lock: the first caller
+ * gets the offer, and all others are refused before they pay anything.
  */
 export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async (city, { params, body, caller }) => {
   const { clock, database } = city;
-  const asked = { caller, checkoutId: body.market_checkout_id, payerWallet: body.payer_wallet };
-  const found = await mustFindOffer(database, params.id);
-  if (found.sellerId === caller.id || found.sellerWallet === asked.payerWallet) throw new Refusal('own_goods');
+  const request = { caller, checkoutId: body.market_checkout_id, payerWallet: body.payer_wallet };
+  const before = await mustFindOffer(database, params.id);
+  if (before.sellerId === caller.id || before.sellerWallet === request.payerWallet) throw new Refusal('own_goods');
   await takeHourlyQuota(city, 'reservations_per_resident_hour', caller);
-  // A reservation that is over, and unpaid as far as the chain shows, makes room.
-  const isOver = found.phase === 'reserved' && runningFor(found, asked, clock.now()) === null;
-  if (isOver) await advanceOffer(city, found.id);
-  const offer = await mustFindOffer(database, found.id);
-  // Looked at after the last reading: the same call may have reserved it since the first.
-  const running = runningFor(offer, asked, clock.now());
+  // Frees an offer whose reservation is over and, as far as the chain shows, unpaid.
+  const isOver = before.phase === 'reserved' && runningFor(before, request, clock.now()) === null;
+  if (isOver) await advanceOffer(city, before.id);
+  const offer = await mustFindOffer(database, before.id);
+  // Check again after the reread: the same call may have reserved it meanwhile.
+  const running = runningFor(offer, request, clock.now());
   if (running !== null) return { status: 200, body: { reservation: presentReservation(offer, running) } };
   await mustBeOpen(database, offer, caller, clock.now());
-  const checkout = await readFittingCheckout(city, offer, caller, asked.checkoutId);
+  const checkout = await readFittingCheckout(city, offer, caller, request.checkoutId);
   const time = await readReservationTime(city);
-  const made = await reserve(city, offer.id, asked, checkout, time);
+  const made = await insertOnce(city, offer.id, { request, checkout, time });
   const answer = { reservation: presentReservation(offer, made.reservation) };
   return made.isNew ? { status: 201, body: answer } : { status: 200, body: answer };
 };
 
-/** The reservation that the same call made before, while it runs. */
-function runningFor({ phase, reservation }: Offer, asked: ReservationRequest, nowMs: number): Reservation | null {
-  if (phase !== 'reserved' || reservation === null || reservation.residentId !== asked.caller.id) return null;
-  if (reservation.marketCheckoutId !== asked.checkoutId || reservation.payerWallet !== asked.payerWallet) return null;
+/** Returns the running reservation of an earlier identical call. */
+function runningFor({ phase, reservation }: Offer, request: ReservationRequest, nowMs: number): Reservation | null {
+  if (phase !== 'reserved' || reservation === null || reservation.residentId !== request.caller.id) return null;
+  if (reservation.marketCheckoutId !== request.checkoutId || reservation.payerWallet !== request.payerWallet)
+    return null;
   return nowMs < reservation.reservedUntil.getTime() ? reservation : null;
 }
 
@@ -64,23 +65,28 @@ async function mustBeOpen(queryable: Queryable, offer: Offer, { id }: Resident, 
   if (pauseMs > 0) throw new Refusal('reservation_pause', { retryAfterSeconds: Math.ceil(pauseMs / 1_000) });
 }
 
-async function reserve(
+interface CheckedReservation {
+  request: ReservationRequest;
+  checkout: CheckoutOut;
+  time: ReservationTime;
+}
+
+async function insertOnce(
   city: City,
   offerId: bigint,
-  asked: ReservationRequest,
-  checkout: CheckoutOut,
-  time: ReservationTime,
+  checked: CheckedReservation,
 ): Promise<{ reservation: Reservation; isNew: boolean }> {
   return city.database.transaction(async (tx) => {
+    const { request, checkout } = checked;
     const offer = await lockOffer(tx, offerId);
     if (offer === null) throw new TypeError('an offer is never deleted');
     const nowMs = city.clock.now();
-    // The same call twice at once.
-    const running = runningFor(offer, asked, nowMs);
+    // The same call may run twice at once.
+    const running = runningFor(offer, request, nowMs);
     if (running !== null) return { reservation: running, isNew: false };
-    await mustBeOpen(tx, offer, asked.caller, nowMs);
+    await mustBeOpen(tx, offer, request.caller, nowMs);
     mustFitListing(offer, checkout);
-    const reservation = await makeReservation(city, tx, offer, asked, checkout, time);
+    const reservation = await makeReservation(city, tx, offer, checked);
     await insertReservation(tx, reservation, new Date(nowMs));
     await applyAct(tx, offer, 'reserve', { reservation, marketListingId: BigInt(checkout.listing_id) });
     return { reservation, isNew: true };
@@ -91,10 +97,10 @@ async function makeReservation(
   { config, random }: City,
   tx: Tx,
   offer: Offer,
-  { caller, checkoutId, payerWallet }: ReservationRequest,
-  checkout: CheckoutOut,
-  { reservedAt, openedBlock }: ReservationTime,
+  { request, checkout, time }: CheckedReservation,
 ): Promise<Reservation> {
+  const { caller, checkoutId, payerWallet } = request;
+  const { reservedAt, openedBlock } = time;
   const terms = {
     id: await nextReservationId(tx),
     offerId: offer.id,
@@ -131,7 +137,7 @@ function presentReservation(offer: Offer, reservation: Reservation): z.input<typ
   };
 }
 
-/** The checkout as the market shows it now. It has to be open, of this offer, and made out to the caller. */
+/** Reads the checkout from the market now. It has to be open, for this offer, and made out to the caller. */
 async function readFittingCheckout(
   city: City,
   offer: Offer,
@@ -139,23 +145,25 @@ async function readFittingCheckout(
   checkoutId: bigint,
 ): Promise<CheckoutOut> {
   const checkout = await readCheckout(city, checkoutId);
-  if (checkout === null) throw mismatch('The market has no such checkout.');
-  if (checkout.city_offer_id !== Number(offer.id)) throw mismatch(`It is for the offer ${checkout.city_offer_id}.`);
-  if (checkout.city_handle !== caller.handle) throw mismatch(`It is made out to ${checkout.city_handle}.`);
-  if (checkout.market_buyer === offer.marketSeller) throw mismatch('Its buyer is the seller.');
-  if (checkout.state !== 'open') throw mismatch(`It is ${checkout.state}, not open.`);
-  if (Date.parse(checkout.expires_at) <= city.clock.now()) throw mismatch('It has expired.');
+  if (checkout === null) throw checkoutMismatch('The market has no such checkout.');
+  if (checkout.city_offer_id !== Number(offer.id))
+    throw checkoutMismatch(`The checkout is for offer ${checkout.city_offer_id}.`);
+  if (checkout.city_handle !== caller.handle)
+    throw checkoutMismatch(`The checkout is made out to ${checkout.city_handle}.`);
+  if (checkout.market_buyer === offer.marketSeller) throw checkoutMismatch('The buyer is the seller.');
+  if (checkout.state !== 'open') throw checkoutMismatch(`The checkout is ${checkout.state}, not open.`);
+  if (Date.parse(checkout.expires_at) <= city.clock.now()) throw checkoutMismatch('The checkout has expired.');
   mustFitListing(offer, checkout);
   return checkout;
 }
 
-/** The first reservation says which listing it is; another one of the same offer is none. */
+/** The first reservation fixes the listing; a checkout of another listing does not fit. */
 function mustFitListing({ marketListingId }: Offer, { listing_id }: CheckoutOut): void {
   if (marketListingId === null || marketListingId === BigInt(listing_id)) return;
-  throw mismatch(`It is for the listing ${listing_id}, and this offer is listed as ${marketListingId}.`);
+  throw checkoutMismatch(`The checkout is for listing ${listing_id}, but this offer is listed as ${marketListingId}.`);
 }
 
-function mismatch(detail: string): Refusal {
+function checkoutMismatch(detail: string): Refusal {
   return new Refusal('checkout_mismatch', { detail });
 }
 
@@ -165,7 +173,7 @@ type ChallengeTerms = Omit<Reservation, 'challenge' | 'residentId' | 'seenTxHash
   marketListingId: bigint;
 };
 
-/** What the payer signs: every term of the reservation, one a line, so that a signature can serve for nothing else (W12). */
+/** The text that the payer signs: every term of the reservation, one per line, so that the signature fits nothing else. */
 function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -193,19 +201,18 @@ function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, ter
 
 const MOST_DRIFT_MS = 30_000;
 
-/** When a reservation may begin, and the block that is final by then. */
 interface ReservationTime {
   reservedAt: Date;
   openedBlock: bigint;
 }
 
 /**
- * The earlier of our clock and the chain's, in whole seconds, so that no transfer made after the answer lies before it. 503 where the two
- * disagree, since the transfer's block time decides.
+ * Takes the earlier of our clock and the chain's, in whole seconds, so that no transfer made after the answer lies before it. Refuses with
+ * 503 if the two differ much, because the transfer's block time decides.
  */
 async function readReservationTime(city: City): Promise<ReservationTime> {
   const { chainId, latest, floor } = await mustReadHead(city);
-  // No payment may begin by another chain's time, nor by that of a chain that took back what was final.
+  // Start no payment by the time of another chain, or of one that took back a final block.
   if (chainId !== city.config.network.chainId || floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }

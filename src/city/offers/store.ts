@@ -111,23 +111,22 @@ async function readOffers(queryable: Queryable, where: Sql): Promise<Offer[]> {
 }
 
 export async function findOffer(queryable: Queryable, id: bigint): Promise<Offer | null> {
-  const [found] = await readOffers(queryable, sql`where o.id = ${id}`);
-  return found ?? null;
+  const [offer] = await readOffers(queryable, sql`where o.id = ${id}`);
+  return offer ?? null;
 }
 
-/** The one that a draft was used for. */
 export async function findOfferOfDraft(
   queryable: Queryable,
   { marketOrigin, marketDraftId }: Pick<Offer, 'marketOrigin' | 'marketDraftId'>,
 ): Promise<Offer | null> {
-  const [found] = await readOffers(
+  const [offer] = await readOffers(
     queryable,
     sql`where o.market_origin = ${marketOrigin} and o.market_draft_id = ${marketDraftId}`,
   );
-  return found ?? null;
+  return offer ?? null;
 }
 
-/** Held until the transaction ends, and as it is once it is held. */
+/** Locks the offer until the transaction ends, and reads it under the lock. */
 export async function lockOffer(tx: Tx, id: bigint): Promise<Offer | null> {
   await tx.run(sql`select from offers where id = ${id} for update`);
   return findOffer(tx, id);
@@ -147,7 +146,7 @@ export type NewOffer = Pick<
   | 'createdAt'
 >;
 
-/** To be called under the lock 'offers'. */
+/** Call under the lock 'offers'. */
 export async function insertOffer(tx: Tx, offer: NewOffer): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller, chain_id, asset,
@@ -159,7 +158,7 @@ export async function insertOffer(tx: Tx, offer: NewOffer): Promise<bigint> {
   return id;
 }
 
-/** Everything of an offer that may change. Call with the row locked. */
+/** Saves every field that may change. Call with the row locked. */
 export async function saveOffer(tx: Tx, offer: Offer): Promise<void> {
   await tx.run(sql`
     update offers set phase = ${offer.phase}, market_listing_id = ${offer.marketListingId},
@@ -176,7 +175,7 @@ export interface OpenOffer {
   hasClaims: boolean;
 }
 
-/** Those that move by what the chain shows, in the order of their ids. */
+/** Lists offers whose next step depends on the chain, by id. */
 export async function listUndecidedOffers(queryable: Queryable, afterId: bigint, limit: number): Promise<OpenOffer[]> {
   const rows = await queryable.rows<{ id: bigint; phase: OfferPhase; reserved_until: Date; has_claims: boolean }>(sql`
     select o.id, o.phase, r.reserved_until,
@@ -192,7 +191,7 @@ export async function listUndecidedOffers(queryable: Queryable, afterId: bigint,
   }));
 }
 
-/** Taken before the row is written: the challenge names it, and the row never changes. */
+/** Reserves the id before the insert: the challenge contains it, and the row never changes. */
 export async function nextReservationId(queryable: Queryable): Promise<bigint> {
   const { id } = await queryable.one<{ id: bigint }>(
     sql`select nextval(pg_get_serial_sequence('reservations', 'id')) as id`,
@@ -210,7 +209,7 @@ export async function insertReservation(tx: Tx, reservation: Reservation, now: D
       ${reservation.openedBlock}, ${reservation.nonce}, ${reservation.challenge}, ${now})`);
 }
 
-/** When this resident's last reservation of the offer lapsed; null where there is none, or it did not lapse. */
+/** When this resident's last reservation of the offer lapsed; null if there is none or it did not lapse. */
 export async function findLastLapse(queryable: Queryable, offerId: bigint, residentId: bigint): Promise<Date | null> {
   const row = await queryable.maybe<{ lapsed_at: Date | null }>(sql`
     select lapsed_at from reservations where resident_id = ${residentId} and offer_id = ${offerId} order by id desc limit 1`);

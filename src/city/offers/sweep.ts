@@ -1,4 +1,4 @@
-import { createPasses, createSingletonJob } from '../../platform/background-jobs.ts';
+import { createPasses, createSingletonJob, repeatTask } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { City } from '../context.ts';
 import { type ChainHead, readHead } from '../payments/read-evidence.ts';
@@ -10,50 +10,41 @@ const BATCH = 100;
 export interface Sweep {
   start(): void;
   stop(): Promise<void>;
-  /** One look at all of them, whether or not this process is the leader. */
+  /** Checks all held offers once, whether or not this process is the leader. */
   sweepOnce(): Promise<void>;
-  /** Whether this process is the one that does it. */
+  /** True if this process is the leader. */
   isLeader(): boolean;
 }
 
 /**
- * Moves every held offer on by what the chain shows, as a singleton job. What is to be done is written in the rows, so that
- * another process goes on where one has died; two at once do no harm.
+ * Moves every held offer by what the chain shows, as a singleton job. The work is stored in the rows, so another process takes over if one
+ * dies; two at once do no harm.
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
-  const passes = createPasses(() => sweep(city));
+  const singleFlight = createPasses(() => sweepOffers(city));
   const job = createSingletonJob({
     database,
     clock,
     log,
     name: 'sweep_offers',
-    run: async (signal) => {
-      while (!signal.aborted) {
-        try {
-          await passes.fresh();
-        } catch (error) {
-          log.error('background_failed', { name: 'sweep_offers', error });
-        }
-        await clock.sleep(everyMs, signal);
-      }
-    },
+    run: (signal) => repeatTask(city, { name: 'sweep_offers', act: singleFlight.fresh, everyMs }, signal),
   });
   return {
     start: job.start,
     stop: async () => {
       await job.stop();
-      await passes.ended();
+      await singleFlight.ended();
     },
-    sweepOnce: passes.fresh,
+    sweepOnce: singleFlight.fresh,
     isLeader: job.isLeader,
   };
 }
 
-async function sweep(city: City): Promise<void> {
-  // From books that lack a part nothing is decided, and nothing could be written.
+async function sweepOffers(city: City): Promise<void> {
+  // Decide nothing while history is lost; nothing could be written anyway.
   if (city.isLost()) return;
-  // Read once for all, and only if there is anything to look at.
+  // Read the head once for all offers, and only if there are any.
   let head: Promise<ChainHead> | null = null;
   const readOnce = (): Promise<ChainHead> => {
     head ??= readHead(city);
@@ -72,12 +63,12 @@ async function sweepOffer(city: City, offer: OpenOffer, readOnce: () => Promise<
   try {
     if (await mayMove(city, offer, readOnce)) await advanceOffer(city, offer.id, readOnce);
   } catch (error) {
-    // The others must not wait for what ails this one.
+    // A failing offer must not hold up the others.
     city.log.error('offer_sweep_failed', { offer_id: offer.id, error });
   }
 }
 
-/** A reservation that runs, with nothing claimed, stays as it is: by the chain's clock, which may be ahead of ours. */
+/** A running reservation without claims cannot move. Uses the chain's clock too, which may be ahead of ours. */
 async function mayMove({ clock }: City, offer: OpenOffer, readOnce: () => Promise<ChainHead>): Promise<boolean> {
   if (offer.phase !== 'reserved' || offer.hasClaims) return true;
   const endsAt = offer.reservedUntil.getTime();

@@ -10,7 +10,7 @@ import type { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
 import type { TileRow } from '../things/store.ts';
 
-/** Pieces that several pages show. What residents wrote goes in by `${}`, which escapes it; `!${}` takes HTML alone. */
+/** Parts of several pages. `${}` escapes residents' texts; `!${}` inserts HTML as it is. */
 
 export function renderTime(at: string | Date): string {
   const exact = typeof at === 'string' ? at : isoTime(at);
@@ -44,7 +44,7 @@ export function renderTiles(things: readonly TileRow[]): string {
   return html`<ul class="tiles">!${tiles}</ul>`;
 }
 
-/** No script runs on these pages. Other answers are no documents: nosniff. */
+/** No script runs on these pages. Other answers need no policy: they are sent with nosniff. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -56,9 +56,8 @@ const POLICY = [
 
 export interface HtmlPage {
   title: string;
-  /** HTML. */
   main: string;
-  /** The same record for programs. */
+  /** URL of the same record as JSON. */
   json?: string;
 }
 
@@ -70,7 +69,6 @@ export function answerHtml(city: Pick<City, 'config'>, page: HtmlPage, status = 
   };
 }
 
-/** A refusal as people see it. */
 export function answerRefused(city: Pick<City, 'config'>, refusal: Refusal): PageAnswer {
   const { row, options } = refusal;
   const main = html`<h1>${row.title}</h1>
@@ -79,7 +77,6 @@ export function answerRefused(city: Pick<City, 'config'>, refusal: Refusal): Pag
   return answerHtml(city, { title: row.title, main }, row.status);
 }
 
-/** The one layout of all pages. */
 function renderPage({ config }: Pick<City, 'config'>, { title, main, json }: HtmlPage): string {
   const alternate = json === undefined ? '' : html`<link rel="alternate" type="application/json" href="${json}">`;
   return html`<!doctype html>
@@ -115,7 +112,7 @@ function renderPage({ config }: Pick<City, 'config'>, { title, main, json }: Htm
 `;
 }
 
-/** HTML for browsers, which name it; JSON for programs, which take anything. */
+/** Answers HTML to browsers, which ask for it by name, and JSON to programs, which accept anything. */
 export function answerBoth(
   city: Pick<City, 'config'>,
   accept: string | undefined,
@@ -133,25 +130,25 @@ export function answerBoth(
   };
 }
 
-/** A thing's picture: two rings of one shape each around a middle, in two colours. The same thing has the same picture for ever. */
+/** Draws a thing's picture: two rings of one shape each around a centre, in two colours. It never changes for a thing. */
 export function drawEmblem(thing: { id: bigint; name: string }): string {
   const [a = 0, b = 0, second = 0, count = 0, outer = 0, inner = 0, width = 0, reach = 0, ring = 0, heart = 0] = sha256(
     `${thing.id}\n${thing.name}`,
   );
   const hue = (a * 256 + b) % 360;
-  const other = (hue + pick(TURNS, second)) % 360;
+  const other = (hue + pickBy(TURNS, second)) % 360;
   const rays = 5 + (count % 5);
   const step = 360 / rays;
   const broad = Math.round((190 + (width % 90)) / rays);
   const middle = 46 + (reach % 16);
-  const drawOuter = pick(SHAPES, outer);
-  const drawInner = pick(SHAPES, inner);
+  const drawOuter = pickBy(SHAPES, outer);
+  const drawInner = pickBy(SHAPES, inner);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400" viewBox="0 0 200 200">`,
     `<rect width="200" height="200" fill="hsl(${hue},34%,93%)"/>`,
     ring % 2 === 0 ? `<circle cx="100" cy="100" r="88" fill="hsl(${other},46%,87%)"/>` : '',
-    around(rays, 0, `hsl(${hue},44%,38%)`, drawOuter({ from: 30, to: 82, width: broad })),
-    around(
+    repeatAround(rays, 0, `hsl(${hue},44%,38%)`, drawOuter({ from: 30, to: 82, width: broad })),
+    repeatAround(
       rays,
       step / 2,
       `hsl(${other},58%,56%)`,
@@ -163,17 +160,16 @@ export function drawEmblem(thing: { id: bigint; name: string }): string {
   ].join('');
 }
 
-/** How far the second colour is from the first. */
+/** Hue distance of the second colour, in degrees. */
 const TURNS: readonly number[] = [28, 60, 150, 180, 215];
 
 interface Ray {
-  /** Distances from the middle. */
   from: number;
   to: number;
   width: number;
 }
 
-/** Each as it points up. */
+/** Each shape points up. */
 const SHAPES: readonly ((ray: Ray) => string)[] = [
   ({ from, to, width }) =>
     `<ellipse cx="100" cy="${100 - (from + to) / 2}" rx="${width / 2}" ry="${(to - from) / 2}"/>`,
@@ -186,7 +182,7 @@ const SHAPES: readonly ((ray: Ray) => string)[] = [
     `<rect x="${100 - width / 4}" y="${100 - to}" width="${width / 2}" height="${to - from}" rx="${width / 4}"/>`,
 ];
 
-function around(count: number, startDegrees: number, fill: string, shape: string): string {
+function repeatAround(count: number, startDegrees: number, fill: string, shape: string): string {
   const turned = Array.from({ length: count }, (_, index) => {
     const degrees = Math.round(startDegrees + (index * 360) / count);
     return `<g transform="rotate(${degrees} 100 100)">${shape}</g>`;
@@ -194,20 +190,20 @@ function around(count: number, startDegrees: number, fill: string, shape: string
   return `<g fill="${fill}">${turned.join('')}</g>`;
 }
 
-function pick<T>(from: readonly T[], by: number): T {
-  const found = from[by % from.length];
-  if (found === undefined) throw new Error('there is nothing to pick from');
-  return found;
+function pickBy<T>(from: readonly T[], by: number): T {
+  const item = from[by % from.length];
+  if (item === undefined) throw new Error('there is nothing to pick from');
+  return item;
 }
 
-/** Read once, when the process starts. No fonts are sent: the system's stand in for those of the market. */
+/** Read once at start. No fonts are sent; system fonts replace those of the market. */
 const STYLE = asset(
   'city',
   'css',
   'text/css; charset=utf-8',
   readFileSync(fileURLToPath(new URL('./files/city.css', import.meta.url))),
 );
-/** What things have the city has too. */
+/** The city has a picture like those of its things. */
 export const ICON = asset('icon', 'svg', 'image/svg+xml', Buffer.from(drawEmblem({ id: 0n, name: 'Openaisle city' })));
 
 export const ASSETS = [STYLE, ICON];

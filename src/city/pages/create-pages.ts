@@ -34,7 +34,7 @@ import {
 import { errorIndex, errorPage, frontPage, SUMMARY } from './index-pages.ts';
 import { offerPage } from './offer-page.ts';
 
-/** Every address that is not an endpoint of the contract. */
+/** Routes that are not endpoints of the contract. */
 export function createPages(city: City, sources: Omit<HealthSources, 'writes'>): AnyPageRoute[] {
   const forPeople = (path: string, handler: Page['handler']): Page =>
     page({ method: 'GET', path, handler, refused: (refusal) => answerRefused(city, refusal) });
@@ -63,18 +63,17 @@ export function createPages(city: City, sources: Omit<HealthSources, 'writes'>):
       cache: 'immutable',
       handler: ({ params }) => answerAsset(ASSETS, params['name'] ?? ''),
     }),
-    page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
+    page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: answerHealthz }),
     page({
       method: 'GET',
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: ({ query }) => readyz(city, { ...sources, writes }, query['strict'] !== undefined),
+      handler: ({ query }) => answerReadyz(city, { ...sources, writes }, query['strict'] !== undefined),
     }),
   ];
 }
 
-/** The id in a page's address, by the rule of the API. */
 function readId(params: Readonly<Record<string, string>>): bigint {
   const read = idParam.safeParse({ id: params['id'] });
   if (!read.success) throw new Refusal('not_found');
@@ -87,7 +86,7 @@ export function openApiText(serverUrl: string, network: Network): string {
   return JSON.stringify(describeOpenApi({ endpoints: cityEndpoints, texts: CITY_TEXTS, tags: CITY_TAGS, ...about }));
 }
 
-/** The contract does not change while a process runs, so the document is made once. */
+/** Builds the document once: the contract is fixed while a process runs. */
 function createOpenApiPage({ baseUrl, network }: City['config']): () => PageAnswer {
   let body: string | null = null;
   return () => {
@@ -125,42 +124,38 @@ function renderThings({ things_total: total }: ResidentRow, things: readonly Til
 
 interface HealthSources {
   writes: WriteProbe;
-  /** Whether this process looks after the offers. */
   sweeps(): boolean;
-  /** Whether the database went back, and whether anything here would notice. */
+  /** Whether the database lost history, and whether this process would notice. */
   status(): HistoryStatus;
 }
 
-/** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
-function healthz(): PageAnswer {
-  return answer(200, { status: 'ok', api_version: API_VERSION });
+/** Answers without checking anything: an unreachable database is no reason to restart the process. */
+function answerHealthz(): PageAnswer {
+  return answerJson(200, { status: 'ok', api_version: API_VERSION });
 }
 
-/**
- * Whether this process can read and write. Payments that wait for the chain do not take that away, nor does a lost history: then only
- * who asks strictly is told 503.
- */
-async function readyz(
+/** Reports whether this process can read and write. Payments that wait do not count; a lost history does in a strict request only. */
+async function answerReadyz(
   { database, isLost }: Pick<City, 'database' | 'isLost'>,
   { writes, sweeps, status: historyStatus }: HealthSources,
   strict = false,
 ): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(database, MIGRATIONS);
-    if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
+    if (!complete) return answerJson(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
     const status = { database: 'reachable', migrations: 'complete' };
     const why = await writes.check();
-    if (why !== null) return answer(503, { status: 'not_ready', ...status, writes: 'refused', why });
+    if (why !== null) return answerJson(503, { status: 'not_ready', ...status, writes: 'refused', why });
     const body = { status: 'ready', ...status, writes: 'accepted', ...historyStatus(), sweeps_offers: sweeps() };
-    return answer(strict && isLost() ? 503 : 200, body);
+    return answerJson(strict && isLost() ? 503 : 200, body);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     const why = whyUnavailable(error);
-    return answer(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
+    return answerJson(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
   }
 }
 
-function answer(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {
+function answerJson(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
 }
 
@@ -193,13 +188,13 @@ function renderHistory(thing: ThingOut): string {
   return html`<table><thead><tr><th>Owner</th><th>Since</th><th>By</th></tr></thead><tbody>!${rows}</tbody></table>!${showing}`;
 }
 
-/** `nth` is 1 for who made it. */
+/** `nth` is 1 for the maker. */
 function cameBy(offerId: number | null, nth: number): string {
   if (offerId !== null) return html`sale, !${renderOffer(offerId)}`;
   return nth === 1 ? 'made it' : 'gift';
 }
 
-/** Neither id nor name of a thing ever changes, and so its picture does not. */
+/** A thing's id and name never change, so its picture is immutable. */
 async function thingPicture({ database }: Pick<City, 'database'>, id: bigint): Promise<PageAnswer> {
   const thing = await findThing(database, id);
   if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });

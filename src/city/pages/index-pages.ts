@@ -14,7 +14,7 @@ import { answerBoth, renderFacts, renderTiles } from './answer-html.ts';
 
 const ENDPOINTS: readonly EndpointShape[] = Object.values(cityEndpoints);
 
-/** Each with the routes that name it. What is wrong with a request by itself may come from any. */
+/** Reasons with the routes that declare them. Reasons about the request itself may come from any route. */
 const ROUTES: ReadonlyMap<Reason, readonly string[]> = new Map(
   REASONS.map((reason) => [
     reason,
@@ -22,7 +22,7 @@ const ROUTES: ReadonlyMap<Reason, readonly string[]> = new Map(
   ]),
 );
 
-/** What this city can answer, in the order of the table. */
+/** Reasons that the city can give, in the order of the table. */
 export const CITY_REASONS: readonly Reason[] = REASONS.filter(
   (reason) => Object.hasOwn(requestErrors, reason) || (ROUTES.get(reason)?.length ?? 0) > 0,
 );

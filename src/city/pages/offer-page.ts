@@ -7,7 +7,6 @@ import { presentOffer } from '../offers/present-offer.ts';
 import { mustFindOffer } from '../offers/store.ts';
 import { answerHtml, renderFacts, renderPrice, renderResident, renderTime } from './answer-html.ts';
 
-/** What each phase means to who reads along. */
 const PHASES: Readonly<Record<OfferPhase, string>> = {
   listed: 'Open to buyers on the market.',
   reserved: 'A buyer holds it for five minutes and may pay within them.',
@@ -20,7 +19,7 @@ const PHASES: Readonly<Record<OfferPhase, string>> = {
 };
 
 export async function offerPage(city: City, id: bigint): Promise<PageAnswer> {
-  // From books that lack a sale it would say that the thing is for sale.
+  // If a sale was lost, the page would say that the thing is for sale.
   if (city.isLost()) throw historyLost();
   const offer = presentOffer(city, await mustFindOffer(city.database, id));
   const title = `Offer ${offer.id}`;
@@ -35,7 +34,7 @@ type Fact = readonly [name: string, value: string];
 
 function termsOf({ config }: City, offer: OfferOut): Fact[] {
   const { market_listing_id: listingId, market_origin: origin } = offer;
-  // The origin is one of the configured markets that the city has had; only the present one is linked.
+  // The offer may name an earlier market of this city; link only to the present one.
   const listing = listingId !== null && origin === config.marketUrl ? `${origin}/api/listing/${listingId}` : null;
   return [
     ['Phase', html`<code>${offer.phase}</code>`],

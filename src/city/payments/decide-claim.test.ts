@@ -79,8 +79,8 @@ function evidence({
 
 const decided = (changes: Changes = {}) => decideClaim(evidence(changes), terms);
 const place = { txHash: TX, blockNumber: 100n, blockHash: BLOCK, blockTime: FROM, sender: wallet('f') };
-const settled = (logIndex: number, value: bigint) => ({
-  outcome: 'settled',
+const paid = (logIndex: number, value: bigint) => ({
+  outcome: 'paid',
   transfer: { ...place, logIndex, value },
 });
 const invalid = (reason: string, logIndex: number, value: bigint) => ({
@@ -98,17 +98,13 @@ const unknown = (why: string, seen = false, fits = false) => ({
 
 describe('final', () => {
   it.each<[string, Log[], object]>([
-    ['one transfer of the price', [transfer()], settled(4, PRICE)],
-    ['a tip', [transfer({ units: PRICE + 7n })], settled(4, PRICE + 7n)],
-    [
-      'the first that is enough',
-      [transfer({ units: 1n }), transfer({ at: 5 }), transfer({ at: 6 })],
-      settled(5, PRICE),
-    ],
+    ['one transfer of the price', [transfer()], paid(4, PRICE)],
+    ['a tip', [transfer({ units: PRICE + 7n })], paid(4, PRICE + 7n)],
+    ['the first that is enough', [transfer({ units: 1n }), transfer({ at: 5 }), transfer({ at: 6 })], paid(5, PRICE)],
     [
       'what others send in the same block',
       [transfer({ at: 2, from: STRANGER }), transfer({ at: 3, to: STRANGER }), transfer()],
-      settled(4, PRICE),
+      paid(4, PRICE),
     ],
     [
       'a transfer with an authorization',
@@ -116,7 +112,7 @@ describe('final', () => {
         { ...transfer({ at: 3 }), topics: [AUTHORIZATION_USED_TOPIC, addressTopic(PAYER), word('7')], data: '0x' },
         transfer(),
       ],
-      settled(4, PRICE),
+      paid(4, PRICE),
     ],
   ])('%s buys it', (_, logs, expected) => {
     expect(decided({ logs })).toEqual(expected);
@@ -143,8 +139,8 @@ describe('final', () => {
 
   it.each<[bigint, string]>([
     [FROM - 1n, 'invalid'],
-    [FROM, 'settled'],
-    [TO - 1n, 'settled'],
+    [FROM, 'paid'],
+    [TO - 1n, 'paid'],
     [TO, 'invalid'],
   ])('in a block of the second %s it is %s', (timestamp, outcome) => {
     const found = decided({ inBlock: { timestamp } });
@@ -172,7 +168,7 @@ describe('final', () => {
   });
 
   it('the very block that is final counts', () => {
-    expect(decided({ finalized: { ...FINALIZED, number: 100n, hash: BLOCK } })).toEqual(settled(4, PRICE));
+    expect(decided({ finalized: { ...FINALIZED, number: 100n, hash: BLOCK } })).toEqual(paid(4, PRICE));
   });
 });
 
@@ -237,7 +233,7 @@ test('it is bought exactly by one log of the payer to the payee, of the price at
       const isEnough = logs.some((one) => isOwn(one) && one.units >= PRICE);
       const isInTime = timestamp >= FROM && timestamp < TO;
       const isFinal = height === 110n;
-      expect(found.outcome === 'settled').toBe(isEnough && isInTime && isFinal);
+      expect(found.outcome === 'paid').toBe(isEnough && isInTime && isFinal);
       expect(found.outcome === 'unknown').toBe(!isFinal);
       if (found.outcome === 'unknown') expect(found.fits).toBe(isEnough && isInTime);
       const isTheirs = logs.some(

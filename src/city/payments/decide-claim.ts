@@ -9,7 +9,7 @@ import {
 import { decodeTransfer, type Transfer } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** What a claimed transfer has to be. Comes from offer and reservation, never from today's configuration. */
+/** Terms that a claimed transfer has to meet. They come from offer and reservation, never from today's configuration. */
 export interface ClaimTerms {
   chainId: bigint;
   asset: Hex;
@@ -33,10 +33,10 @@ export type UnknownWhy =
   | 'not_final';
 
 type FinalDecision =
-  | { outcome: 'settled'; transfer: FoundTransfer }
-  /** Money moved, and not as it was reserved: no sale. */
+  | { outcome: 'paid'; transfer: FoundTransfer }
+  /** Money moved, but not as reserved: no sale. */
   | { outcome: 'invalid'; reason: InvalidReason; transfer: FoundTransfer }
-  /** Nothing of payer or payee is in it: the hash is refused, and the offer goes on. */
+  /** It contains no transfer of payer or payee: the hash is refused, and the offer stays open. */
   | { outcome: 'refused'; reason: 'transfer_not_found' };
 
 export type ClaimDecision =
@@ -44,25 +44,25 @@ export type ClaimDecision =
   | {
       outcome: 'unknown';
       why: UnknownWhy;
-      /** Where it stands, if it would decide something once it is final; null where it is not seen, or holds nothing of theirs. */
+      /** Its block, if it would decide something once final; null if it was not seen or contains no transfer of theirs. */
       sighting: Sighting | null;
-      /** It would be settled. */
+      /** True if it would pay once final. */
       fits: boolean;
     };
 
 /**
- * The verdict on one claimed transaction: pure, and the only place that gives one. Whatever is silent, not final or contradictory is
- * unknown, and is looked at again; it says all the same what it would be.
+ * Decides on one claimed transaction. Pure, and the only place that does. Evidence that is missing, not final or contradictory is `unknown`
+ * and is read again; the answer still says what it would become.
  */
 export function decideClaim(evidence: TransferEvidence, terms: ClaimTerms): ClaimDecision {
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) return unknown('not_mined');
   if (!stands(receipt, block)) return unknown('not_canonical');
-  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => concerning(log, terms) !== null)) {
+  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => relatedTransfer(log, terms) !== null)) {
     return unknown('contradiction');
   }
-  // What failed leaves no logs.
+  // A failed transaction has no logs.
   if (receipt.status !== 'success' && receipt.logs.length > 0) return unknown('contradiction');
   const verdict = decideMined(receipt, block, terms);
   if (finalized === null) return unknown('no_finalized_head', verdict);
@@ -75,11 +75,11 @@ function unknown(why: UnknownWhy, foreseen: FinalDecision | null = null): ClaimD
   if (foreseen === null || foreseen.outcome === 'refused')
     return { outcome: 'unknown', why, sighting: null, fits: false };
   const { logIndex: _, value: __, ...sighting } = foreseen.transfer;
-  return { outcome: 'unknown', why, sighting, fits: foreseen.outcome === 'settled' };
+  return { outcome: 'unknown', why, sighting, fits: foreseen.outcome === 'paid' };
 }
 
-/** A transfer of the token from the payer or to the payee. Anybody can send nothing in another's name: a transfer of 0 is none. */
-function concerning(log: Log, { asset, payer, payee }: ClaimTerms): Transfer | null {
+/** Returns a transfer of the token from the payer or to the payee. Ignores a transfer of 0, which anybody can send in another's name. */
+function relatedTransfer(log: Log, { asset, payer, payee }: ClaimTerms): Transfer | null {
   if (log.address !== asset) return null;
   const transfer = decodeTransfer(log);
   if (transfer === null || transfer.value === 0n) return null;
@@ -90,13 +90,13 @@ interface Candidate extends Transfer {
   logIndex: number;
 }
 
-/** What it is once it is final. */
+/** The decision once the block is final. */
 function decideMined(receipt: Receipt, block: Block, terms: ClaimTerms): FinalDecision {
-  const found = receipt.logs.flatMap((log): Candidate[] => {
-    const transfer = concerning(log, terms);
+  const candidates = receipt.logs.flatMap((log): Candidate[] => {
+    const transfer = relatedTransfer(log, terms);
     return transfer === null ? [] : [{ ...transfer, logIndex: log.logIndex }];
   });
-  const [first] = found;
+  const [first] = candidates;
   if (first === undefined) return { outcome: 'refused', reason: 'transfer_not_found' };
   const at = ({ logIndex, value }: Candidate): FoundTransfer => ({
     txHash: receipt.transactionHash,
@@ -112,15 +112,15 @@ function decideMined(receipt: Receipt, block: Block, terms: ClaimTerms): FinalDe
     reason,
     transfer: at(of),
   });
-  const own = found.filter(({ from, to }) => from === terms.payer && to === terms.payee);
-  // One log has to be enough; parts are not added up, and a tip is fine.
+  const own = candidates.filter(({ from, to }) => from === terms.payer && to === terms.payee);
+  // One log has to reach the price; parts are not added up, and more is fine.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
   if (enough !== undefined) {
     const isInWindow = block.timestamp >= terms.windowFrom && block.timestamp < terms.windowTo;
-    return isInWindow ? { outcome: 'settled', transfer: at(enough) } : invalid('outside_window', enough);
+    return isInWindow ? { outcome: 'paid', transfer: at(enough) } : invalid('outside_window', enough);
   }
   const [little] = own.toSorted((a, b) => (a.value < b.value ? 1 : -1));
   if (little !== undefined) return invalid('amount_too_little', little);
-  const byOther = found.find(({ to }) => to === terms.payee);
+  const byOther = candidates.find(({ to }) => to === terms.payee);
   return byOther === undefined ? invalid('wrong_payee', first) : invalid('wrong_payer', byOther);
 }

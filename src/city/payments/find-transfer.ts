@@ -10,25 +10,24 @@ import type { City } from '../context.ts';
 import type { ClaimTerms } from './decide-claim.ts';
 import type { ChainHead } from './read-evidence.ts';
 
-/** What all who have a say show of a window that is over. */
 export type WindowReading = 'not_over' | 'unreadable' | { transfer: Hex | null };
 
 type Terms = ClaimTerms & { openedBlock: bigint };
 
 /**
- * Looks whether anything that fits was transferred in the window, claimed or not, in blocks that need not be final. Only where everybody
- * who has a say has read a block at or after its end, and finds nothing, there is nothing: one word for a transfer is enough.
+ * Looks for a fitting transfer in the window, claimed or not, in blocks that need not be final. "None" needs every voting provider to have
+ * read a block at or after the window's end without finding one; a transfer needs only one provider.
  */
 export async function findTransfer(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: Terms,
 ): Promise<WindowReading> {
-  // Nothing is given up on the word of another chain, nor of one that took back what was final.
+  // Do not give up an offer on the word of another chain, or of one that took back a final block.
   if (head.chainId !== terms.chainId || head.floor === null) return 'unreadable';
   if (head.latest.timestamp < terms.windowTo) return 'not_over';
-  const found = await tryToScan(log, head.provider, head.latest, terms);
-  if (found === 'unreadable' || found.transfer !== null) return found;
+  const reading = await tryToScan(log, head.provider, head.latest, terms);
+  if (reading === 'unreadable' || reading.transfer !== null) return reading;
   const others = providerHealth.all.filter(({ provider }) => provider !== head.provider);
   const elsewhere: Hex[] = [];
   const askOne = async (health: ProviderHealth): Promise<Objections<'window'>> => {
@@ -36,7 +35,7 @@ export async function findTransfer(
     if (chainId !== terms.chainId) return new Map([['window', 'disagrees']]);
     health.noteHead(latest);
     if (latest.timestamp < terms.windowTo) return new Map([['window', 'behind']]);
-    const transfer = await scan(health.provider, latest, terms);
+    const transfer = await scanWindow(health.provider, latest, terms);
     if (transfer !== null) elsewhere.push(transfer);
     return new Map();
   };
@@ -46,7 +45,7 @@ export async function findTransfer(
   const [first] = elsewhere;
   if (first !== undefined) return { transfer: first };
   if (objections.every(({ size }) => size === 0)) return { transfer: null };
-  log.warn('transfer_scan_unconfirmed', { why: objections.flatMap((said) => [...said.values()]) });
+  log.warn('transfer_scan_unconfirmed', { why: objections.flatMap((objection) => [...objection.values()]) });
   return 'unreadable';
 }
 
@@ -57,7 +56,7 @@ async function tryToScan(
   terms: Terms,
 ): Promise<'unreadable' | { transfer: Hex | null }> {
   try {
-    return { transfer: await scan(rpc, latest, terms) };
+    return { transfer: await scanWindow(rpc, latest, terms) };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     log.warn('window_unreadable', { endpoint: rpc.endpoint, error });
@@ -65,26 +64,26 @@ async function tryToScan(
   }
 }
 
-/** The first fitting transfer that one provider has in its blocks up to `latest`. Throws RpcFailure when it cannot say. */
-async function scan(rpc: Rpc, latest: Block, terms: Terms): Promise<Hex | null> {
+/** Returns the first fitting transfer in one provider's blocks up to `latest`. Throws RpcFailure if it cannot say. */
+async function scanWindow(rpc: Rpc, latest: Block, terms: Terms): Promise<Hex | null> {
   const { asset, payer, payee, openedBlock, windowFrom, windowTo } = terms;
   if (latest.number < openedBlock) throw new RpcFailure('malformed', `${rpc.endpoint} is below what was final before`);
   const all = { fromBlock: openedBlock, toBlock: latest.number };
-  // Blocks before the window, and those that came since, hold nothing that fits.
+  // Blocks before and after the window hold nothing that fits.
   const window = { from: windowFrom, before: windowTo };
   const blocks = fitsOneQuery(rpc, all) ? all : await blocksBetween(rpc, all, window);
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
-  for (const log of logs) if (await fits(rpc, log, terms)) return log.transactionHash;
+  for (const log of logs) if (await isFitting(rpc, log, terms)) return log.transactionHash;
   const last = await readBlock(rpc, latest.number);
-  // A node that lags, or that switched chains meanwhile, has not told of all blocks.
+  // A node that lags, or switched chains meanwhile, has not searched all blocks.
   if (last?.hash !== latest.hash) {
     throw new RpcFailure('malformed', `${rpc.endpoint} does not have the block that it called its latest`);
   }
   return null;
 }
 
-async function fits(rpc: Rpc, log: Log, terms: Terms): Promise<boolean> {
+async function isFitting(rpc: Rpc, log: Log, terms: Terms): Promise<boolean> {
   const transfer = decodeTransfer(log);
   if (transfer === null || transfer.value < terms.minimumUnits) return false;
   const block = await readBlock(rpc, log.blockNumber);

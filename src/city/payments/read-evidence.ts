@@ -16,12 +16,12 @@ import type { City } from '../context.ts';
 import { type ClaimTerms, decideClaim } from './decide-claim.ts';
 import { findWatermark, raiseWatermark } from './store.ts';
 
-/** By transaction; one that could not be read is left out. */
+/** By transaction hash; leaves out those that could not be read. */
 export type ClaimReading = ReadonlyMap<Hex, TransferEvidence>;
 
 /**
- * What claimed transactions show, all from the provider whose head leads. What would decide is then shown to the others; where they do
- * not bear it out it comes back as evidence that decides nothing.
+ * Reads the evidence of claimed transactions from the leading provider, then asks the others to confirm whatever would decide. Unconfirmed
+ * evidence comes back without its finality, so that it decides nothing.
  */
 export async function readClaims(
   city: Pick<City, 'log' | 'providerHealth'>,
@@ -31,7 +31,7 @@ export async function readClaims(
 ): Promise<ClaimReading> {
   const read = await Promise.all(hashes.map(async (hash) => [hash, await tryToRead(city, head, terms, hash)] as const));
   const reading = new Map(read.flatMap(([hash, evidence]) => (evidence === null ? [] : [[hash, evidence]])));
-  const corroborated = await corroborate(city, head, terms, reading);
+  const corroborated = await corroborateClaims(city, head, terms, reading);
   if (corroborated.size === 0 || (await isStillFinalOrUnread(head))) return corroborated;
   return new Map([...corroborated].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
 }
@@ -65,7 +65,7 @@ async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise
   return { chainId, finalized, receipt, block, transfersInBlock: [...fromPayer, ...toPayee.filter(isNotFrom(payer))] };
 }
 
-/** What went from the one to the other is in both answers. */
+/** A transfer from payer to payee is in both answers. */
 function isNotFrom(payer: Hex): (log: Log) => boolean {
   return (log) => log.topics[1] !== addressTopic(payer);
 }
@@ -80,10 +80,10 @@ async function isStillFinalOrUnread(head: ChainHead): Promise<boolean> {
 }
 
 /**
- * Every other configured provider is asked before anything final is done: it has to have the block, and to show the same in it. One that
- * has been silent or has stood still for a minute has no say (W9). What is not borne out keeps its sighting and decides nothing.
+ * Asks every other configured provider before a final decision: it has to have the block and show the same in it. A provider that was
+ * silent or stood still for a minute does not vote. Unconfirmed evidence keeps its sighting and decides nothing.
  */
-async function corroborate(
+async function corroborateClaims(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: ClaimTerms,
@@ -103,7 +103,7 @@ async function corroborate(
       for (const [hash, why] of await findObjections(providerHealth, health, request)) {
         const evidence = reading.get(hash);
         if (evidence !== undefined) corroborated.set(hash, { ...evidence, finalized: null });
-        note(log, health, hash, why);
+        noteObjection(log, health, hash, why);
       }
     }),
   );
@@ -111,10 +111,10 @@ async function corroborate(
 }
 
 const MOST_REPORTED = 1_000;
-/** What was said already: it is asked again and again while it lasts. */
+/** Objections already logged: the same question is repeated while one lasts. */
 const reported = new WeakMap<ProviderHealth, Map<Hex, Objection>>();
 
-function note(log: City['log'], health: ProviderHealth, hash: Hex, why: Objection): void {
+function noteObjection(log: City['log'], health: ProviderHealth, hash: Hex, why: Objection): void {
   const before = reported.get(health) ?? new Map<Hex, Objection>();
   if (before.get(hash) === why) return;
   if (before.size >= MOST_REPORTED) before.clear();
@@ -127,15 +127,15 @@ function note(log: City['log'], health: ProviderHealth, hash: Hex, why: Objectio
 }
 
 export interface ChainHead {
-  /** Who says so: whatever is decided with this head is asked of the same. */
+  /** The provider of this head; anything decided with it is read from the same provider. */
   provider: Provider;
   chainId: bigint;
   latest: Block;
-  /** Null while the provider's finalized head is not believed. */
+  /** Null while the provider's finalized head is not accepted. */
   finalized: FinalizedHead | null;
   /**
-   * The highest block that was ever believed to be final. Null before the first, on another chain, and while the provider contradicts it:
-   * then nothing is begun or given up on its word.
+   * The highest finalized block ever accepted. Null before the first, on another chain, and while the provider contradicts it: then nothing
+   * may begin or be given up on its word.
    */
   floor: FinalizedHead | null;
 }
@@ -143,8 +143,8 @@ export interface ChainHead {
 export type HeadContext = Pick<City, 'database' | 'clock' | 'log' | 'config' | 'providerHealth'>;
 
 /**
- * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is the watermark before
- * anybody relies on it. Throws RpcFailure while no provider's head can be read.
+ * Reads the heads from the leading provider: the first whose finalized head is accepted. Stores an accepted head as watermark before
+ * anybody relies on it. Throws RpcFailure if no provider's head can be read.
  */
 export async function readHead(city: HeadContext): Promise<ChainHead> {
   const watermark = await findWatermark(city.database, city.config.network.chainId);
@@ -156,18 +156,18 @@ async function readHeadOf(city: HeadContext, health: ProviderHealth, watermark: 
   const { database, clock, config, log } = city;
   const { provider } = health;
   const { chainId, ...reading } = await readProviderHead(provider, watermark);
-  const found = { provider, chainId, latest: reading.latest };
+  const common = { provider, chainId, latest: reading.latest };
   if (chainId !== config.network.chainId) {
     noteVerdict(log, health, 'wrong_chain', true);
-    return { ...found, finalized: null, floor: null };
+    return { ...common, finalized: null, floor: null };
   }
   health.noteHead(reading.latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
   noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
-  if ('unknown' in verdict) return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark };
+  if ('unknown' in verdict) return { ...common, finalized: null, floor: 'alarm' in verdict ? null : watermark };
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
     await raiseWatermark(database, chainId, accepted, new Date(clock.now()));
   }
-  return { ...found, finalized: accepted, floor: accepted };
+  return { ...common, finalized: accepted, floor: accepted };
 }

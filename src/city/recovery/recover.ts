@@ -9,16 +9,16 @@ import { CommandRefused } from '../../platform/run-command.ts';
 import * as store from './store.ts';
 import { ACT_KINDS, type Act, type Numbered } from './store.ts';
 
-/** What may have been shown within the second in which it was not yet copied. */
+/** Ids that may have been shown in the second before they were copied. */
 const COPIED_MARGIN = 1_000n;
-/** Where there is no copy. */
+/** The margin if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
 
 export interface RecoverOptions {
   reason: string;
-  /** Of all hosts, in the order of ids; null: there is none left. */
+  /** Events from the copies of all hosts, by id; null: no copy is left. */
   copied: readonly CopiedEvent[] | null;
-  /** Takes the books as they stand: nothing is put back. */
+  /** Puts nothing back. */
   asItStands: boolean;
 }
 
@@ -28,13 +28,13 @@ export interface Recovered {
   kept_event_id: number;
   next_event_id: number;
   acts: { lost: number; put_back: number };
-  /** Residents that were lost and are not put back: their handles stay theirs. */
+  /** Lost residents that are not put back: nobody else can take their handles. */
   handles_held: number;
 }
 
 /**
- * Ends a loss of history, in one transaction: what the copies tell of is put back as it was, act by act and under the constraints of
- * the books, and no id that may have been shown is given out again. What is undecided then goes on by the chain as ever.
+ * Ends a loss of history in one transaction: puts back the acts from the copies one by one, under the database's constraints, and never
+ * hands out an id again that may have been shown. Undecided offers then continue by the chain as usual.
  */
 export async function recover(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },
@@ -51,16 +51,16 @@ export async function recover(
       const acts = readActs(events);
       const margin = copied === null ? UNKNOWN_MARGIN : COPIED_MARGIN;
       const eventId = [newest, events.at(-1)?.id ?? 0n].reduce((a, b) => (a > b ? a : b)) + margin + 1n;
-      const found = { lost: acts.length, put_back: asItStands ? 0 : acts.length };
-      const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, found, now });
+      const counts = { lost: acts.length, put_back: asItStands ? 0 : acts.length };
+      const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, counts, now });
       await raiseFloor(tx, 'events', eventId - 1n);
-      await store.endStages(tx, now);
-      // Before anything else is logged: it says what has become of the acts that were lost.
+      await store.endRegistrations(tx, now);
+      // Log this first: it says what became of the lost acts.
       await store.endGroup(tx);
       if (!asItStands) await putBack(tx, acts);
       await raiseIds(tx, acts, margin);
-      const held = asItStands ? await holdHandles(tx, acts) : 0;
-      return { id, kept, eventId, acts: found, held };
+      const handlesHeld = asItStands ? await holdHandles(tx, acts) : 0;
+      return { id, kept, eventId, acts: counts, handlesHeld };
     },
     { statementTimeoutMs: 0 },
   );
@@ -71,11 +71,11 @@ export async function recover(
     kept_event_id: Number(recovered.kept),
     next_event_id: Number(recovered.eventId),
     acts: recovered.acts,
-    handles_held: recovered.held,
+    handles_held: recovered.handlesHeld,
   };
 }
 
-/** Transaction by transaction, as they were committed. All of it, or nothing at all. */
+/** Puts acts back transaction by transaction, in commit order. All or nothing. */
 async function putBack(tx: Tx, acts: readonly store.Act[]): Promise<void> {
   let group: string | null = null;
   for (const act of acts) {
@@ -85,7 +85,7 @@ async function putBack(tx: Tx, acts: readonly store.Act[]): Promise<void> {
       group = act.group;
     }
     const touched = await store.putBack(tx, act).catch((error: unknown) => refuseConflict(error, act.eventId));
-    if (touched !== 1) throw conflict(act.eventId, 'the row is not there');
+    if (touched !== 1) throw recoveryConflict(act.eventId, 'the row is not there');
   }
   if (group !== null) await endGroup(tx, acts.at(-1)?.eventId ?? 0n);
 }
@@ -96,21 +96,21 @@ async function endGroup(tx: Tx, upTo: bigint): Promise<void> {
 
 function refuseConflict(error: unknown, eventId: bigint): never {
   const broken = constraintOf(error)?.constraint ?? null;
-  throw broken === null ? error : conflict(eventId, broken);
+  throw broken === null ? error : recoveryConflict(eventId, broken);
 }
 
-function conflict(eventId: bigint, what: string): CommandRefused {
+function recoveryConflict(eventId: bigint, what: string): CommandRefused {
   return new CommandRefused(
-    `event ${eventId} of the copies does not fit the books (${what}): something was written after the loss. Nothing was changed. Bring up a database from before that, or say --as-it-stands`,
+    `Event ${eventId} of the copies does not fit the database (${what}), because something was written after the loss. Nothing was changed. Restore a database from before that, or use --as-it-stands`,
   );
 }
 
 async function holdHandles(tx: Tx, acts: readonly store.Act[]): Promise<number> {
-  let held = 0;
+  let handlesHeld = 0;
   for (const act of acts) {
-    if (act.kind === 'residents' && act.act === 'insert' && (await store.holdHandle(tx, act))) held += 1;
+    if (act.kind === 'residents' && act.act === 'insert' && (await store.holdHandle(tx, act))) handlesHeld += 1;
   }
-  return held;
+  return handlesHeld;
 }
 
 async function raiseIds(tx: Tx, acts: readonly store.Act[], margin: bigint): Promise<void> {
@@ -136,8 +136,8 @@ function parseAct({ canonical }: Pick<Act, 'canonical'>): LoggedAct {
 }
 
 /**
- * What events of the log of acts tell. A recovery among them has put back, under new ids, what it had lost: that is left out. Refuses
- * what this version does not know, or it would put back a part.
+ * Reads acts from the events. If they contain a recovery, that one has put back under new ids what it had lost, so the lost originals are
+ * left out. Refuses unknown events, or only a part would be put back.
  */
 function readActs(events: readonly CopiedEvent[]): Act[] {
   let acts: Act[] = [];
@@ -146,20 +146,20 @@ function readActs(events: readonly CopiedEvent[]): Act[] {
     const logged = parseAct({ canonical });
     const kept = logged.kind === 'recoveries' ? logged.row.kept_event_id : undefined;
     if (kept !== undefined) acts = acts.filter((one) => one.eventId <= BigInt(kept));
-    else acts.push({ eventId, canonical, ...whatOf(eventId, logged) });
+    else acts.push({ eventId, canonical, ...describeAct(eventId, logged) });
   }
   return acts;
 }
 
-function whatOf(eventId: bigint, logged: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
+function describeAct(eventId: bigint, logged: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
   const kind = ACT_KINDS.find((name) => name === logged.kind);
   if (kind === undefined || !ACT_VERBS.includes(String(logged.act)) || typeof logged.with !== 'string') {
-    throw new CommandRefused(`event ${eventId} of the copies is no act of a city: name the copies of this city`);
+    throw new CommandRefused(`Event ${eventId} of the copies is not from a city. Give the copies of this city`);
   }
   return { act: logged.act as Act['act'], kind, group: logged.with };
 }
 
-/** The highest id of that table that some acts tell of, or that a recovery among them has kept from being given out; 0: none. */
+/** The highest id of the table in these acts, or withheld by a recovery among them; 0: none. */
 function highestOf(table: Numbered, acts: readonly Act[]): bigint {
   let highest = 0n;
   for (const act of acts) {

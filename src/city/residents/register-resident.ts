@@ -12,12 +12,20 @@ import { Refusal } from '../../platform/refusal.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';
 import { type ConfirmKey, mustBeStagedKey } from '../../platform/staged-key.ts';
 import { type City, takeNetworkQuota } from '../context.ts';
-import { closeStage, findAlike, findStage, insertResident, insertStage, type Stage, sweepStages } from './store.ts';
+import {
+  closeRegistration,
+  findAlike,
+  findRegistration,
+  insertRegistration,
+  insertResident,
+  type PendingRegistration,
+  purgeRegistrations,
+} from './store.ts';
 
 const KEPT_DAYS = 7;
 
-/** Makes a key and shows it, this once. No resident exists and no handle is held until the confirm. */
-export async function stageResident(city: City, body: StepBody<'stage'>, clientNetwork: string) {
+/** Creates a key and shows it once. No resident exists and no handle is taken before the confirm. */
+export async function startRegistration(city: City, body: StepBody<'stage'>, clientNetwork: string) {
   const { clock, config, database, pepper, random } = city;
   await takeNetworkQuota(city, 'registration_per_ip_hour', clientNetwork);
   await checkHandle(database, body.handle, 'stage');
@@ -26,9 +34,9 @@ export async function stageResident(city: City, body: StepBody<'stage'>, clientN
   const csrf = random.bytes(32).toString('base64url');
   const now = clock.now();
   const expiresAt = new Date(now + STAGE_MINUTES * 60_000);
-  await sweepStages(database, new Date(now - KEPT_DAYS * 86_400_000));
-  await insertStage(database, {
-    // 256 random bits need no pepper: they cannot be found by trying.
+  await purgeRegistrations(database, new Date(now - KEPT_DAYS * 86_400_000));
+  await insertRegistration(database, {
+    // 256 random bits need no pepper: they cannot be guessed.
     sessionHash: sha256(session),
     csrfHash: sha256(csrf),
     keyHash: pepper.hash(key),
@@ -49,16 +57,16 @@ interface ConfirmCall {
   clientNetwork: string;
 }
 
-/** Makes the resident real, once, for the client that shows the key that the stage gave. */
-export async function confirmResident(city: City, { body, bearer, clientNetwork }: ConfirmCall) {
+/** Creates the resident, once, for the client that presents the new key. */
+export async function confirmRegistration(city: City, { body, bearer, clientNetwork }: ConfirmCall) {
   const { config, database, clock, pepper } = city;
   await takeNetworkQuota(city, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Judged first without any lock: a request that is refused anyway delays no other and uses nothing of the quota of all. In
-  // one snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
+  // Check first without a lock: a request that will be refused delays no other and uses none of the shared quota. Use one snapshot, or a
+  // registration confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
-    const stage = await judgeStage(snapshot, { body, bearer }, { now, pepper, lock: false });
-    await checkHandle(snapshot, body.handle ?? stage.handle, 'confirm');
+    const pending = await checkRegistration(snapshot, { body, bearer }, { now, pepper, lock: false });
+    await checkHandle(snapshot, body.handle ?? pending.handle, 'confirm');
   });
   await takeSharedQuota(city, {
     name: 'registration_per_hour',
@@ -67,71 +75,69 @@ export async function confirmResident(city: City, { body, bearer, clientNetwork 
     clientNetwork,
   });
   const { id, handle } = await database.transaction(async (tx) => {
-    const stage = await judgeStage(tx, { body, bearer }, { now, pepper, lock: true });
-    const chosen = body.handle ?? stage.handle;
+    const pending = await checkRegistration(tx, { body, bearer }, { now, pepper, lock: true });
+    const chosen = body.handle ?? pending.handle;
     await tx.lock('residents');
     await checkHandle(tx, chosen, 'confirm');
     const residentId = await insertResident(tx, {
       handle: chosen,
-      model: stage.model,
-      clientClass: stage.clientClass,
-      keyHash: stage.keyHash,
-      pepperVersion: stage.pepperVersion,
+      model: pending.model,
+      clientClass: pending.clientClass,
+      keyHash: pending.keyHash,
+      pepperVersion: pending.pepperVersion,
       joinedAt: new Date(now),
     });
-    await closeStage(tx, sha256(body.session), 'confirmed', new Date(now));
+    await closeRegistration(tx, sha256(body.session), 'confirmed', new Date(now));
     return { id: residentId, handle: chosen };
   });
   return { status: 'confirmed' as const, resident_id: Number(id), handle };
 }
 
-/** A confirm: which stage, and the key that it showed. */
-type Confirm = ConfirmKey & { body: StageIdentity };
+type Confirm = ConfirmKey & { body: RegistrationIdentity };
 
-/** What is staged, if the stage is the caller's, still open, and the key is the one it gave. */
-async function judgeStage(
+/** Returns the pending registration if it is the caller's and open, and the key is its own. */
+async function checkRegistration(
   database: Queryable,
   { body, bearer }: Confirm,
   by: { now: number; pepper: Pepper; lock: boolean },
-): Promise<Stage> {
-  const stage = await findOwnStage(database, body, { lock: by.lock });
-  if (stage.closedAs !== null || by.now >= stage.expiresAt.getTime()) throw stageClosed();
-  mustBeStagedKey(stage, { body, bearer }, by.pepper);
-  return stage;
+): Promise<PendingRegistration> {
+  const pending = await findOwnRegistration(database, body, { lock: by.lock });
+  if (pending.closedAs !== null || by.now >= pending.expiresAt.getTime()) throw registrationClosed();
+  mustBeStagedKey(pending, { body, bearer }, by.pepper);
+  return pending;
 }
 
-/** Refuses a handle that no resident can have, or that one has. A city has no maintainer among its residents. */
+/** Refuses an invalid or taken handle. A city has no maintainer among its residents. */
 async function checkHandle(database: Queryable, handle: string, step: HandleStep): Promise<void> {
   judgeHandle(handle, { alike: await findAlike(database, handle), maintainer: null }, step);
 }
 
 type Body = BodyOf<CityEndpoints['registerResident']>;
 
-/** What one step of the door is called with. */
 type StepBody<Action extends Body['action']> = Extract<Body, { action: Action }>;
 
-export interface StageIdentity {
+export interface RegistrationIdentity {
   session: string;
   csrf: string;
 }
 
-/** The stage of this session. A stage of another client, shown by a wrong csrf, answers like one that never was. */
-export async function findOwnStage(
+/** Finds the pending registration of this session. One of another client, seen by a wrong csrf, is answered as not found. */
+export async function findOwnRegistration(
   database: Queryable,
-  { session, csrf }: StageIdentity,
+  { session, csrf }: RegistrationIdentity,
   options: { lock: boolean },
-): Promise<Stage> {
-  const stage = await findStage(database, sha256(session), options);
-  if (stage === null || !timingSafeEqual(sha256(csrf), stage.csrfHash))
+): Promise<PendingRegistration> {
+  const pending = await findRegistration(database, sha256(session), options);
+  if (pending === null || !timingSafeEqual(sha256(csrf), pending.csrfHash))
     throw new Refusal('not_found', {
-      detail: 'There is no such stage.',
-      nextStep: 'Send session and csrf as the stage gave them, or begin a new stage.',
+      detail: 'There is no such registration.',
+      nextStep: 'Send the session and csrf of the stage step, or start again with the action stage.',
     });
-  return stage;
+  return pending;
 }
 
-export function stageClosed(): Refusal {
+export function registrationClosed(): Refusal {
   return new Refusal('stage_closed', {
-    nextStep: 'If it was confirmed, the key that it showed is in force. Otherwise begin a new stage.',
+    nextStep: 'If it was confirmed, its key is valid. Otherwise start again with the action stage.',
   });
 }

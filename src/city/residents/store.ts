@@ -8,10 +8,9 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Resident } from '../context.ts';
 
-/** How many ids of things are shown of one resident. */
 const SHOWN_THINGS = 100;
 
-/** A handle that looks like this one, or is the same; null: none. */
+/** An equal or similar handle; null: none. */
 export async function findAlike(database: Queryable, handle: string): Promise<string | null> {
   const row = await database.maybe<{ handle: string }>(
     sql`select handle from residents where fold_handle(handle) = ${foldHandle(handle)} order by id limit 1`,
@@ -26,7 +25,7 @@ export interface NewResident extends KeyHash {
   joinedAt: Date;
 }
 
-/** To be called under the lock 'residents'. */
+/** Call under the lock 'residents'. */
 export async function insertResident(tx: Tx, resident: NewResident): Promise<bigint> {
   const { handle, model, clientClass, keyHash, pepperVersion, joinedAt } = resident;
   const { id } = await tx.one<{ id: bigint }>(sql`
@@ -49,7 +48,7 @@ export interface ResidentRow {
   handle: string;
   market_handle: string | null;
   joined_at: Date;
-  /** The newest first. */
+  /** Newest first. */
   things: bigint[];
   things_total: bigint;
 }
@@ -62,20 +61,20 @@ async function findResident(database: Queryable, handle: string): Promise<Reside
     from residents where handle = ${handle}`);
 }
 
-interface NewStage extends Omit<Stage, 'closedAs'> {
+interface NewRegistration extends Omit<PendingRegistration, 'closedAs'> {
   sessionHash: Buffer;
   createdAt: Date;
 }
 
-export async function insertStage(database: Queryable, stage: NewStage): Promise<void> {
+export async function insertRegistration(database: Queryable, registration: NewRegistration): Promise<void> {
   await database.run(sql`
     insert into resident_stages (session_hash, csrf_hash, handle, model, client_class, key_hash, pepper_version, created_at, expires_at)
-    values (${stage.sessionHash}, ${stage.csrfHash}, ${stage.handle}, ${stage.model}, ${stage.clientClass}, ${stage.keyHash},
-      ${stage.pepperVersion}, ${stage.createdAt}, ${stage.expiresAt})`);
+    values (${registration.sessionHash}, ${registration.csrfHash}, ${registration.handle}, ${registration.model}, ${registration.clientClass}, ${registration.keyHash},
+      ${registration.pepperVersion}, ${registration.createdAt}, ${registration.expiresAt})`);
 }
 
-/** Clears away a few stages that ended without a resident. Confirmed ones stay: a later confirm must find them closed. */
-export async function sweepStages(database: Queryable, expiredBefore: Date): Promise<void> {
+/** Deletes a few registrations that ended without a resident. Confirmed ones stay: a later confirm must find them closed. */
+export async function purgeRegistrations(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from resident_stages where session_hash = any (array(
       select session_hash from resident_stages
@@ -84,7 +83,7 @@ export async function sweepStages(database: Queryable, expiredBefore: Date): Pro
     ))`);
 }
 
-interface StageRow {
+interface RegistrationRow {
   csrf_hash: Buffer;
   handle: string;
   model: string;
@@ -92,15 +91,15 @@ interface StageRow {
   key_hash: Buffer;
   pepper_version: number;
   expires_at: Date;
-  closed_as: Stage['closedAs'];
+  closed_as: PendingRegistration['closedAs'];
 }
 
-export async function findStage(
+export async function findRegistration(
   database: Queryable,
   sessionHash: Buffer,
   options: { lock: boolean },
-): Promise<Stage | null> {
-  const row = await database.maybe<StageRow>(sql`
+): Promise<PendingRegistration | null> {
+  const row = await database.maybe<RegistrationRow>(sql`
     select csrf_hash, handle, model, client_class, key_hash, pepper_version, expires_at, closed_as
     from resident_stages where session_hash = ${sessionHash}
     ${options.lock ? sql`for update` : empty}`);
@@ -110,8 +109,8 @@ export async function findStage(
   return { csrfHash: row.csrf_hash, handle, model, clientClass, keyHash, pepperVersion, ...ends };
 }
 
-/** Under the lock of its row. */
-export async function closeStage(
+/** Call with the row locked. */
+export async function closeRegistration(
   database: Queryable,
   sessionHash: Buffer,
   as: 'confirmed' | 'canceled',
@@ -123,8 +122,8 @@ export async function closeStage(
 
 type ClientClass = (typeof CLIENT_CLASSES)[number];
 
-/** A registration under way. Nothing is in force and no handle is held before the confirm. */
-export interface Stage extends KeyHash {
+/** A registration before its confirm. No key is valid and no handle is taken yet. */
+export interface PendingRegistration extends KeyHash {
   csrfHash: Buffer;
   handle: string;
   model: string;

@@ -5,36 +5,36 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
 import { findThing, listOwners, type OwnerRow, type ThingRow } from './store.ts';
 
-/** Owner, history and lock are of one moment. */
+/** Reads owner, history and lock in one snapshot. */
 export async function readThing(city: Pick<City, 'config' | 'database'>, id: bigint): Promise<ThingOut> {
-  const found = await inSnapshot(city.database, async (snapshot) => {
+  const read = await inSnapshot(city.database, async (snapshot) => {
     const thing = await findThing(snapshot, id);
     return thing === null ? null : { thing, owners: await listOwners(snapshot, id) };
   });
-  if (found === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
-  return present(city, found.thing, found.owners);
+  if (read === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
+  return presentThing(city, read.thing, read.owners);
 }
 
-function present(city: Pick<City, 'config'>, thing: ThingRow, owners: readonly OwnerRow[]): ThingOut {
+function presentThing(city: Pick<City, 'config'>, thing: ThingRow, owners: readonly OwnerRow[]): ThingOut {
   return {
     id: Number(thing.id),
     name: thing.name,
     owner: thing.owner,
     locked: thing.offer_id !== null,
-    offer_id: idOf(thing.offer_id),
+    offer_id: numberOrNull(thing.offer_id),
     url: thingUrl(city, thing.id),
     picture_url: pictureUrl(city, thing.id),
     created_at: isoTime(thing.created_at),
     history: owners.map(({ owner, owned_from, offer_id }) => ({
       owner,
       from: isoTime(owned_from),
-      offer_id: idOf(offer_id),
+      offer_id: numberOrNull(offer_id),
     })),
     history_total: Number(thing.history_total),
   };
 }
 
-function idOf(id: bigint | null): number | null {
+export function numberOrNull(id: bigint | null): number | null {
   return id === null ? null : Number(id);
 }
 

@@ -2,10 +2,9 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
-/** How many owners are shown of one thing. */
 const SHOWN_OWNERS = 100;
 
-/** A new thing is its maker's, who begins its history. To be called under the lock 'things'. */
+/** A new thing belongs to its maker, the first owner in its history. Call under the lock 'things'. */
 export async function insertThing(
   tx: Tx,
   { name, makerId, at }: { name: string; makerId: bigint; at: Date },
@@ -25,13 +24,12 @@ export interface LockedThing {
   ownerId: bigint;
 }
 
-/** Whatever offers or moves a thing holds its row, and judges afterwards. */
+/** Locks the thing's row. Call it before deciding to offer or move a thing. */
 export async function lockThing(tx: Tx, id: bigint): Promise<LockedThing | null> {
   const row = await tx.maybe<{ owner_id: bigint }>(sql`select owner_id from things where id = ${id} for update`);
   return row === null ? null : { id, ownerId: row.owner_id };
 }
 
-/** The offer that the thing is under; null when it is free. */
 async function findOpenOffer(database: Queryable, thingId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(
     sql`select id from offers where thing_id = ${thingId} and phase not in ('claimed', 'canceled')`,
@@ -43,11 +41,11 @@ export interface Move {
   thingId: bigint;
   to: bigint;
   at: Date;
-  /** The sale by which it moves; null for a gift. */
+  /** The sale that moves it; null for a gift. */
   offerId: bigint | null;
 }
 
-/** Under the lock of the thing's row. */
+/** Call with the thing's row locked. */
 export async function moveThing(tx: Tx, { thingId, to, at, offerId }: Move): Promise<void> {
   await tx.run(sql`update things set owner_id = ${to} where id = ${thingId}`);
   await tx.run(sql`
@@ -65,7 +63,6 @@ export interface ThingRow {
   name: string;
   owner: string;
   created_at: Date;
-  /** The offer that it is under. */
   offer_id: bigint | null;
   history_total: bigint;
 }
@@ -85,7 +82,7 @@ export interface OwnerRow {
   offer_id: bigint | null;
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listOwners(database: Queryable, thingId: bigint): Promise<OwnerRow[]> {
   return database.rows<OwnerRow>(sql`
     select residents.handle as owner, thing_owners.owned_from, thing_owners.offer_id
@@ -94,7 +91,7 @@ export async function listOwners(database: Queryable, thingId: bigint): Promise<
     order by thing_owners.nth desc limit ${SHOWN_OWNERS}`);
 }
 
-/** To be asked under the lock of the thing's row. */
+/** Call with the thing's row locked. */
 export async function mustBeFree(tx: Tx, thingId: bigint): Promise<void> {
   const offerId = await findOpenOffer(tx, thingId);
   if (offerId !== null) throw new Refusal('thing_locked', { fields: { offer_id: Number(offerId) } });

@@ -22,7 +22,7 @@ function budgetOf(limits: Partial<Limits>) {
     ...budget,
     begin: (units: bigint, isCheap: boolean): void =>
       void inFlight.push({ pool: 'plain', reservedUnits: units, isCheap }),
-    cost: (units: bigint, isSale: boolean): void => budget.note({ at: now, pool: 'plain', units, isSale }),
+    cost: (units: bigint, isSale: boolean): void => budget.addLoss({ at: now, pool: 'plain', units, isSale }),
     later: (ms: number): void => {
       now += ms;
     },
@@ -64,29 +64,29 @@ test('no further cheap sale is begun once the gas of cheap ones, reverts and wha
   budget.later(600_000);
   budget.cost(GAS, false);
   budget.begin(2n * GAS, true);
-  expect(budget.find(CHEAP)).toEqual({ pool: 'plain' });
+  expect(budget.findPool(CHEAP)).toEqual({ pool: 'plain' });
   budget.begin(GAS, true);
-  // Until the first of them is an hour ago. Known wallets are bound by it as well.
-  expect(budget.find(CHEAP)).toEqual({ retryAfterSeconds: 3_000 });
-  expect(budget.find({ ...CHEAP, payerKnown: true, payeeKnown: true })).toEqual({ retryAfterSeconds: 3_000 });
-  expect(budget.find(NEWCOMER)).toEqual({ pool: 'plain' });
+  // Until the first of them is an hour old. Known wallets are bound by it as well.
+  expect(budget.findPool(CHEAP)).toEqual({ retryAfterSeconds: 3_000 });
+  expect(budget.findPool({ ...CHEAP, payerKnown: true, payeeKnown: true })).toEqual({ retryAfterSeconds: 3_000 });
+  expect(budget.findPool(NEWCOMER)).toEqual({ pool: 'plain' });
   budget.later(3_000_000);
-  expect(budget.find(CHEAP)).toEqual({ pool: 'plain' });
+  expect(budget.findPool(CHEAP)).toEqual({ pool: 'plain' });
 });
 
 test('the day bounds cheap sales too', () => {
   const budget = budgetOf({ gas_loss_day_units: 100_000 });
   budget.cost(100_000n, true);
   budget.later(2 * HOUR_MS);
-  expect(budget.find(CHEAP)).toEqual({ retryAfterSeconds: 22 * 3_600 });
-  expect(budget.find(NEWCOMER)).toEqual({ pool: 'plain' });
+  expect(budget.findPool(CHEAP)).toEqual({ retryAfterSeconds: 22 * 3_600 });
+  expect(budget.findPool(NEWCOMER)).toEqual({ pool: 'plain' });
 });
 
 test('however many cheap sales there were, they take nothing from any pool', () => {
   const budget = budgetOf({ gas_loss_hour_units: 100_000 });
   for (let n = 0; n < 100; n += 1) budget.cost(GAS, true);
-  expect(budget.find(NEWCOMER)).toEqual({ pool: 'plain' });
-  expect(budget.find({ ...NEWCOMER, hasCode: true })).toEqual({ pool: 'contract' });
+  expect(budget.findPool(NEWCOMER)).toEqual({ pool: 'plain' });
+  expect(budget.findPool({ ...NEWCOMER, hasCode: true })).toEqual({ pool: 'contract' });
   const levels = budget.levels().filter(({ window }) => window === 'hour');
   expect(levels.map(({ pool, used }) => [pool, used])).toEqual([
     ['all', 0n],
@@ -96,7 +96,7 @@ test('however many cheap sales there were, they take nothing from any pool', () 
     ['known', 0n],
     ['sales', 100n * GAS],
   ]);
-  // Reverts do.
+  // Reverts do count.
   budget.cost(50_000n, false);
-  expect(budget.find(NEWCOMER)).toEqual({ retryAfterSeconds: 3_600 });
+  expect(budget.findPool(NEWCOMER)).toEqual({ retryAfterSeconds: 3_600 });
 });

@@ -4,9 +4,9 @@ import { type Cooldown, type Entry, type Loss, lossOf, newestOf, type Pool } fro
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** The part of the whole, an eighth, that no price is quoted on: it is for cheap sales that were opened while the least price was low. */
+/** One eighth of the budget is not offered at the least price: it is kept for cheap sales that were opened while that price was low. */
 const KEPT_FOR_OPENED = 8n;
-/** What is in flight ends within a few blocks. */
+/** Settlements in flight end within a few blocks. */
 const IN_FLIGHT_SECONDS = 10;
 const WINDOWS = [
   { name: 'hour', ms: HOUR_MS, limit: 'gas_loss_hour_units' },
@@ -14,29 +14,28 @@ const WINDOWS = [
 ] as const;
 
 /**
- * Shares of the whole, in eighths. A quarter is kept: one eighth for payments to known payees, and another that only known payers reach,
- * who may use whatever the others have not used.
+ * Shares of the budget in eighths. A quarter is kept back: one eighth for payments to known payees, and one that only known payers reach,
+ * who may use all that the others left.
  */
 const EIGHTHS: Readonly<Record<Pool, bigint>> = { contract: 2n, plain: 4n, payee: 1n, known: 8n };
 
-export interface Asking {
+export interface GasRequest {
   hasCode: boolean;
-  /** Whether payer and payee have sales that are final and paid for their gas. */
+  /** True if the payer or payee has sales that are final and paid for their gas. */
   payerKnown: boolean;
   payeeKnown: boolean;
-  /** A sale that is not expected to pay for its gas. */
+  /** True for a sale that is not expected to pay for its gas. */
   isCheap: boolean;
-  /** What may be lost at most. */
   units: bigint;
 }
 
-/** What a settlement may lose while its end is not known. */
-export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'> & Pick<Asking, 'isCheap'>>;
+/** Possible loss of a settlement that has not ended. */
+export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'> & Pick<GasRequest, 'isCheap'>>;
 
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
-  /** `sales`: gas of cheap sales, also of those in flight, on top of what all pools lost. */
+  /** `sales`: gas of cheap sales, including those in flight, on top of the losses of all pools. */
   pool: Pool | 'all' | 'sales';
   window: 'hour' | 'day';
   used: bigint;
@@ -44,41 +43,40 @@ export interface PoolLevel {
 }
 
 /**
- * How much gas may be lost by reverts, for each kind of payer and for all. Sales that are cheap for their gas take nothing from these
- * pools, so that they shut nobody out, and have a bound of their own: while such sales and reverts together have used up the whole, no
- * further cheap one is begun. The price from which x402 is offered rises before that.
+ * Caps the gas lost to reverts, for each kind of payer and for all. Cheap sales take nothing from these pools, so they lock nobody out.
+ * They have a cap of their own: while cheap sales and reverts together have used up the whole budget, no further cheap sale is started. The
+ * least price for x402 rises before that.
  */
 export interface GasBudget {
-  /** The pool that a settlement may draw on now. */
-  find(asking: Asking): Grant;
-  /** The least price, in units of USDC, of a sale whose gas costs that much. */
+  findPool(request: GasRequest): Grant;
+  /** In units of USDC, for a sale with this gas cost. */
   leastPrice(gasUnits: bigint): bigint;
-  note(loss: Loss): void;
+  addLoss(loss: Loss): void;
   levels(): PoolLevel[];
 }
 
-/** `losses` are those of before the start, so that a restart refills nothing; `inFlight` are settlements whose end is not known. */
-export function createGasBudget(given: {
+/** `losses` come from before the start, so that a restart refills nothing; `inFlight` are settlements without an end. */
+export function createGasBudget(options: {
   limits: Limits;
   clock: Clock;
   losses: readonly Loss[];
   inFlight(): Iterable<Reserved>;
 }): GasBudget {
-  const { limits, clock, inFlight } = given;
-  const inOrder = [...given.losses].sort((a, b) => a.at - b.at);
-  const tallyOf = (isSale: boolean): Tally =>
-    createTally(
+  const { limits, clock, inFlight } = options;
+  const inOrder = [...options.losses].sort((a, b) => a.at - b.at);
+  const lossLogOf = (isSale: boolean): LossLog =>
+    createLossLog(
       inOrder.filter((loss) => loss.isSale === isSale),
       clock,
     );
-  const [sales, reverts] = [tallyOf(true), tallyOf(false)];
+  const [sales, reverts] = [lossLogOf(true), lossLogOf(false)];
   const share = createShares(limits);
   const { usedByCheap, boundOf, boundOfCheap } = createBounds(sales, reverts);
 
   const secondsUntilRoom = createWait(share, clock);
 
   return {
-    find: ({ hasCode, payerKnown, payeeKnown, isCheap, units }) => {
+    findPool: ({ hasCode, payerKnown, payeeKnown, isCheap, units }) => {
       const own: Pool = hasCode ? 'contract' : 'plain';
       const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
       const reserved = sumOf(inFlight());
@@ -94,7 +92,7 @@ export function createGasBudget(given: {
     },
     leastPrice: (gasUnits) => {
       const now = clock.now();
-      // Other sales in flight are left out: most of them are mined, and pay for their gas.
+      // Ignore other sales in flight: most will be mined, and pay for their gas.
       const { cheap } = sumOf(inFlight());
       const hasRoom = WINDOWS.every((window) => {
         const kept = share('all', window) / KEPT_FOR_OPENED;
@@ -102,7 +100,7 @@ export function createGasBudget(given: {
       });
       return hasRoom ? gasUnits : PAYS_FOR_GAS_TIMES * gasUnits;
     },
-    note: (loss) => {
+    addLoss: (loss) => {
       if (loss.units > 0n) (loss.isSale ? sales : reverts).add(loss);
     },
     levels: () => {
@@ -122,17 +120,16 @@ export function createGasBudget(given: {
 
 type Window = (typeof WINDOWS)[number];
 
-/** Something that has to stay below the share of a pool. */
+/** A sum that must stay below the share of a pool. */
 interface Bound {
   pool: Pool | 'all';
-  /** In flight. */
+  /** The part of settlements in flight. */
   reserved: bigint;
   used(sinceMs: number): bigint;
   /** Oldest first. */
   losses(): readonly Loss[];
 }
 
-/** How much of a window's loss is for a pool. */
 function createShares(limits: Limits): (pool: Pool | 'all', window: Window) => bigint {
   return (pool, window) => {
     const whole = BigInt(limits[window.limit]);
@@ -140,14 +137,14 @@ function createShares(limits: Limits): (pool: Pool | 'all', window: Window) => b
   };
 }
 
-interface Tally {
+interface LossLog {
   add(loss: Loss): void;
-  /** Those of the last day, oldest first. */
+  /** Losses of the last day, oldest first. */
   all(): readonly Loss[];
   used(pool: Pool | 'all', sinceMs: number): bigint;
 }
 
-/** 0 where there is room for so many units; else the seconds until there will be. */
+/** Returns 0 if there is room for so many units, else the seconds until there will be. */
 function createWait(share: ReturnType<typeof createShares>, clock: Clock): (units: bigint, bound: Bound) => number {
   return (units, bound) => {
     const now = clock.now();
@@ -166,8 +163,7 @@ function createWait(share: ReturnType<typeof createShares>, clock: Clock): (unit
   };
 }
 
-/** Losses of gas, by time and pool. */
-function createTally(before: readonly Loss[], clock: Clock): Tally {
+function createLossLog(before: readonly Loss[], clock: Clock): LossLog {
   let losses = [...before];
   const all = (): readonly Loss[] => {
     losses = losses.filter(({ at }) => at + DAY_MS > clock.now());
@@ -183,11 +179,10 @@ function createTally(before: readonly Loss[], clock: Clock): Tally {
   };
 }
 
-/** `cheap`: of cheap sales, whatever their pools. */
+/** `cheap`: cheap sales of all pools. */
 type ReservedUnits = Record<Pool | 'all' | 'cheap', bigint>;
 
-function createBounds(sales: Tally, reverts: Tally) {
-  /** Gas of cheap sales and of all reverts. */
+function createBounds(sales: LossLog, reverts: LossLog) {
   const usedByCheap = (sinceMs: number): bigint => reverts.used('all', sinceMs) + sales.used('all', sinceMs);
   return {
     usedByCheap,
@@ -216,7 +211,7 @@ function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
   return sums;
 }
 
-/** The gas that an entry in flight may lose. It reserved more gas than its rehearsal used, by which it is expected to pay or not. */
+/** Returns the reserved loss of an entry in flight. Whether the sale is cheap depends on the gas of its rehearsal, not on the reserve. */
 export function reservedOf(entry: Readonly<Entry>): Reserved {
   const { pool, reservedUnits, estimatedGas, authorization } = entry;
   const [first = newestOf(entry)] = entry.transactions;
@@ -224,19 +219,18 @@ export function reservedOf(entry: Readonly<Entry>): Reserved {
   return { pool, reservedUnits, isCheap: !paysForGas(authorization.value, expectedUnits) };
 }
 
-/** Losses of entries that are still kept. */
 export function lossesOf(entries: Iterable<Readonly<Entry>>): Loss[] {
   return [...entries].map(lossOf).filter((loss) => loss !== null);
 }
 
-/** What one ether is taken to be worth, in USDC, unless the operator says otherwise. Rather too much: gas then counts for more than it costs. */
+/** Default value of one ether in USDC. It is on the high side: gas then counts for more than it costs. */
 export const ETHER_USDC = 5_000;
 
 const WEI_PER_ETHER = 10n ** 18n;
-/** A sale that paid less than this many times its gas is cheap: its gas is counted, and makes no wallet known. */
+/** A sale that paid less than this many times its gas is cheap: its gas is counted, and it makes no wallet known. */
 const PAYS_FOR_GAS_TIMES = 20n;
 
-/** In millionths of a USDC, rounded up. `etherUnits` is what one ether is worth. */
+/** In millionths of a USDC, rounded up. `etherUnits` is the value of one ether in the same units. */
 export function unitsOfWei(wei: bigint, etherUnits: bigint): bigint {
   return (wei * etherUnits + WEI_PER_ETHER - 1n) / WEI_PER_ETHER;
 }
@@ -247,31 +241,31 @@ export function paysForGas(valueUnits: bigint, costUnits: bigint): boolean {
 
 const FORGIVEN_MS = 24 * 60 * 60 * 1000;
 
-/** The rest that follows a revert: twice as long as the one before, which is forgotten a day after its end. */
+/** Returns the cooldown after a revert: twice as long as the last, which is forgotten a day after its end. */
 export function nextCooldown(payer: Hex, before: Cooldown | undefined, now: number, limits: Limits): Cooldown {
   const strikes = before !== undefined && before.until + FORGIVEN_MS > now ? before.strikes + 1 : 1;
   const seconds = Math.min(limits.rest_seconds * 2 ** Math.min(strikes - 1, 30), limits.rest_most_seconds);
   return { payer, until: now + seconds * 1000, strikes };
 }
 
-/** 0 for a payer that does not rest. */
+/** 0 outside of a cooldown. */
 export function cooldownSeconds(cooldown: Cooldown | undefined, now: number): number {
   return cooldown === undefined || cooldown.until <= now ? 0 : Math.ceil((cooldown.until - now) / 1000);
 }
 
-/** What strangers may cost, and what waits for whom. Some can be changed by FACILITATOR_LIMITS. */
+/** Caps on the cost and the queues of strangers. FACILITATOR_LIMITS can change some of them. */
 export const DEFAULT_LIMITS = {
-  /** Gas of reverts for all together, and of these and sales below 20 times their gas: in millionths of a USDC. */
+  /** Gas of reverts and of cheap sales, of all payers together, in millionths of a USDC. */
   gas_loss_hour_units: 2_000_000,
   gas_loss_day_units: 20_000_000,
-  /** After a revert, doubled by each that follows. */
+  /** Cooldown after a revert; doubles with each further one. */
   rest_seconds: 120,
   rest_most_seconds: 21_600,
-  /** Of a payer whose last settlement went through. */
+  /** For a payer whose last settlement succeeded. */
   in_flight_per_payer: 32,
-  /** Of all payers together: what stands behind a stuck transaction, and what a node keeps of one account. */
+  /** For all payers: a stuck transaction holds up those behind it, and a node keeps only so many of one account. */
   in_flight: 128,
-  /** Settlements that wait for one of the same payer to be mined, and of all payers for one of those in flight. */
+  /** Settlements that wait for another of the same payer to be mined; and of all payers, for one in flight to end. */
   waiting_per_payer: 32,
   waiting: 2_000,
 } as const;

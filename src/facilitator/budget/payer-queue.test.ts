@@ -8,7 +8,7 @@ function payerWith(balance: bigint) {
   const queue = createPayerQueue(DEFAULT_LIMITS, () => 0);
   const onChain: bigint[] = [];
   const ended: bigint[] = [];
-  /** Lets in, and after `leave` it is in flight until `end`. */
+  /** Admits a settlement; after `leave` it is in flight until `end`. */
   const enter = async (value: bigint): Promise<{ sent(): void }> => {
     const admission: Admission = await queue.enter({
       payer: PAYER,
@@ -30,7 +30,7 @@ function payerWith(balance: bigint) {
     ended.push(onChain.shift() ?? expect.fail('nothing is in flight'));
     queue.wake(PAYER);
   };
-  /** All that can go on without an end has gone on. */
+  /** Waits until everything that needs no ending has gone on. */
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { queue, enter, end, settled };
 }

@@ -3,22 +3,18 @@ import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ReachCrashPoint } from '../crash-points.ts';
 
-/** What is to be written: a key and its text. */
 export type Item = readonly [key: string, text: string];
 
 export interface AppendFile {
-  /** Durable: it is on the disk when this resolves. Else it is with the system, and outlives this process but not a loss of power. */
+  /** Resolves when the items are on disk. If not durable, they only outlive this process, and may be lost with the power. */
   append(items: readonly Item[], durable: boolean): Promise<void>;
-  /** Puts a fresh file in place of this one. */
   rewrite(): Promise<void>;
   stats(): { lines: number; appends: number; syncs: number };
-  /** Resolves when everything is written. */
   close(): Promise<void>;
 }
 
 export interface AppendFileOptions {
   path: string;
-  /** Everything that is known now: the content of a fresh file. */
   snapshot(): readonly Item[];
   crashPoint: ReachCrashPoint;
 }
@@ -26,14 +22,13 @@ export interface AppendFileOptions {
 interface Waiting {
   items: readonly Item[];
   durable: boolean;
-  /** In a fresh file. */
   afresh: boolean;
   done(error: unknown): void;
 }
 
 const FIRST = 'first';
 
-/** The text of the file; empty when there is none. */
+/** Empty if the file does not exist. */
 export async function readWhole(path: string): Promise<string> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -42,8 +37,8 @@ export async function readWhole(path: string): Promise<string> {
 }
 
 /**
- * One file that only grows, until a fresh one takes its place. Whatever comes in while the disk is busy goes out together, with one fsync
- * for all. After a failure nothing is appended behind what may be half a line: a fresh file is written first.
+ * Opens a file that only grows until a fresh one replaces it. Items that arrive while the disk is busy are written together with one fsync.
+ * After a failure nothing is appended behind what may be half a line: a fresh file is written first.
  */
 export async function openAppendFile(options: AppendFileOptions): Promise<AppendFile> {
   const writer = createWriter(options);
@@ -59,17 +54,17 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
         await writer.write(group);
       } catch (error) {
         failure = error ?? new Error('not written');
-        await writer.drop();
+        await writer.closeFile();
       }
       for (const { done } of group) done(failure);
     }
     pumping = null;
   };
-  const enqueue = (what: Omit<Waiting, 'done'>): Promise<void> => {
+  const enqueue = (write: Omit<Waiting, 'done'>): Promise<void> => {
     appends += 1;
     return new Promise((resolve, reject) => {
-      queue.push({ ...what, done: (error) => (error === null ? resolve() : reject(error)) });
-      // After this turn, so that whatever is appended in it goes out together.
+      queue.push({ ...write, done: (error) => (error === null ? resolve() : reject(error)) });
+      // Start after this turn, so that everything appended in it is written together.
       pumping ??= Promise.resolve().then(pump);
     });
   };
@@ -80,12 +75,12 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
     stats: () => ({ ...writer.stats, appends }),
     close: async () => {
       while (pumping !== null) await pumping;
-      await writer.drop();
+      await writer.closeFile();
     },
   };
 }
 
-/** The file itself, used by one after the other. */
+/** Writes to the file; calls must not overlap. */
 function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
   const stats = { lines: 0, syncs: 0 };
   let file: FileHandle | null = null;
@@ -99,13 +94,13 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     });
     return lines.map(printLine).join('');
   };
-  const drop = async (): Promise<void> => {
+  const closeFile = async (): Promise<void> => {
     const old = file;
     file = null;
     await old?.close().catch(() => {});
   };
   const startAfresh = async (): Promise<void> => {
-    await drop();
+    await closeFile();
     stats.lines = 0;
     before = FIRST;
     const unfinished = `${path}.unfinished`;
@@ -117,7 +112,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
       crashPoint('before_fresh_file_named');
       await rename(unfinished, path);
       crashPoint('after_fresh_file_named');
-      // The name is part of the folder, which has to reach the disk as well.
+      // The folder holds the name, so it has to reach the disk as well.
       await syncFolder(path);
     } catch (error) {
       await fresh.close().catch(() => {});
@@ -138,7 +133,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     await file.datasync();
     stats.syncs += 1;
   };
-  return { stats, drop, startAfresh, write };
+  return { stats, closeFile, startAfresh, write };
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -151,8 +146,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * A line of the journal: number, checksum, key, key of the line before, text, key. The key says which authorization the line is about; it
- * stands in three places, so that a line that has been damaged can still be told apart from one that never was.
+ * A line of the journal: number, checksum, key, key of the line before, text, key. The key names the authorization. It stands in three
+ * places, so that a damaged line still shows which authorization it was about.
  */
 export interface Line {
   number: number;
@@ -163,11 +158,9 @@ export interface Line {
 
 interface ReadLines {
   lines: Line[];
-  /** What damaged lines were about. */
   damagedKeys: Set<string>;
-  /** How many lines are lost. */
   damaged: number;
-  /** Some of them cannot be told apart: whatever they were about might be settled twice. */
+  /** True if the keys of some lost lines are unknown: their authorizations might be settled twice. */
   isUnknown: boolean;
 }
 
@@ -177,10 +170,10 @@ const FIRST_KEY = new RegExp(`^\\d{1,15} [0-9a-f]{16} (${KEY}) `);
 const LAST_KEY = new RegExp(`\\} (${KEY})$`);
 
 export function printLine({ number, key, before, text }: Line): string {
-  return `${number} ${checksum(number, key, before, text)} ${key} ${before} ${text} ${key}\n`;
+  return `${number} ${checksumOf(number, key, before, text)} ${key} ${before} ${text} ${key}\n`;
 }
 
-/** A last line without its end was being written when the process ended: nothing that it says was ever acted on. */
+/** Ignores a last line without its end: the process ended while writing it, and never acted on it. */
 export function readLines(file: string): ReadLines {
   const texts = file.split('\n').slice(0, -1);
   const read: ReadLines = { lines: [], damagedKeys: new Set(), damaged: 0, isUnknown: false };
@@ -201,7 +194,7 @@ export function readLines(file: string): ReadLines {
   return read;
 }
 
-/** Each lost line has to name its key by itself; the last of them is also named by the whole line after it. */
+/** Each lost line has to show its key by itself; the whole line after it also names the key of the last one. */
 function noteDamage(
   read: ReadLines,
   broken: readonly string[],
@@ -209,7 +202,9 @@ function noteDamage(
 ) {
   if (lost === 0 && broken.length === 0) return;
   read.damaged += Math.max(lost, broken.length);
-  const keys = broken.map((text) => [FIRST_KEY.exec(text)?.[1], LAST_KEY.exec(text)?.[1]].filter(isText));
+  const keys = broken.map((text) =>
+    [FIRST_KEY.exec(text)?.[1], LAST_KEY.exec(text)?.[1]].filter((key) => key !== undefined),
+  );
   for (const key of keys.flat()) read.damagedKeys.add(key);
   if (after !== null) read.damagedKeys.add(after);
   const nameless = keys.slice(0, after === null ? keys.length : -1).some((named) => named.length === 0);
@@ -218,14 +213,10 @@ function noteDamage(
 
 function readLine(text: string): Line | null {
   const [, number = '', sum, key = '', before = '', body = '', again] = WHOLE.exec(text) ?? [];
-  if (key !== again || sum !== checksum(Number(number), key, before, body)) return null;
+  if (key !== again || sum !== checksumOf(Number(number), key, before, body)) return null;
   return { number: Number(number), key, before, text: body };
 }
 
-function checksum(number: number, key: string, before: string, text: string): string {
+function checksumOf(number: number, key: string, before: string, text: string): string {
   return createHash('sha256').update(`${number} ${key} ${before} ${text}`).digest('hex').slice(0, 16);
-}
-
-function isText(value: string | undefined): value is string {
-  return value !== undefined;
 }

@@ -4,23 +4,22 @@ import { type Cooldown, type Entry, keyOf, type Loss, lossOf, type SignedTransac
 import { otherChain } from './import-folder.ts';
 import { parseRecord, printRecord } from './records.ts';
 
-/** What the journal says, in memory. */
 export interface Content {
   chainId: bigint;
   entries: Map<string, Entry>;
-  /** Those without an end. */
+  /** Entries without an ending. */
   waiting: Set<Entry>;
   blocked: Set<string>;
   cooldowns: Map<Hex, Cooldown>;
   known: Set<Hex>;
   losses: Loss[];
   put(entry: Entry): void;
-  know(address: Hex): void;
-  forget(finalizedSeconds: bigint): void;
+  addKnown(address: Hex): void;
+  prune(finalizedSeconds: bigint): void;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Those who were known longest without a sale go first. */
+/** When full, drop the address whose last sale is oldest. */
 const MOST_KNOWN = 200_000;
 
 export function createContent(chainId: bigint): Content {
@@ -36,17 +35,17 @@ export function createContent(chainId: bigint): Content {
       content.entries.set(keyOf(entry.authorization), entry);
       if (entry.ending === null) content.waiting.add(entry);
     },
-    know: (address) => {
+    addKnown: (address) => {
       content.known.delete(address);
       content.known.add(address);
       const [oldest] = content.known;
       if (content.known.size > MOST_KNOWN && oldest !== undefined) content.known.delete(oldest);
     },
-    forget: (finalizedSeconds) => {
+    prune: (finalizedSeconds) => {
       for (const [key, entry] of content.entries) {
         const { ending, authorization } = entry;
         if (ending === null || authorization.validBefore >= finalizedSeconds) continue;
-        // A success is waited for until it is final: it makes its payer and payee known.
+        // Keep a success until it is final: only then does it make its payer and payee known.
         if (ending.state === 'succeeded' && !entry.isFinal && ending.blockNumber !== null) continue;
         content.entries.delete(key);
         const loss = lossOf(entry);
@@ -57,7 +56,7 @@ export function createContent(chainId: bigint): Content {
   return content;
 }
 
-/** Everything, as the lines of a fresh file. Clears what has no weight any more. */
+/** Returns the whole content as lines of a fresh file. Drops expired losses and cooldowns. */
 export function itemsOf(content: Content, now: number): Item[] {
   content.losses = content.losses.filter(({ at }) => at + DAY_MS > now);
   for (const [payer, { until }] of content.cooldowns) if (until + DAY_MS < now) content.cooldowns.delete(payer);
@@ -71,11 +70,10 @@ export function itemsOf(content: Content, now: number): Item[] {
   ];
 }
 
-/** Takes what one line says into memory. */
-export function takeIn(content: Content, { key, number, text }: Line, chainId: bigint): void {
+export function applyLine(content: Content, { key, number, text }: Line, chainId: bigint): void {
   const entry = content.entries.get(key);
   const record = parseRecord(text, entry?.accountNonce ?? 0);
-  // Whole, and still not ours: a later version wrote it. Going on without it could settle twice.
+  // The line is whole but unknown, so a later version wrote it. Ignoring it could settle twice.
   if (record === null) throw new Error(`FACILITATOR_DATA_DIR: line ${number} of the journal is of another version`);
   switch (record.type) {
     case 'chain':
@@ -94,12 +92,12 @@ export function takeIn(content: Content, { key, number, text }: Line, chainId: b
       content.cooldowns.set(record.rest.payer, record.rest);
       return;
     case 'known':
-      content.know(record.address);
+      content.addKnown(record.address);
       return;
     default:
   }
   if (entry === undefined) {
-    // The line that began it is damaged, and the authorization blocked for that.
+    // The first line of this entry is damaged, so the authorization is blocked.
     content.blocked.add(key);
     return;
   }
@@ -114,7 +112,6 @@ export function takeIn(content: Content, { key, number, text }: Line, chainId: b
   }
 }
 
-/** For one of its places, or for a further one. */
 export function addTo(entry: Entry, transaction: SignedTransaction): void {
   entry.transactions = [...entry.transactions, transaction];
   entry.accountNonce = Math.max(entry.accountNonce, transaction.accountNonce);

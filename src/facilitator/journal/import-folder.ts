@@ -2,23 +2,23 @@ import { access, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseTransaction } from 'viem';
 import { z } from 'zod';
-import { type Hex, isHex } from '../../platform/hex.ts';
+import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Ending, Entry } from './entry.ts';
+import { hex, parseJson } from './records.ts';
 
-/** Earlier versions kept one file for each authorization. They are read once, and put aside. */
+/** Earlier versions kept one file per authorization. They are imported once, and the folder is renamed. */
 export interface EarlierFolder {
   entries: Entry[];
-  /** Authorizations whose file cannot be read: its name still says which they are. */
+  /** Keys of files that cannot be read, from their names. */
   damagedKeys: string[];
-  /** For when the entries are on the disk in their new form. */
+  /** Call when the entries are on disk in their new form. */
   putAside(): Promise<void>;
 }
 
 const SUFFIX = '.json';
 const UNFINISHED = '.unfinished';
 
-const hex = (bytes?: number) => z.custom<Hex>((value) => isHex(value, bytes));
 const decimal = z
   .string()
   .regex(/^\d{1,39}$/)
@@ -99,8 +99,8 @@ function readEntry(text: string, chainId: bigint): Entry | null {
   };
 }
 
-export function otherChain(found: bigint, wanted: bigint): Error {
-  return new Error(`FACILITATOR_DATA_DIR holds settlements of chain ${found}; use another folder for ${wanted}`);
+export function otherChain(actual: bigint, wanted: bigint): Error {
+  return new Error(`FACILITATOR_DATA_DIR holds settlements of chain ${actual}; use another folder for ${wanted}`);
 }
 
 function pricesOf(raw: Hex) {
@@ -112,7 +112,7 @@ function pricesOf(raw: Hex) {
   }
 }
 
-/** What its gas cost was not written down then. */
+/** Those files did not record the gas cost. */
 function endingOf(state: z.output<typeof file>['state'], hash: Hex, at: number): Ending | null {
   if (state === 'open') return null;
   const unknown = { at, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
@@ -124,12 +124,4 @@ async function putAside(folder: string): Promise<void> {
   const aside = `${folder}.earlier`;
   await rm(aside, { recursive: true, force: true });
   await rename(folder, aside);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

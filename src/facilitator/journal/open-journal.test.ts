@@ -7,7 +7,7 @@ import { WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 import { printLine } from './append-file.ts';
-import { type Ending, type Entry, keyOf, newestOf, placesOf, type SignedTransaction } from './entry.ts';
+import { type Ending, type Entry, keyOf, newestOf, type SignedTransaction, slotsOf } from './entry.ts';
 import { type Journal, openJournal } from './open-journal.ts';
 
 const START = Date.UTC(2026, 10, 20);
@@ -79,7 +79,7 @@ test('what was written is there again after a new start: every transaction, the 
   await before.addTransaction(second, transaction('22', 6));
   const rest = { payer: PAYER, until: START + 120_000, strikes: 2 };
   await before.end(first, ending('reverted'), rest);
-  await before.know(second, [filled('dd', 20)]);
+  await before.markFinal(second, [filled('dd', 20)]);
   await before.close();
   const after = await open();
   expect(after.find(entry('01').authorization)).toEqual(entry('01', { ending: ending('reverted') }));
@@ -96,8 +96,8 @@ test('a further place, and a dearer transaction for the place before, are there 
   const sent = [transaction('11', 9), transaction('12'), transaction('13', 9)];
   for (const one of sent) await before.addTransaction(moved, one);
   expect([moved.accountNonce, newestOf(moved)]).toEqual([9, transaction('13', 9)]);
-  expect(placesOf(moved)).toEqual([transaction('12'), transaction('13', 9)]);
-  // The first start reads lines, the second a file that was written afresh.
+  expect(slotsOf(moved)).toEqual([transaction('12'), transaction('13', 9)]);
+  // The first start reads single lines, the second a freshly written file.
   for (const _ of ['lines', 'afresh']) {
     await opened.at(-1)?.close();
     const after = await open();
@@ -113,7 +113,7 @@ test('no other user can read it', async () => {
 test('an authorization has one entry for ever', async () => {
   const journal = await open();
   await journal.end(await journal.add(entry('01')), ending('reverted'), null);
-  await expect(journal.add(entry('01', { accountNonce: 8 }))).rejects.toThrow('has its place already');
+  await expect(journal.add(entry('01', { accountNonce: 8 }))).rejects.toThrow('already has an entry');
 });
 
 test('many that are added at once wait for the disk together', async () => {
@@ -131,17 +131,17 @@ test('an entry is kept until its authorization has run out below the finalized h
   await journal.end(await journal.add(entry('01')), ending('reverted'), null);
   await journal.add(entry('02'));
   now = START + 3 * 60 * 60 * 1000;
-  await journal.forget(VALID_BEFORE);
+  await journal.prune(VALID_BEFORE);
   expect(journal.find(entry('01').authorization)).not.toBeNull();
-  await journal.forget(VALID_BEFORE + 1n);
+  await journal.prune(VALID_BEFORE + 1n);
   expect(journal.find(entry('01').authorization)).toBeNull();
   expect(journal.open()).toHaveLength(1);
   expect(journal.losses()).toEqual([{ at: START, pool: 'contract', units: 30n, isSale: false }]);
   await journal.close();
-  // The old lines tell of it again, until a fresh file takes their place.
+  // The old lines mention it again until a fresh file replaces them.
   const again = await open(8453n, 0);
   expect(again.find(entry('01').authorization)).not.toBeNull();
-  await again.forget(VALID_BEFORE + 1n);
+  await again.prune(VALID_BEFORE + 1n);
   await again.close();
   const last = await open();
   expect(last.find(entry('01').authorization)).toBeNull();
@@ -158,10 +158,10 @@ test('gas of a cheap sale is told from gas of a revert, also once the sale is fo
   const journal = await open();
   const sold = ending('succeeded', { cause: null });
   await journal.end(await journal.add(entry('01', { isFinal: true })), sold, null);
-  await journal.forget(VALID_BEFORE + 1n);
+  await journal.prune(VALID_BEFORE + 1n);
   await journal.close();
   const again = await open(8453n, 0);
-  await again.forget(VALID_BEFORE + 1n);
+  await again.prune(VALID_BEFORE + 1n);
   const loss = { at: START, pool: 'contract', units: 30n, isSale: true };
   expect(again.losses()).toEqual([loss]);
   await again.close();

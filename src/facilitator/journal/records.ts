@@ -3,11 +3,10 @@ import { isoTime } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 import { type Cooldown, ENDS, type Ending, type Entry, type Loss, POOLS, type SignedTransaction } from './entry.ts';
 
-/** What a line of the journal says. */
 export type JournalRecord =
   | { type: 'chain'; chainId: bigint }
   | { type: 'entry'; entry: Entry }
-  /** `accountNonce`: the newest place of its entry before this line. */
+  /** `accountNonce`: the newest slot of the entry before this line. */
   | { type: 'transaction'; transaction: SignedTransaction; accountNonce: number }
   | { type: 'ended'; ending: Ending }
   | { type: 'reopened' }
@@ -16,7 +15,7 @@ export type JournalRecord =
   | { type: 'rest'; rest: Cooldown }
   | { type: 'known'; address: Hex };
 
-const hex = (bytes?: number) => z.custom<Hex>((value) => isHex(value, bytes));
+export const hex = (bytes?: number) => z.custom<Hex>((value) => isHex(value, bytes));
 const decimal = z
   .string()
   .regex(/^\d{1,78}$/)
@@ -24,7 +23,7 @@ const decimal = z
 const time = z.iso.datetime().transform((text) => Date.parse(text));
 
 const transaction = z.strictObject({
-  /** Left out where it is the newest place of the entry: an earlier version reads all that it would understand. */
+  /** Left out if it is the entry's newest slot, so that an earlier version can read the line. */
   account_nonce: z.int().nonnegative().optional(),
   hash: hex(32),
   raw: hex(),
@@ -68,7 +67,7 @@ const record = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ended'), ending }),
   z.strictObject({ type: z.literal('reopened') }),
   z.strictObject({ type: z.literal('blocked') }),
-  /** `sale` is left out where it is not one, as earlier versions have it. */
+  /** `sale` is left out if false, as in earlier versions. */
   z.strictObject({
     ...{ type: z.literal('loss'), at: time, pool: z.enum(POOLS), units: decimal },
     sale: z.literal(true).optional(),
@@ -79,36 +78,36 @@ const record = z.discriminatedUnion('type', [
 type Written = z.input<typeof record>;
 type Read = z.output<typeof record>;
 
-export function printRecord(given: JournalRecord): string {
-  return JSON.stringify(written(given));
+export function printRecord(fields: JournalRecord): string {
+  return JSON.stringify(toWritten(fields));
 }
 
-/** Null when the text is not one of ours. `accountNonce` is the newest place of its entry before this line, 0 where there is none. */
+/** Null if the text is no known record. `accountNonce` is the entry's newest slot before this line, 0 without an entry. */
 export function parseRecord(text: string, accountNonce: number): JournalRecord | null {
   const read = record.safeParse(parseJson(text));
   return read.success ? asRecord(read.data, accountNonce) : null;
 }
 
-function written(given: JournalRecord): Written {
-  switch (given.type) {
+function toWritten(fields: JournalRecord): Written {
+  switch (fields.type) {
     case 'chain':
-      return { type: 'chain', chain_id: given.chainId.toString() };
+      return { type: 'chain', chain_id: fields.chainId.toString() };
     case 'entry':
-      return { type: 'entry', entry: printEntry(given.entry) };
+      return { type: 'entry', entry: printEntry(fields.entry) };
     case 'transaction':
-      return { type: 'transaction', transaction: printTransaction(given.transaction, given.accountNonce) };
+      return { type: 'transaction', transaction: printTransaction(fields.transaction, fields.accountNonce) };
     case 'ended':
-      return { type: 'ended', ending: printEnding(given.ending) };
+      return { type: 'ended', ending: printEnding(fields.ending) };
     case 'loss': {
-      const { at, pool, units, isSale } = given.loss;
+      const { at, pool, units, isSale } = fields.loss;
       return { type: 'loss', at: isoTime(at), pool, units: units.toString(), ...(isSale ? { sale: true } : {}) };
     }
     case 'rest':
-      return { type: 'rest', ...given.rest, until: isoTime(given.rest.until) };
+      return { type: 'rest', ...fields.rest, until: isoTime(fields.rest.until) };
     case 'known':
-      return { type: 'known', address: given.address };
+      return { type: 'known', address: fields.address };
     default:
-      return { type: given.type };
+      return { type: fields.type };
   }
 }
 
@@ -131,35 +130,35 @@ function asRecord(read: Read, accountNonce: number): JournalRecord {
   }
 }
 
-function printTransaction(given: SignedTransaction, newestPlace: number): z.input<typeof transaction> {
+function printTransaction(fields: SignedTransaction, newestSlot: number): z.input<typeof transaction> {
   return {
-    ...(given.accountNonce === newestPlace ? {} : { account_nonce: given.accountNonce }),
-    hash: given.hash,
-    raw: given.raw,
-    signed_at: isoTime(given.signedAt),
-    gas: given.gas.toString(),
-    max_fee: given.maxFeePerGas.toString(),
-    max_tip: given.maxPriorityFeePerGas.toString(),
-    fills: given.fills,
+    ...(fields.accountNonce === newestSlot ? {} : { account_nonce: fields.accountNonce }),
+    hash: fields.hash,
+    raw: fields.raw,
+    signed_at: isoTime(fields.signedAt),
+    gas: fields.gas.toString(),
+    max_fee: fields.maxFeePerGas.toString(),
+    max_tip: fields.maxPriorityFeePerGas.toString(),
+    fills: fields.fills,
   };
 }
 
-function readTransaction(read: z.output<typeof transaction>, newestPlace: number): SignedTransaction {
+function readTransaction(read: z.output<typeof transaction>, newestSlot: number): SignedTransaction {
   const { signed_at: signedAt, max_fee: maxFeePerGas, max_tip: maxPriorityFeePerGas, ...others } = read;
-  const { account_nonce: accountNonce = newestPlace, ...rest } = others;
+  const { account_nonce: accountNonce = newestSlot, ...rest } = others;
   return { ...rest, accountNonce, signedAt, maxFeePerGas, maxPriorityFeePerGas };
 }
 
-function printEnding(given: Ending): z.input<typeof ending> {
+function printEnding(fields: Ending): z.input<typeof ending> {
   return {
-    state: given.state,
-    at: isoTime(given.at),
-    hash: given.hash,
-    block_number: given.blockNumber?.toString() ?? null,
-    gas_used: given.gasUsed.toString(),
-    cost_wei: given.costWei.toString(),
-    loss_units: given.lossUnits.toString(),
-    cause: given.cause,
+    state: fields.state,
+    at: isoTime(fields.at),
+    hash: fields.hash,
+    block_number: fields.blockNumber?.toString() ?? null,
+    gas_used: fields.gasUsed.toString(),
+    cost_wei: fields.costWei.toString(),
+    loss_units: fields.lossUnits.toString(),
+    cause: fields.cause,
   };
 }
 
@@ -168,8 +167,8 @@ function readEnding(read: z.output<typeof ending>): Ending {
   return { ...rest, blockNumber, gasUsed, costWei, lossUnits };
 }
 
-function printEntry(given: Entry): z.input<typeof entry> {
-  const { authorization } = given;
+function printEntry(fields: Entry): z.input<typeof entry> {
+  const { authorization } = fields;
   return {
     payer: authorization.from,
     payee: authorization.to,
@@ -177,15 +176,15 @@ function printEntry(given: Entry): z.input<typeof entry> {
     valid_after: authorization.validAfter.toString(),
     valid_before: authorization.validBefore.toString(),
     authorization_nonce: authorization.nonce,
-    sender: given.sender,
-    account_nonce: given.accountNonce,
-    has_code: given.hasCode,
-    pool: given.pool,
-    reserved_units: given.reservedUnits.toString(),
-    estimated_gas: given.estimatedGas.toString(),
-    transactions: given.transactions.map((one) => printTransaction(one, given.accountNonce)),
-    ending: given.ending && printEnding(given.ending),
-    final: given.isFinal,
+    sender: fields.sender,
+    account_nonce: fields.accountNonce,
+    has_code: fields.hasCode,
+    pool: fields.pool,
+    reserved_units: fields.reservedUnits.toString(),
+    estimated_gas: fields.estimatedGas.toString(),
+    transactions: fields.transactions.map((one) => printTransaction(one, fields.accountNonce)),
+    ending: fields.ending && printEnding(fields.ending),
+    final: fields.isFinal,
   };
 }
 
@@ -211,7 +210,7 @@ function readEntry(read: z.output<typeof entry>): Entry {
   };
 }
 
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

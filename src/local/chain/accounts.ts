@@ -5,36 +5,36 @@ import type { TokenDomain } from '../../platform/chain/shapes.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 
 /**
- * WORTHLESS TEST KEYS. Anybody can derive them from this file, and on the local chain they sign for the domain of the real USDC.
- * Never send anything of value to one of these addresses.
+ * WORTHLESS TEST KEYS. Anybody can derive them from this file, and on the local chain they sign for the domain of the real USDC. Never send
+ * anything of value to one of these addresses.
  */
 export interface TestAccount {
   name: string;
-  /** Lower-case. */
+  /** In lower case. */
   address: Hex;
   key: Hex;
   signer: PrivateKeyAccount;
 }
 
 const KEY_PREFIX = 'openaisle worthless test key: ';
-const known = new Map<string, TestAccount>();
+const accounts = new Map<string, TestAccount>();
 
-/** The same account for the same name, on every machine. Any name will do, for tests that need many payers. */
+/** Returns the same account for a name on every machine. Tests may use any name for many payers. */
 export function testAccount(name: string): TestAccount {
-  const before = known.get(name);
-  if (before !== undefined) return before;
+  const existing = accounts.get(name);
+  if (existing !== undefined) return existing;
   const key = keccak256(stringToBytes(KEY_PREFIX + name));
   const signer = privateKeyToAccount(key);
   const address = signer.address.toLowerCase();
   if (!isHex(address, 20)) throw new Error('viem gave an address out of form');
   const account = { name, address, key, signer };
-  known.set(name, account);
+  accounts.set(name, account);
   return account;
 }
 
-/** The roles of the token: as with the real one, each is held by an account of its own. */
+/** The roles of the token, each held by its own account, as with the real one. */
 export const USDC_ROLES = {
-  /** Can only upgrade the proxy; the proxy passes none of its calls on. */
+  /** Can only upgrade the proxy, which passes none of its calls on. */
   proxyAdmin: testAccount('usdc proxy admin'),
   owner: testAccount('usdc owner'),
   masterMinter: testAccount('usdc master minter'),
@@ -45,11 +45,9 @@ export const USDC_ROLES = {
   deployer: testAccount('usdc deployer'),
 } as const;
 
-/** Who plays in the local world. */
 export const WORLD_ACCOUNTS = {
-  /** Receives the listing fees. */
   treasury: testAccount('treasury'),
-  /** Submits the authorizations of others and pays their gas. */
+  /** Submits others' authorizations and pays their gas. */
   facilitator: testAccount('facilitator'),
   sellerOne: testAccount('seller one'),
   sellerTwo: testAccount('seller two'),
@@ -59,11 +57,11 @@ export const WORLD_ACCOUNTS = {
   buyerTwo: testAccount('buyer two'),
   buyerThree: testAccount('buyer three'),
   stranger: testAccount('stranger'),
-  /** Who looks at the demonstration, and tries it by the command line. */
+  /** The visitor who tries the command line after the story. */
   guest: testAccount('guest'),
 } as const;
 
-/** Where USDC is on the network that the local chain stands for. */
+/** Address of USDC on the network that the local chain imitates. */
 export const USDC_ADDRESS: Hex = DEFAULT_NETWORK.usdc;
 
 export function usdcDomain(chainId: number): TokenDomain {
@@ -71,7 +69,7 @@ export function usdcDomain(chainId: number): TokenDomain {
   return { name, version, chainId: BigInt(chainId), verifyingContract: USDC_ADDRESS };
 }
 
-/** The token's functions that change something, for the local world and its tests. */
+/** Write functions of the token, for the local world and tests. */
 export const usdcWriteAbi = parseAbi([
   'function initialize(string name, string symbol, string currency, uint8 decimals, address masterMinter, address pauser, address blacklister, address owner)',
   'function initializeV2(string name)',

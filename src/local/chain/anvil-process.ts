@@ -7,7 +7,6 @@ import { systemClock } from '../../platform/clock.ts';
 export interface AnvilProcess {
   pid: number;
   port: number;
-  /** Resolves when the process is gone. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
@@ -23,17 +22,16 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGTERM');
 });
 
-/** Starts anvil and waits until it listens. */
 export async function startAnvil(
   anvil: string,
   options: readonly string[],
   log?: (line: string) => void,
 ): Promise<AnvilProcess> {
-  // The exit hook does not run in a parent that is killed; where the system has this tool, the kernel then ends the child. Only so is it
-  // safe to keep Ctrl-C from it, which its parent answers by stopping the servers first and the chain last.
-  const leashed = existsSync(SETPRIV);
-  const [program, before] = leashed ? [SETPRIV, ['--pdeathsig', 'TERM', '--', anvil]] : [anvil, []];
-  const child = spawn(program, [...before, ...options], { stdio: ['ignore', 'pipe', 'pipe'], detached: leashed });
+  // The exit hook does not run if the parent is killed; with this tool the kernel ends the child then. Only with it can the child ignore
+  // Ctrl-C, so that the parent stops the servers first and the chain last.
+  const isBound = existsSync(SETPRIV);
+  const [program, before] = isBound ? [SETPRIV, ['--pdeathsig', 'TERM', '--', anvil]] : [anvil, []];
+  const child = spawn(program, [...before, ...options], { stdio: ['ignore', 'pipe', 'pipe'], detached: isBound });
   running.add(child);
   const gone = new Promise<void>((resolve) => {
     const left = (): void => {
@@ -67,8 +65,8 @@ export async function startAnvil(
 }
 
 /**
- * anvil listens before it handles signals. A chain that is stopped in between ends without writing its state, so a start waits until SIGTERM
- * is caught. Systems without /proc do not say; there the start does not wait.
+ * Waits until anvil catches SIGTERM. It listens before it handles signals, and a chain stopped in between would not write its state.
+ * Systems without /proc do not tell; there it does not wait.
  */
 async function untilStopIsHandled(child: ChildProcess): Promise<void> {
   for (let waited = 0; waited < READY_WITHIN_MS && running.has(child); waited += 2) {
@@ -79,7 +77,7 @@ async function untilStopIsHandled(child: ChildProcess): Promise<void> {
 
 const SIGTERM_BIT = 1n << BigInt(constants.signals.SIGTERM - 1);
 
-/** Null where the system does not say. */
+/** Null if the system does not tell. */
 function catchesStop(pid: number | undefined): boolean | null {
   try {
     const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -89,7 +87,7 @@ function catchesStop(pid: number | undefined): boolean | null {
   }
 }
 
-/** anvil says itself where it listens, so port 0 needs no search for a free port that another process could take meanwhile. */
+/** Reads the port from anvil's output: with port 0 there is no free port that another process could take first. */
 function listeningPort(child: ChildProcess, log?: (line: string) => void): Promise<number> {
   const { stdout, stderr } = child;
   if (stdout === null || stderr === null) throw new Error('anvil was started without its output');
@@ -104,7 +102,7 @@ function listeningPort(child: ChildProcess, log?: (line: string) => void): Promi
       if (errors.length < 20) errors.push(line);
       log?.(line);
     });
-    // Read on for ever: a full pipe would stop the chain.
+    // Keep reading: a full pipe would stop the chain.
     createInterface({ input: stdout }).on('line', (line) => {
       const port = LISTENING.exec(line)?.[1];
       if (port !== undefined) {
@@ -122,8 +120,8 @@ function listeningPort(child: ChildProcess, log?: (line: string) => void): Promi
 }
 
 /**
- * anvil writes its state in place, so a crash in the middle would destroy it. It therefore writes to a file next to the one it was
- * started from, and a whole one is moved over the old one at the next start and after every clean stop.
+ * Path that anvil writes its state to. anvil writes in place, so a crash could destroy the file it started from; a complete new file
+ * replaces the old one at the next start and after every clean stop.
  */
 export function dumpPath(stateFile: string): string {
   return `${stateFile}.next`;
@@ -157,7 +155,7 @@ export function forgetPid(stateFile: string): void {
   rmSync(pidPath(stateFile), { force: true });
 }
 
-/** A chain whose parent died may still be writing this state: waits until it is gone. One whose parent lives is left alone. */
+/** Stops a chain whose parent died and that may still be writing this state. Refuses if its parent lives. */
 export async function stopOrphan(stateFile: string): Promise<void> {
   if (!existsSync(pidPath(stateFile))) return;
   const [pid = 0, parent = 0] = readFileSync(pidPath(stateFile), 'utf8').split(' ').map(Number);
@@ -176,13 +174,13 @@ function askToStop(pid: number): void {
   try {
     process.kill(pid, 'SIGTERM');
   } catch {
-    // It went away in this very moment.
+    // The process has just ended.
   }
 }
 
 /**
- * Null when there is no such process any more. Process ids are used again: only one with this state file on its command line is meant.
- * On a system without /proc always null: two chains on one file are then left to the person who starts them.
+ * Null if there is no such process. Process ids are reused, so it must have this state file on its command line. Always null without /proc:
+ * two chains on one file are then up to the person who starts them.
  */
 function parentOf(pid: number, stateFile: string): number | null {
   if (!Number.isInteger(pid) || pid <= 1) return null;

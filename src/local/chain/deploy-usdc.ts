@@ -13,7 +13,7 @@ import { type TestAccount, USDC_ADDRESS, USDC_ROLES, usdcDomain, usdcWriteAbi } 
 import type { LocalChain } from './start-chain.ts';
 import { balanceCall, submit, waitForReceipt } from './transactions.ts';
 
-/** Where Multicall3 is on every network. */
+/** Address of Multicall3 on every network. */
 export const MULTICALL3_ADDRESS: Hex = '0xca11bde05977b3631167028862be2a173976ca11';
 
 const IMPLEMENTATION: Hex = '0x00000000000000000000000000000000000c0de1';
@@ -21,21 +21,18 @@ const SIGNATURE_CHECKER: Hex = '0x00000000000000000000000000000000000c0de2';
 const MINTER_ALLOWANCE = 10n ** 24n;
 const ROLE_ETHER = 1_000n * 10n ** 18n;
 
-/**
- * Puts the real USDC on the local chain, at the address of the real one, and sets it up as in production. Does nothing when it is there already.
- * Afterwards the deployment is final.
- */
+/** Puts the real USDC at its real address and sets it up as in production, final from then on. Does nothing if it is there. */
 export async function deployUsdc(chain: LocalChain): Promise<void> {
   if ((await readCode(chain.rpc, USDC_ADDRESS, 'latest')) === '0x') {
     await callAll(chain.rpc, codeCalls());
     await placeMulticall(chain);
-    await initialize(chain);
+    await initializeUsdc(chain);
     await chain.mine(chain.finalityBlocks + 1);
   }
   await assertDeployed(chain);
 }
 
-/** The proxy keeps its implementation and its admin in slots named by a hash, which its constructor would fill. */
+/** The proxy stores implementation and admin in hashed slots, which its constructor would fill. */
 function codeCalls(): RpcCall[] {
   const code = (address: Hex, bytes: Hex): RpcCall => ({ method: 'anvil_setCode', params: [address, bytes] });
   const slot = (name: string, value: Hex): RpcCall => ({
@@ -52,7 +49,7 @@ function codeCalls(): RpcCall[] {
   ];
 }
 
-async function initialize(chain: LocalChain): Promise<void> {
+async function initializeUsdc(chain: LocalChain): Promise<void> {
   const { masterMinter, minter, pauser, blacklister, owner, lostAndFound, deployer } = USDC_ROLES;
   const abi = usdcWriteAbi;
   const { domainName: name } = DEFAULT_NETWORK;
@@ -78,7 +75,7 @@ async function initialize(chain: LocalChain): Promise<void> {
   }
 }
 
-/** Its creation is only tried out, by eth_call; the code that comes back is put in place. */
+/** Runs the creation by eth_call only, and installs the code that it returns. */
 async function placeMulticall(chain: LocalChain): Promise<void> {
   const creation = multicallCreation();
   if (creation === null) return;
@@ -93,10 +90,10 @@ async function assertDeployed(chain: LocalChain): Promise<void> {
     functionName: 'isMinter',
     args: [USDC_ROLES.minter.address],
   });
-  // The minter is the last step: without it an earlier start was broken off.
+  // The minter is the last step: without it an earlier start was interrupted.
   const minter = BigInt(await callContract(chain.rpc, { to: USDC_ADDRESS, data: isMinter }, 'latest'));
   if (separator !== domainSeparatorOf(usdcDomain(chain.chainId)) || minter !== 1n) {
-    throw new Error('The local chain holds a half-made USDC: remove its state file and start again.');
+    throw new Error('The local chain has an incomplete USDC. Remove its state file and start again.');
   }
 }
 
@@ -114,7 +111,7 @@ const artifact = z.object({
   ),
 });
 
-/** The code a contract has on the chain, with its libraries filled in, from the published build of Circle's sources. */
+/** Returns a contract's deployed code with its libraries linked, from the published build of Circle's sources. */
 function contractCode(path: string, libraries: Record<string, Hex> = {}): Hex {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const { deployedBytecode, deployedLinkReferences } = artifact.parse(
@@ -132,7 +129,7 @@ function contractCode(path: string, libraries: Record<string, Hex> = {}): Hex {
   return code;
 }
 
-/** viem carries the program that makes Multicall3, but does not export it. Null when a later viem has moved it. */
+/** Reads Multicall3's creation code from viem, which does not export it. Null if a later viem has moved it. */
 function multicallCreation(): Hex | null {
   try {
     const text = readFileSync(

@@ -39,7 +39,7 @@ async function startWithUsdc(options: ChainOptions = {}): Promise<LocalChain> {
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A dead process whose parent has not asked for it yet still has its id.
+    // A dead process keeps its id until its parent has reaped it.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -167,7 +167,7 @@ test('a port that is taken is told as such', async () => {
 
 const CHAIN_MODULE = JSON.stringify(new URL('./start-chain.ts', import.meta.url).href);
 
-/** Another process that starts a chain; gives the chain's id once it runs. */
+/** Starts a chain in another process; returns the chain's process id once it runs. */
 async function startInChild(options: ChainOptions, andThen = ''): Promise<{ parent: ChildProcess; pid: number }> {
   const program = `
     import { startChain } from ${CHAIN_MODULE};

@@ -6,10 +6,9 @@ import { DEFAULT_NETWORK } from '../../contract/vocabulary.ts';
 import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
 import { dumpPath, forgetPid, keepNewestState, rememberPid, startAnvil, stopOrphan } from './anvil-process.ts';
 
-/** npm's word for a platform, and the word in the name of the package that carries its anvil. */
+/** Architecture names of npm, and those in anvil's package names. */
 const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
-/** The path of an anvil that can be started, from the installed package or from PATH. */
 export function findAnvil(
   where: { platform: string; architecture: string; path: string } = {
     platform: process.platform,
@@ -21,15 +20,15 @@ export function findAnvil(
   const program = windows ? 'anvil.exe' : 'anvil';
   const name = `@foundry-rs/anvil-${where.platform}-${ARCHITECTURES[where.architecture] ?? where.architecture}`;
   const candidates = [
-    // The program itself, not its launcher: signals must reach it.
+    // Use the program, not its launcher: signals must reach it.
     ...packageFolder(name).map((folder) => join(folder, 'bin', program)),
     ...where.path
       .split(delimiter)
       .filter((folder) => folder !== '')
       .map((folder) => join(folder, program)),
   ];
-  const found = candidates.find(canRun);
-  if (found !== undefined) return found;
+  const anvil = candidates.find(canRun);
+  if (anvil !== undefined) return anvil;
   throw new Error(
     `The local chain needs anvil. The package ${name} is not installed and there is no anvil on PATH. ` +
       'Install Foundry (https://getfoundry.sh), or run the local world on Linux x64, where npm install brings it along.',
@@ -53,23 +52,23 @@ function canRun(path: string): boolean {
   }
 }
 
-/** That of the network itself, so that what is signed here is signed as there. */
+/** The real network's chain id, so that signatures are the same as there. */
 export const LOCAL_CHAIN_ID = Number(DEFAULT_NETWORK.chainId);
-/** States of old blocks that the node keeps on the disk; it has some hundreds more in memory. */
+/** Old block states that the node keeps on disk; it has some hundreds more in memory. */
 const KEPT_STATES = 2_000;
 
 export interface ChainOptions {
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   port?: number;
   chainId?: number;
-  /** How far the finalized head is behind the latest block: an even number. 0: every block is final at once. */
+  /** Blocks between the latest and the finalized head: an even number. 0: every block is final at once. */
   finalityBlocks?: number;
   /** Null: a block for every transaction. */
   blockTimeSeconds?: number | null;
-  /** Kept over restarts. Written at a clean stop and every `stateIntervalSeconds`. */
+  /** Kept across restarts. Written at a clean stop and every `stateIntervalSeconds`. */
   stateFile?: string;
   stateIntervalSeconds?: number;
-  /** A state that another chain has written. This one begins with it and leaves the file as it is. */
+  /** State of another chain to start with; the file is not changed. */
   loadFile?: string;
   log?: (line: string) => void;
 }
@@ -85,11 +84,10 @@ export interface LocalChain {
   mine(blocks?: number): Promise<void>;
   /** Waits until the state is written. */
   stop(): Promise<void>;
-  /** What happened since the state was last written is lost. */
+  /** Loses everything since the state was last written. */
   kill(): Promise<void>;
 }
 
-/** A chain of our own, on this machine only. */
 export async function startChain(options: ChainOptions = {}): Promise<LocalChain> {
   const { chainId = LOCAL_CHAIN_ID, finalityBlocks = 0, blockTimeSeconds = null, log } = options;
   if (!Number.isInteger(finalityBlocks) || finalityBlocks < 0 || finalityBlocks % 2 !== 0) {
@@ -112,7 +110,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
       // Blocks as large as the real network's, or a load test waits for room.
       ...['--accounts', '0', '--gas-limit', '300000000'],
       ...(blockTimeSeconds === null ? [] : ['--block-time', String(blockTimeSeconds)]),
-      // Its own choice is a folder in the home that is never cleared, and that fills the disk.
+      // By default anvil fills a folder in the home directory that is never cleared.
       ...['--cache-path', states, '--max-persisted-states', String(KEPT_STATES)],
       ...stateOptions,
     ],
@@ -124,12 +122,12 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   if (stateFile !== undefined) rememberPid(stateFile, anvil.pid);
   const url = `http://127.0.0.1:${anvil.port}`;
   const rpc = createRpc({ url, deadlineMs: 30_000 });
-  const settle = (): void => {
+  const cleanUp = (): void => {
     if (stateFile !== undefined) {
       keepNewestState(stateFile);
       forgetPid(stateFile);
     }
-    // Last: whatever stands in the way of clearing up, the chain is kept by then.
+    // Do this last: if it fails, the chain's state is safe.
     dropStates();
   };
   const chain: LocalChain = {
@@ -143,12 +141,12 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
     mine: async (blocks = 1) => {
       await rpc.call('anvil_mine', [`0x${blocks.toString(16)}`]);
     },
-    stop: () => anvil.stop().then(settle),
-    kill: () => anvil.kill().then(settle),
+    stop: () => anvil.stop().then(cleanUp),
+    kill: () => anvil.kill().then(cleanUp),
   };
   try {
     if (log === undefined) await rpc.call('anvil_setLoggingEnabled', [false]);
-    // A loaded chain has its old blocks but not their states: without new blocks the finalized head could not be read at.
+    // A loaded chain has its old blocks but not their states: the finalized head becomes readable with new blocks.
     if (loadFile !== undefined) await chain.mine(finalityBlocks + 1);
   } catch (error) {
     await anvil.kill();
@@ -158,7 +156,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   return chain;
 }
 
-/** With a state file the folder has a fixed place next to it, so that the next start finds what a killed one left. */
+/** With a state file the folder lies next to it, so that the next start removes what a killed one left. */
 function openStatesFolder(stateFile: string | undefined): string {
   if (stateFile === undefined) return mkdtempSync(join(tmpdir(), 'openaisle-states-'));
   const folder = `${stateFile}.states`;
@@ -167,7 +165,6 @@ function openStatesFolder(stateFile: string | undefined): string {
   return folder;
 }
 
-/** True when there is a state to load. */
 async function prepareState(stateFile: string): Promise<boolean> {
   mkdirSync(dirname(stateFile), { recursive: true });
   await stopOrphan(stateFile);

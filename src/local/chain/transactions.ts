@@ -11,14 +11,14 @@ import type { LocalChain } from './start-chain.ts';
 export interface Funding {
   address: Hex;
   usdcUnits?: bigint;
-  /** Sets the balance, where `usdcUnits` are added to it. */
+  /** Sets the balance, while `usdcUnits` are added to it. */
   wei?: bigint;
 }
 
-/** anvil stops mining when some thousand transactions wait. */
+/** anvil stops mining if some thousand transactions wait. */
 const AT_ONCE = 100;
 
-/** Gives out test money. Resolves when all of it is there. */
+/** Gives out test money. Resolves when all of it has arrived. */
 export async function fund(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
   for (let at = 0; at < fundings.length; at += AT_ONCE) await fundSome(chain, fundings.slice(at, at + AT_ONCE));
 }
@@ -58,7 +58,7 @@ const POLL_MS = 5;
 /** The last transaction of each sender, because two at once would take the same nonce. */
 const queues = new WeakMap<LocalChain, Map<Hex, Promise<unknown>>>();
 
-/** Signs and sends; resolves with the hash when the node has taken it. One after the other for one sender. */
+/** Signs and sends; resolves with the hash when the node has accepted it. Sends one at a time per sender. */
 export async function submit(chain: LocalChain, from: TestAccount, call: Call, gas = GAS): Promise<Hex> {
   const queue = queues.get(chain) ?? new Map<Hex, Promise<unknown>>();
   queues.set(chain, queue);
@@ -70,7 +70,7 @@ export async function submit(chain: LocalChain, from: TestAccount, call: Call, g
   return turn;
 }
 
-/** Sends and waits for the block. Resolves also when the transaction reverted: look at the status. */
+/** Sends and waits for the block. Also resolves if the transaction reverted: check the status. */
 export async function send(chain: LocalChain, from: TestAccount, call: Call, gas = GAS): Promise<Receipt> {
   return waitForReceipt(chain, await submit(chain, from, call, gas));
 }
@@ -100,7 +100,7 @@ async function submitNow(chain: LocalChain, from: TestAccount, call: Call, gas: 
   return hash;
 }
 
-/** An account of the local world that sends USDC itself. It needs ether for the gas, where x402 needs none. */
+/** A wallet that sends USDC itself. It needs ether for gas, unlike with x402. */
 export function transferWallet(chain: LocalChain, account: TestAccount): TransferWallet {
   return {
     address: account.address,
@@ -113,7 +113,7 @@ export function transferWallet(chain: LocalChain, account: TestAccount): Transfe
   };
 }
 
-/** Looks among the token's Transfer events, as a payer does who crashed before the hash was known. */
+/** Searches the token's Transfer events, like a payer that crashed before it knew the hash. */
 export function transferFinder(chain: LocalChain): FindTransfer {
   return async ({ from, to, units, asset, since, until }) => {
     const topics = [TRANSFER_TOPIC, addressTopic(lowerCase(from)), addressTopic(lowerCase(to))];
@@ -124,7 +124,7 @@ export function transferFinder(chain: LocalChain): FindTransfer {
       const atMs = Number(block?.timestamp ?? 0n) * 1_000;
       if (atMs >= Date.parse(since) && atMs < Date.parse(until)) fitting.push(log.transactionHash);
     }
-    // Of two it cannot be told which one was meant.
+    // With two matches it is unknown which one was meant.
     return fitting.length === 1 ? (fitting[0] ?? null) : null;
   };
 }

@@ -7,34 +7,34 @@ import { MAINTAINER } from '../world.ts';
 import {
   BUYER,
   balanceOf,
-  eventually,
+  check,
   explain,
   findPerson,
-  given,
-  hold,
   keepKey,
+  need,
   type Scene,
   SELLER,
   type Step,
   speakAs,
+  waitFor,
 } from './scene.ts';
 
 export const joinStep: Step = {
   name: 'join',
   title: `The maintainer is there, and two merchants join: ${SELLER} and ${BUYER}`,
   run: async (scene) => {
-    scene.people.set(MAINTAINER, given(await findPerson(scene.world, MAINTAINER), MAINTAINER));
-    for (const handle of [SELLER, BUYER]) await join(scene, handle);
+    scene.people.set(MAINTAINER, need(await findPerson(scene.world, MAINTAINER), MAINTAINER));
+    for (const handle of [SELLER, BUYER]) await joinMarket(scene, handle);
     const { client } = speakAs(scene, null);
     const { body } = await client.listMerchants();
     const [first] = body.merchants;
-    hold(
+    check(
       scene,
       first?.id === 1 && first.handle === MAINTAINER && first.maintainer,
       `merchant 1 is ${MAINTAINER}, the maintainer`,
     );
     const handles = body.merchants.map((merchant) => merchant.handle);
-    hold(scene, handles.includes(SELLER) && handles.includes(BUYER), 'both merchants are in the public list');
+    check(scene, handles.includes(SELLER) && handles.includes(BUYER), 'both merchants are in the public list');
     explain(
       scene,
       'Joining takes two calls: the first shows key and recovery codes, once; only the second, with that key, makes the merchant.',
@@ -42,11 +42,11 @@ export const joinStep: Step = {
   },
 };
 
-async function join(scene: Scene, handle: string): Promise<void> {
-  const found = await findPerson(scene.world, handle);
-  if (found !== null) {
-    scene.people.set(handle, found);
-    return hold(scene, true, `${handle} is found again, with the key from an earlier start`);
+async function joinMarket(scene: Scene, handle: string): Promise<void> {
+  const person = await findPerson(scene.world, handle);
+  if (person !== null) {
+    scene.people.set(handle, person);
+    return check(scene, true, `${handle} is found again, with the key from an earlier start`);
   }
   const { client, exchanges } = speakAs(scene, null);
   const { body: staged } = await client
@@ -60,11 +60,11 @@ async function join(scene: Scene, handle: string): Promise<void> {
       );
     });
   if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
-  keepKey(scene.world, staged);
-  const { session, csrf, merchant_key: key } = staged;
+  const { session, csrf, merchant_key: key, recovery_codes } = staged;
+  keepKey(scene.world.keyFile(handle), { handle, merchant_key: key, recovery_codes });
   const { body: confirmed } = await client.register({ body: { action: 'confirm', session, csrf }, key });
   if (confirmed.status !== 'confirmed') throw new Error('the confirmation was answered with something else');
-  hold(
+  check(
     scene,
     !(exchanges.at(-1)?.text ?? key).includes(key),
     `${handle} is merchant ${confirmed.merchant_id}; the key was shown once`,
@@ -91,13 +91,13 @@ export const maintainerListsStep: Step = {
     const { status, body } = await client.createListing({ body: listing });
     if (status !== 201) throw new Error(`the listing was answered with ${status}`);
     const { listing_id: id, fee } = body;
-    hold(
+    check(
       scene,
       fee.tx_hash === null && (await balanceOf(scene, treasury)) === before,
       'no fee was asked for and none was paid',
     );
-    await eventually(() => findSeed(scene, id), 'a maintainer_seed event');
-    hold(scene, true, 'the public log says so: a maintainer_seed event names the listing');
+    await waitFor(() => findSeed(scene, id), 'a maintainer_seed event');
+    check(scene, true, 'the public log says so: a maintainer_seed event names the listing');
     explain(scene, 'The maintainer may list free of the fee, and everybody can see when that was done.');
     scene.freeGoods = { id, title: listing.title, artifact: listing.artifact, priceUsdc: 0 };
   },
@@ -115,18 +115,18 @@ export const takeFreeStep: Step = {
   name: 'take-free',
   title: 'Free goods are taken, with a key and without',
   run: async (scene) => {
-    const goods = given(scene.freeGoods, 'free goods');
+    const goods = need(scene.freeGoods, 'free goods');
     const id = goods.id;
     const anonymous = speakAs(scene, null);
     const { body: detail } = await anonymous.client.getListing({ params: { id } });
     const { body: taken } = await anonymous.client.buyListing({ params: { id } });
     if (!('artifact' in taken)) throw new Error('free goods were not delivered at once');
-    hold(
+    check(
       scene,
       taken.artifact === goods.artifact && taken.purchase === null,
       'without a key: the goods at once, and nothing recorded',
     );
-    hold(
+    check(
       scene,
       commitmentOf(taken) === detail.listing.artifact_commitment,
       'they match the commitment that the listing published',
@@ -134,7 +134,7 @@ export const takeFreeStep: Step = {
     const member = speakAs(scene, BUYER);
     const { body: bought } = await member.client.buyListing({ params: { id } });
     if (!('artifact' in bought)) throw new Error('free goods were not delivered at once');
-    hold(
+    check(
       scene,
       bought.purchase?.verified_via === 'free' && bought.purchase.tx_hash === null,
       `with a key: a purchase of ${BUYER}, without a payment`,

@@ -12,10 +12,10 @@ import { MAINTAINER } from '../world.ts';
 import {
   BUYER,
   balanceOf,
+  check,
   explain,
   type Goods,
-  given,
-  hold,
+  need,
   type Scene,
   SELLER,
   type Step,
@@ -32,7 +32,7 @@ export const payDirectlyStep: Step = {
   name: 'pay-directly',
   title: `${SELLER} and ${BUYER} pay by plain transfers: a listing fee, and goods with a tip`,
   run: async (scene) => {
-    // A transfer that a wallet sends itself costs gas, where x402 leaves that to the facilitator.
+    // Plain transfers cost the sender gas, which with x402 the facilitator pays.
     await fund(
       scene.world.chain,
       [sellerOne, buyerOne].map(({ address }) => ({ address, wei: GAS_WEI })),
@@ -40,10 +40,10 @@ export const payDirectlyStep: Step = {
     const { goods, fee } = await listDirectly(scene);
     const store = createMemoryTransferStore();
     const sale = await buyDirectly(scene, goods, store);
-    await holdStatus(scene, fee, 'listing_fee');
-    await holdStatus(scene, sale, 'purchase');
-    await holdDeliveredAgain(scene, goods, store);
-    await holdRefusedElsewhere(scene, { fee, sale });
+    await checkStatus(scene, fee, 'listing_fee');
+    await checkStatus(scene, sale, 'purchase');
+    await checkDeliveredAgain(scene, goods, store);
+    await checkRefusedElsewhere(scene, { fee, sale });
     explain(
       scene,
       'A buyer that cannot sign x402 sends USDC from any wallet: an intent names the terms, a signed text says who pays, and the hash claims.',
@@ -66,91 +66,91 @@ async function listDirectly(scene: Scene): Promise<{ goods: Goods; fee: string }
   const wallet = transferWallet(scene.world.chain, sellerOne);
   const { listing_id: id, fee } = await listByTransfer({ client, wallet, listing, signal: scene.signal });
   const [dry] = exchanges.filter(({ path }) => path.startsWith('/api/listing?'));
-  hold(scene, dry?.status === 200, 'a dry run said that the goods would be taken, before anything was paid');
-  holdIntent(scene, exchanges, { path: '/api/fee-intent', payee: treasury, units: LISTING_FEE_UNITS });
-  holdWaited(scene, exchanges, { path: '/api/listing', last: 201, artifact: listing.artifact });
+  check(scene, dry?.status === 200, 'a dry run said that the goods would be taken, before anything was paid');
+  checkIntent(scene, exchanges, { path: '/api/fee-intent', payee: treasury, units: LISTING_FEE_UNITS });
+  checkWaited(scene, exchanges, { path: '/api/listing', last: 201, artifact: listing.artifact });
   const received = (await balanceOf(scene, treasury)) - before;
   const direct = fee.verified_via === 'direct' && fee.tx_hash !== null;
-  hold(
+  check(
     scene,
     received === LISTING_FEE_UNITS && direct,
     `listing ${id} is live, and the treasury has ${LISTING_FEE_TEXT} more`,
   );
   const goods = { id, title: listing.title, artifact: listing.artifact, priceUsdc: PRICE_USDC };
-  return { goods, fee: given(fee.tx_hash, "fee's transaction") };
+  return { goods, fee: need(fee.tx_hash, "fee's transaction") };
 }
 
-/** The hash of the transfer. */
+/** Returns the hash of the transfer. */
 async function buyDirectly(scene: Scene, goods: Goods, store: TransferStore): Promise<string> {
   const { client, exchanges } = speakAs(scene, BUYER);
   const [buyerBefore, sellerBefore] = [await balanceOf(scene, buyerOne), await balanceOf(scene, sellerOne)];
   const wallet = buyerWallet(scene);
   const delivery = await buyByTransfer({ client, wallet, store, ...orderOf(goods), signal: scene.signal });
   const [price, tip] = [unitsOf(goods.priceUsdc), unitsOf(TIP_USDC)];
-  holdIntent(scene, exchanges, { path: `/api/purchase-intent/${goods.id}`, payee: sellerOne, units: price });
-  holdWaited(scene, exchanges, { path: `/api/claim/${goods.id}`, last: 200, artifact: goods.artifact });
-  hold(scene, delivery.artifact === goods.artifact, 'the goods are what was put in, and match the commitment');
+  checkIntent(scene, exchanges, { path: `/api/purchase-intent/${goods.id}`, payee: sellerOne, units: price });
+  checkWaited(scene, exchanges, { path: `/api/claim/${goods.id}`, last: 200, artifact: goods.artifact });
+  check(scene, delivery.artifact === goods.artifact, 'the goods are what was put in, and match the commitment');
   const spent = buyerBefore - (await balanceOf(scene, buyerOne));
   const earned = (await balanceOf(scene, sellerOne)) - sellerBefore;
   const { purchase, receipt } = delivery;
   const said = purchase?.verified_via === 'direct' && unitsOf(purchase.paid_usdc) === price + tip;
   const moved = spent === price + tip && earned === price + tip && said;
-  hold(scene, moved, `${goods.priceUsdc} USDC and a tip of ${TIP_USDC} went from wallet to wallet, once`);
-  return given(receipt, 'receipt').tx_hash;
+  check(scene, moved, `${goods.priceUsdc} USDC and a tip of ${TIP_USDC} went from wallet to wallet, once`);
+  return need(receipt, 'receipt').tx_hash;
 }
 
-function holdIntent(
+function checkIntent(
   scene: Scene,
   exchanges: readonly Exchange[],
-  asked: { path: string; payee: TestAccount; units: bigint },
+  expected: { path: string; payee: TestAccount; units: bigint },
 ): void {
-  const opened = exchanges.filter(({ path }) => path === asked.path);
+  const opened = exchanges.filter(({ path }) => path === expected.path);
   const body = opened.at(-1)?.body ?? {};
   const intent = (body['purchase_intent'] ?? body['fee_intent'] ?? {}) as Record<string, unknown>;
   const exact =
-    String(intent['seller_wallet']).toLowerCase() === asked.payee.address &&
-    intent['minimum_amount_units'] === asked.units.toString();
-  hold(scene, opened.at(-1)?.status === 201 && exact, '201: the intent named payee and price, ten minutes long');
+    String(intent['seller_wallet']).toLowerCase() === expected.payee.address &&
+    intent['minimum_amount_units'] === expected.units.toString();
+  check(scene, opened.at(-1)?.status === 201 && exact, '201: the intent named payee and price, ten minutes long');
 }
 
-/** Nothing came before the transfer was final, and then what was paid for. */
-function holdWaited(
+/** Checks that nothing was delivered before the transfer was final, and the right goods afterwards. */
+function checkWaited(
   scene: Scene,
   exchanges: readonly Exchange[],
-  asked: { path: string; last: number; artifact: string },
+  expected: { path: string; last: number; artifact: string },
 ): void {
-  const claims = exchanges.filter(({ method, path }) => method === 'POST' && path === asked.path);
+  const claims = exchanges.filter(({ method, path }) => method === 'POST' && path === expected.path);
   const early = claims.slice(0, -1);
-  const silent = !early.some(({ text }) => text.includes(asked.artifact));
+  const silent = !early.some(({ text }) => text.includes(expected.artifact));
   const waited = early.some(({ status }) => status === 202) && early.every(isWaiting) && silent;
-  hold(scene, waited, '202: the claim waited until the transfer was final, and nothing was handed over before');
-  hold(scene, claims.at(-1)?.status === asked.last, `${asked.last}: then the same claim was answered`);
+  check(scene, waited, '202: the claim waited until the transfer was final, and nothing was handed over before');
+  check(scene, claims.at(-1)?.status === expected.last, `${expected.last}: then the same claim was answered`);
 }
 
-/** Not in a block yet, or in one that is not final. */
+/** True while the transfer is in no block, or in one that is not final. */
 function isWaiting({ status, body }: Exchange): boolean {
   const { block_number: block, finalized_head: head } = (body['payment'] ?? {}) as Record<string, unknown>;
   const open = typeof block !== 'number' || (typeof head === 'number' && head < block);
   return (status === 202 || status === 503) && body['do_not_pay_again'] === true && open;
 }
 
-async function holdStatus(scene: Scene, hash: string, purpose: PaymentPurpose): Promise<void> {
+async function checkStatus(scene: Scene, hash: string, purpose: PaymentPurpose): Promise<void> {
   const { client } = speakAs(scene, null);
   const { body } = await client.getPayment({ query: { tx_hash: hash } });
   const { payment_status: status, stage, block_number: block, finalized_head: head } = body.payment;
   const done = body.payment.purpose === purpose && status === 'completed' && stage === 'delivered';
   const final = block !== null && head !== null && block <= head;
-  hold(scene, done && final, `anybody can see by its hash that the ${purpose.replace('_', ' ')} is paid, and final`);
+  check(scene, done && final, `anybody can see by its hash that the ${purpose.replace('_', ' ')} is paid, and final`);
 }
 
-async function holdDeliveredAgain(scene: Scene, goods: Goods, store: TransferStore): Promise<void> {
+async function checkDeliveredAgain(scene: Scene, goods: Goods, store: TransferStore): Promise<void> {
   const before = await balanceOf(scene, buyerOne);
   const { client, exchanges } = speakAs(scene, BUYER);
   const delivery = await buyByTransfer({ client, store, wallet: buyerWallet(scene), ...orderOf(goods) });
   const [claim, ...more] = exchanges;
   const same = claim?.path === `/api/claim/${goods.id}` && more.length === 0 && delivery.artifact === goods.artifact;
   const unpaid = (await balanceOf(scene, buyerOne)) === before;
-  hold(scene, same && unpaid, 'the same claim again delivers again, and nothing is paid for it');
+  check(scene, same && unpaid, 'the same claim again delivers again, and nothing is paid for it');
 }
 
 function orderOf(goods: Goods) {
@@ -161,12 +161,12 @@ function buyerWallet(scene: Scene): TransferWallet {
   return transferWallet(scene.world.chain, buyerOne);
 }
 
-/** Transactions that have paid already, claimed for other things with intents and signatures that are in order. */
-async function holdRefusedElsewhere(scene: Scene, used: { fee: string; sale: string }): Promise<void> {
+/** Claims other things with used transactions and valid intents and signatures; each has to be refused. */
+async function checkRefusedElsewhere(scene: Scene, used: { fee: string; sale: string }): Promise<void> {
   const listed = await listWith(scene, used.fee).catch((error: unknown) => error);
-  hold(scene, isUsed(listed), 'the transaction of the fee pays for no other listing: 409 transaction_used');
+  check(scene, isUsed(listed), 'the transaction of the fee pays for no other listing: 409 transaction_used');
   const bought = await buyWith(scene, used.sale).catch((error: unknown) => error);
-  hold(scene, isUsed(bought), 'that of the purchase buys no other goods: 409 transaction_used');
+  check(scene, isUsed(bought), 'that of the purchase buys no other goods: 409 transaction_used');
 }
 
 function isUsed(answer: unknown): boolean {
@@ -192,7 +192,7 @@ async function listWith(scene: Scene, hash: string): Promise<unknown> {
 }
 
 async function buyWith(scene: Scene, hash: string): Promise<unknown> {
-  const params = { id: given(scene.goods, 'goods').id };
+  const params = { id: need(scene.goods, 'goods').id };
   const { client } = speakAs(scene, MAINTAINER);
   const { body } = await client.openPurchaseIntent({ params });
   const { id, challenge } = body.purchase_intent;

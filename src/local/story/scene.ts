@@ -10,12 +10,11 @@ import { type Client, createClient, type PaymentHeader } from '../../sdk/client.
 import { MarketError } from '../../sdk/errors.ts';
 import { eventPages, treasuryPages } from '../../sdk/pages.ts';
 import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../chain/accounts.ts';
-import { type Exchange, observe } from '../observe.ts';
+import { type Exchange, observeRequests } from '../observe.ts';
 import type { Tell } from '../tell.ts';
 import type { LocalWorld } from '../world.ts';
 
 const memorySchema = z.object({
-  /** Stories told to their end in this folder. */
   told: z.int().nonnegative(),
   events_total: z.int().nonnegative(),
   first_sale: z
@@ -26,20 +25,19 @@ export type Memory = z.output<typeof memorySchema>;
 
 const memoryFile = (dataDir: string): string => join(dataDir, 'story.json');
 
-/** What an earlier story in this folder left to be found again. */
+/** Reads what an earlier story in this folder left for later checks. */
 export function readMemory(dataDir: string): Memory {
   if (!existsSync(memoryFile(dataDir))) return { told: 0, events_total: 0, first_sale: null };
   return memorySchema.parse(JSON.parse(readFileSync(memoryFile(dataDir), 'utf8')));
 }
 
-export function writeMemory(dataDir: string, remembered: Memory): void {
+export function writeMemory(dataDir: string, memory: Memory): void {
   const draft = `${memoryFile(dataDir)}.new`;
-  // It holds an artifact that was paid for.
-  writeFileSync(draft, `${JSON.stringify(remembered, null, 2)}\n`, { mode: 0o600 });
+  // Private, because it contains an artifact that was paid for.
+  writeFileSync(draft, `${JSON.stringify(memory, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, memoryFile(dataDir));
 }
 
-/** What a step said would be, and is not. */
 class StoryBroken extends Error {
   override readonly name = 'StoryBroken';
 }
@@ -50,7 +48,7 @@ export interface Person {
   key: string;
 }
 
-/** Goods on the shelves, with what only their merchant knows. */
+/** Listed goods, including the artifact that only their merchant knows. */
 export interface Goods {
   id: number;
   title: string;
@@ -58,13 +56,13 @@ export interface Goods {
   priceUsdc: number;
 }
 
-/** Where the story is, and what its steps hand on to later ones. */
+/** State of the story, including what steps pass on to later ones. */
 export interface Scene {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
   memory: Memory;
-  /** Of the goods: a second look at the same folder sells something new. */
+  /** Part of the goods' titles: a second run in the same folder sells something new. */
   edition: string;
   people: Map<string, Person>;
   goods: Goods | null;
@@ -73,25 +71,25 @@ export interface Scene {
   sale: { delivery: Delivery; proof: PaymentHeader } | null;
 }
 
-/** A client whose requests are told, for a merchant or, without a handle, for anybody. */
+/** A client whose requests are reported; without a handle it is anonymous. */
 export function speakAs(scene: Scene, handle: string | null): { client: Client; exchanges: Exchange[] } {
-  const { environment, exchanges } = observe(scene.tell);
-  const key = handle === null ? {} : { key: person(scene, handle).key };
+  const { environment, exchanges } = observeRequests(scene.tell);
+  const key = handle === null ? {} : { key: personOf(scene, handle).key };
   return { client: createClient({ baseUrl: scene.world.marketUrl, environment, ...key }), exchanges };
 }
 
-export function person(scene: Scene, handle: string): Person {
-  return given(scene.people.get(handle), handle);
+export function personOf(scene: Scene, handle: string): Person {
+  return need(scene.people.get(handle), handle);
 }
 
-/** What an earlier step must have left. */
-export function given<T>(value: T | null | undefined, what: string): T {
+/** Returns a value that an earlier step must have set. */
+export function need<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new StoryBroken(`the story has no ${what} yet`);
   return value;
 }
 
-/** Tells what holds; stops the story at what does not. */
-export function hold(scene: Scene, holds: boolean, text: string): void {
+/** Reports a check that passed; stops the story at one that failed. */
+export function check(scene: Scene, holds: boolean, text: string): void {
   if (!holds) throw new StoryBroken(text);
   scene.tell({ kind: 'held', text });
 }
@@ -104,8 +102,7 @@ export function balanceOf(scene: Scene, { address }: TestAccount): Promise<bigin
   return readBalance(scene.world.chain.rpc, USDC_ADDRESS, address);
 }
 
-/** Of the wallets that pay and are paid in the story. */
-export async function balances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
+export async function readBalances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
   const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
   return { buyer: await balanceOf(scene, buyerOne), seller: await balanceOf(scene, sellerOne) };
 }
@@ -113,19 +110,19 @@ export async function balances(scene: Scene): Promise<{ buyer: bigint; seller: b
 const EVENTUALLY_MS = 10_000;
 const POLL_MS = 50;
 
-/** For what follows an answer by itself, such as the number of an event. */
-export async function eventually<T>(read: () => Promise<T | null>, what: string): Promise<T> {
+/** Polls for something that follows an answer later, such as an event's number. */
+export async function waitFor<T>(read: () => Promise<T | null>, what: string): Promise<T> {
   for (let waitedMs = 0; waitedMs < EVENTUALLY_MS; waitedMs += POLL_MS) {
-    const found = await read();
-    if (found !== null) return found;
+    const value = await read();
+    if (value !== null) return value;
     await systemClock.sleep(POLL_MS);
   }
   throw new StoryBroken(`${what} within ${EVENTUALLY_MS / 1_000} s`);
 }
 
-/** One act of the story. It tells its requests as they happen, and stops the story at the first thing that is not as it says. */
+/** One step of the story. It reports its requests as they happen, and stops the story at the first failed check. */
 export interface Step {
-  /** For scripts and for the line that says what failed. */
+  /** Used by scripts and in the failure message. */
   name: string;
   title: string;
   run(scene: Scene): Promise<void>;
@@ -137,14 +134,13 @@ export function unitsOf(usdc: number): bigint {
   return units;
 }
 
-/** The merchants of the story. */
 export const SELLER = 'mira';
 export const BUYER = 'tomas';
 
-/** As merchants and residents keep their keys. */
+/** Key file of a merchant or resident. */
 export const keyFile = z.object({ handle: z.string(), merchant_key: z.string() });
 
-/** The merchant whose key lies in the folder, if the market knows it. A key that was never confirmed is none. */
+/** Returns the merchant whose key is in the folder, if the market accepts it: a key may never have been confirmed. */
 export async function findPerson(world: LocalWorld, handle: string): Promise<Person | null> {
   const file = world.keyFile(handle);
   if (!existsSync(file)) return null;
@@ -158,15 +154,10 @@ export async function findPerson(world: LocalWorld, handle: string): Promise<Per
   }
 }
 
-/** Before the key is confirmed: it is shown once, and a merchant whose key was not kept is lost. */
-export function keepKey(
-  world: LocalWorld,
-  staged: { handle: string; merchant_key: string; recovery_codes: string[] },
-): void {
-  const { handle, merchant_key, recovery_codes } = staged;
-  const file = world.keyFile(handle);
+/** Saves the key before it is confirmed: it is shown once, and without it the merchant is lost. */
+export function keepKey(file: string, keys: z.input<typeof keyFile> & { recovery_codes?: string[] }): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${JSON.stringify({ handle, merchant_key, recovery_codes }, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
 }
 
 export const booksStep: Step = {
@@ -188,7 +179,7 @@ async function readTreasury(scene: Scene): Promise<void> {
   let fees = 0;
   for await (const page of treasuryPages(client, { limit: 50 })) fees += page.rows.length;
   const { body } = await client.getTreasury();
-  hold(
+  check(
     scene,
     fees > 0 && fees === body.fees_count,
     `${fees} fee${fees === 1 ? '' : 's'} of ${LISTING_FEE_TEXT}, each with its transaction`,
@@ -197,25 +188,25 @@ async function readTreasury(scene: Scene): Promise<void> {
   const onChain = usdcOfUnits(await balanceOf(scene, WORLD_ACCOUNTS.treasury));
   const due = usdcOfUnits(BigInt(fees) * LISTING_FEE_UNITS);
   const agree = body.usdc_balance_onchain === onChain && onChain >= body.fees_collected_usdc;
-  hold(scene, agree && body.fees_collected_usdc === due, `the chain agrees: the treasury holds ${onChain} USDC`);
+  check(scene, agree && body.fees_collected_usdc === due, `the chain agrees: the treasury holds ${onChain} USDC`);
 }
 
 async function readPayment(scene: Scene): Promise<void> {
-  const { receipt } = given(scene.sale, 'sale').delivery;
+  const { receipt } = need(scene.sale, 'sale').delivery;
   const { client, exchanges } = speakAs(scene, null);
-  const { body } = await client.getPayment({ query: { tx_hash: given(receipt, 'receipt').tx_hash } });
+  const { body } = await client.getPayment({ query: { tx_hash: need(receipt, 'receipt').tx_hash } });
   const { payment_status: status, stage } = body.payment;
-  hold(scene, status === 'completed' && stage === 'delivered', 'the payment of the sale is completed and delivered');
-  const { artifact } = given(scene.goods, 'goods');
+  check(scene, status === 'completed' && stage === 'delivered', 'the payment of the sale is completed and delivered');
+  const { artifact } = need(scene.goods, 'goods');
   const said = exchanges.map(({ text }) => text.toLowerCase()).join();
   const discreet = !said.includes(artifact.toLowerCase()) && !said.includes(WORLD_ACCOUNTS.buyerOne.address);
-  hold(scene, discreet, 'its public status holds neither the goods nor who bought them');
+  check(scene, discreet, 'its public status holds neither the goods nor who bought them');
 }
 
 async function readEvents(scene: Scene): Promise<void> {
-  const listingId = given(scene.goods, 'goods').id;
+  const listingId = need(scene.goods, 'goods').id;
   const { client } = speakAs(scene, null);
-  const walk = async () => {
+  const readAllEvents = async () => {
     const kinds = new Map<string, number>();
     let rows = 0;
     let sold = false;
@@ -226,13 +217,13 @@ async function readEvents(scene: Scene): Promise<void> {
         sold ||= kind === 'sale' && detail['listing_id'] === listingId;
       }
     }
-    // The last act may not have its number yet.
+    // The last event may not have its number yet.
     return sold ? { kinds, rows } : null;
   };
-  const { kinds, rows } = await eventually(walk, 'a sale event of the goods');
+  const { kinds, rows } = await waitFor(readAllEvents, 'a sale event of the goods');
   const summary = [...kinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
-  hold(scene, rows > scene.memory.events_total, `${rows} events, their ids without a gap: ${summary}`);
-  hold(
+  check(scene, rows > scene.memory.events_total, `${rows} events, their ids without a gap: ${summary}`);
+  check(
     scene,
     ['register', 'listing', 'maintainer_seed', 'sale'].every((kind) => kinds.has(kind)),
     'all that happened is among them',

@@ -4,7 +4,7 @@ import { buy } from '../../sdk/payments/buy.ts';
 import { listGoods } from '../../sdk/payments/list-goods.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Exchange } from '../observe.ts';
-import { balanceOf, explain, given, hold, type Scene, SELLER, type Step, speakAs, unitsOf } from './scene.ts';
+import { balanceOf, check, explain, need, type Scene, SELLER, type Step, speakAs, unitsOf } from './scene.ts';
 
 export const PRICE_USDC = 2.5;
 const { buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -22,26 +22,26 @@ export const listPricedStep: Step = {
       listing,
       signal: scene.signal,
     });
-    const asked = holdPaidInOrder(scene, exchanges, {
+    const requests = checkPaidInOrder(scene, exchanges, {
       path: '/api/listing',
       payee: treasury,
       payeeName: 'the treasury',
       units: LISTING_FEE_UNITS,
       last: 201,
     });
-    hold(scene, proofsIn(asked).size === 1, 'one authorization was signed, and sent each time');
+    check(scene, proofsIn(requests).size === 1, 'one authorization was signed, and sent each time');
     const received = (await balanceOf(scene, treasury)) - before;
-    hold(scene, received === LISTING_FEE_UNITS && fee.tx_hash !== null, `the treasury has ${LISTING_FEE_TEXT} more`);
+    check(scene, received === LISTING_FEE_UNITS && fee.tx_hash !== null, `the treasury has ${LISTING_FEE_TEXT} more`);
     const { client: anybody } = speakAs(scene, null);
     const { body: shelves } = await anybody.browseShelves();
-    hold(
+    check(
       scene,
       shelves.listings.some((shown) => shown.id === id),
       `listing ${id} is on the shelves`,
     );
     const { body: detail } = await anybody.getListing({ params: { id } });
     const shown = JSON.stringify([shelves, detail]);
-    hold(
+    check(
       scene,
       !shown.includes(listing.artifact),
       'what the public sees holds no word of the artifact, only a commitment to it',
@@ -70,38 +70,38 @@ export const buyWithWalletStep: Step = {
   name: 'buy-with-wallet',
   title: 'A wallet without any account buys it too, by x402 v1',
   run: async (scene) => {
-    const goods = given(scene.goods, 'goods');
+    const goods = need(scene.goods, 'goods');
     const { client, exchanges } = speakAs(scene, null);
     const before = await balanceOf(scene, buyerTwo);
     const wallet = buyerTwo.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
     const delivery = await buy({ client, wallet, listingId, maxPriceUsdc, x402Version: 1, signal: scene.signal });
-    const asked = holdPaidInOrder(scene, exchanges, {
+    const requests = checkPaidInOrder(scene, exchanges, {
       path: `/api/buy/${listingId}`,
       payee: sellerOne,
       payeeName: `${SELLER}'s wallet`,
       units: unitsOf(goods.priceUsdc),
       last: 200,
     });
-    const tokens = new Set(asked.flatMap(({ headers }) => headers.get('x-delivery-token') ?? []));
-    hold(
+    const tokens = new Set(requests.flatMap(({ headers }) => headers.get('x-delivery-token') ?? []));
+    check(
       scene,
-      tokens.size === 1 && asked.every(({ body }) => !('delivery_token' in body)),
+      tokens.size === 1 && requests.every(({ body }) => !('delivery_token' in body)),
       'the buyer brought a delivery token of its own, kept before anything was sent; no answer held one',
     );
-    hold(scene, asked.at(-1)?.body['collected_by'] === 'token', 'with that token the goods were collected');
-    hold(
+    check(scene, requests.at(-1)?.body['collected_by'] === 'token', 'with that token the goods were collected');
+    check(
       scene,
-      asked.every(({ headers }) => !headers.has('authorization')),
+      requests.every(({ headers }) => !headers.has('authorization')),
       'no request carried a key',
     );
-    hold(
+    check(
       scene,
       delivery.artifact === goods.artifact && delivery.purchase !== null,
       'the goods are the same, and match the commitment',
     );
     const paid = before - (await balanceOf(scene, buyerTwo));
-    hold(scene, paid === unitsOf(goods.priceUsdc), `the wallet paid ${goods.priceUsdc} USDC, once`);
+    check(scene, paid === unitsOf(goods.priceUsdc), `the wallet paid ${goods.priceUsdc} USDC, once`);
     explain(
       scene,
       'A wallet is enough: the token, or a signature of the wallet that paid over an amount of 0, collects what was bought.',
@@ -110,10 +110,8 @@ export const buyWithWalletStep: Step = {
 };
 
 interface Paid {
-  /** Of the requests that asked for the same thing. */
   path: string;
   payee: TestAccount;
-  /** Whose wallet that is. */
   payeeName: string;
   units: bigint;
   last: 200 | 201;
@@ -124,32 +122,32 @@ const LAST = {
   201: '201: once it was final, the listing was live',
 };
 
-/** What every payment by x402 looks like from outside: asked for, made, waited for, answered. */
-export function holdPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
+/** Checks the order of a payment by x402: asked for, made, waited for, answered. */
+export function checkPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
   const sent = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
   const looks = sent.filter(({ isCollecting }) => isCollecting);
-  const asked = sent.filter(({ isCollecting }) => !isCollecting);
-  const [first] = asked;
-  const between = asked.slice(1, -1);
+  const requests = sent.filter(({ isCollecting }) => !isCollecting);
+  const [first] = requests;
+  const between = requests.slice(1, -1);
   const amount = `${usdcOfUnits(paid.units)} USDC to ${paid.payeeName}`;
   if (looks.length > 0)
-    hold(
+    check(
       scene,
       looks.at(-1)?.body['reason'] === 'nothing_to_collect',
       '404: before anything was signed over money, a signature over nothing asked whether the goods are its own already',
     );
-  hold(
+  check(
     scene,
     first?.status === 402 && asksExactly(first, paid),
     `402: asked without a payment, the market named what is to be signed, ${amount}`,
   );
-  hold(
+  check(
     scene,
     between.some(isNotFinal) && between.every(isWaiting),
     '202: while the transfer was not final there was nothing to do but wait',
   );
-  hold(scene, asked.at(-1)?.status === paid.last, LAST[paid.last]);
-  return asked;
+  check(scene, requests.at(-1)?.status === paid.last, LAST[paid.last]);
+  return requests;
 }
 
 function asksExactly({ body }: Exchange, { payee, units }: Paid): boolean {
@@ -169,7 +167,7 @@ function isNotFinal({ status, body }: Exchange): boolean {
   return status === 202 && typeof block === 'number' && typeof head === 'number' && head < block;
 }
 
-/** Every proof that was sent, each once. */
+/** Returns the distinct proofs that were sent. */
 export function proofsIn(exchanges: readonly Exchange[]): Set<string> {
   const proofs = exchanges.map(({ headers }) => headers.get('x-payment') ?? headers.get('payment-signature'));
   return new Set(proofs.filter((proof) => proof !== null));

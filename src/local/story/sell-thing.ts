@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import type { OfferOut } from '../../contract/world-records.ts';
@@ -8,35 +7,35 @@ import { buyThing } from '../../sdk/world/buy-thing.ts';
 import { listThing } from '../../sdk/world/list-thing.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { fund, transferWallet } from '../chain/transactions.ts';
-import { type Exchange, observe } from '../observe.ts';
+import { type Exchange, observeRequests } from '../observe.ts';
 import {
   BUYER,
   balanceOf,
-  eventually,
+  check,
   explain,
-  hold,
+  keepKey,
   keyFile,
   type Scene,
   SELLER,
   type Step,
   speakAs,
   unitsOf,
+  waitFor,
 } from './scene.ts';
 
 const PRICE_USDC = 4;
 const GAS_WEI = 10n ** 18n;
 const { thingSeller, buyerTwo, treasury } = WORLD_ACCOUNTS;
 
-/** Who the merchants are in the city. */
 const LIVES_AS = { [SELLER]: 'mira-of-the-hill', [BUYER]: 'tomas-by-the-river' } as const;
 
 export const sellThingStep: Step = {
   name: 'sell-thing',
   title: `${SELLER} sells ${BUYER} a thing of the city, from the draft to its new owner`,
   run: async (scene) => {
-    const keys = { [SELLER]: await settle(scene, SELLER), [BUYER]: await settle(scene, BUYER) };
+    const keys = { [SELLER]: await openAccount(scene, SELLER), [BUYER]: await openAccount(scene, BUYER) };
     const { listingId, offer } = await offerThing(scene, keys[SELLER]);
-    await buy(scene, { listingId, offer, key: keys[BUYER] });
+    await buyAndCheck(scene, { listingId, offer, key: keys[BUYER] });
     explain(
       scene,
       'Two sites that share no secret: each reads what the other tells the public, and each looks at the chain for itself.',
@@ -44,14 +43,14 @@ export const sellThingStep: Step = {
   },
 };
 
-/** The merchant and the resident name each other, each on its own site. Gives the resident's key. */
-async function settle(scene: Scene, handle: keyof typeof LIVES_AS): Promise<string> {
+/** Links a merchant with its resident, each naming the other on its own site. Returns the resident's key. */
+async function openAccount(scene: Scene, handle: keyof typeof LIVES_AS): Promise<string> {
   const cityHandle = LIVES_AS[handle];
   const key = await becomeResident(scene, cityHandle);
   const { body: linked } = await speakAs(scene, handle).client.linkCity({ body: { city_handle: cityHandle } });
   const { body: back } = await speakInCity(scene, key).client.linkMarket({ body: { market_handle: handle } });
   const mutual = linked.merchant.city_handle === cityHandle && back.resident.market_handle === handle;
-  hold(scene, mutual, `${handle} on the market and ${cityHandle} in the city name each other`);
+  check(scene, mutual, `${handle} on the market and ${cityHandle} in the city name each other`);
   return key;
 }
 
@@ -75,7 +74,7 @@ async function offerThing(scene: Scene, key: string): Promise<{ listingId: numbe
   ).body;
   const { offer } = (await city.openOffer({ body: { market_draft_id: draft.id, thing_id: thing.id } })).body;
   const locked = (await city.getThing({ params: { id: thing.id } })).body.thing.locked;
-  hold(scene, offer.phase === 'listed' && locked, `thing ${thing.id} is under offer, and locked in the city`);
+  check(scene, offer.phase === 'listed' && locked, `thing ${thing.id} is under offer, and locked in the city`);
   const before = await balanceOf(scene, treasury);
   const listed = await listThing({
     client: market,
@@ -87,7 +86,7 @@ async function offerThing(scene: Scene, key: string): Promise<{ listingId: numbe
   const paid = (await balanceOf(scene, treasury)) - before;
   const { listing } = listed;
   const shown = listing.aisle === 'world' && listing.world_asset_id === thing.id && listing.world_state === 'active';
-  hold(
+  check(
     scene,
     paid === LISTING_FEE_UNITS && shown,
     `listing ${listing.id} is in the aisle world, for the fee of ${LISTING_FEE_TEXT}`,
@@ -95,8 +94,8 @@ async function offerThing(scene: Scene, key: string): Promise<{ listingId: numbe
   return { listingId: listing.id, offer };
 }
 
-async function buy(scene: Scene, given: { listingId: number; offer: OfferOut; key: string }): Promise<void> {
-  const { listingId, offer, key } = given;
+async function buyAndCheck(scene: Scene, sale: { listingId: number; offer: OfferOut; key: string }): Promise<void> {
+  const { listingId, offer, key } = sale;
   const { client: market, exchanges: atMarket } = speakAs(scene, BUYER);
   const { client: city, exchanges: inCity } = speakInCity(scene, key);
   await fund(scene.world.chain, [{ address: buyerTwo.address, wei: GAS_WEI, usdcUnits: unitsOf(PRICE_USDC) }]);
@@ -106,49 +105,49 @@ async function buy(scene: Scene, given: { listingId: number; offer: OfferOut; ke
     wallet: transferWallet(scene.world.chain, buyerTwo),
   });
   const earned = (await balanceOf(scene, thingSeller)) - before;
-  hold(scene, earned === unitsOf(PRICE_USDC), `${PRICE_USDC} USDC went from wallet to wallet, once`);
-  holdWaited(scene, inCity);
+  check(scene, earned === unitsOf(PRICE_USDC), `${PRICE_USDC} USDC went from wallet to wallet, once`);
+  checkWaited(scene, inCity);
   const { thing } = (await city.getThing({ params: { id: offer.thing_id } })).body;
   const isHis = thing.owner === LIVES_AS[BUYER] && !thing.locked && thing.history[0]?.offer_id === offer.id;
-  hold(scene, isHis, `${thing.owner} owns “${thing.name}” now, and its history says since which sale`);
+  check(scene, isHis, `${thing.owner} owns “${thing.name}” now, and its history says since which sale`);
   const { listing } = (await market.getListing({ params: { id: listingId } })).body;
   const recorded = listing.state === 'sold' && listing.world_receipt?.tx_hash === receipt.tx_hash;
-  hold(
+  check(
     scene,
     recorded && receipt.offer_id === offer.id,
     'the market has looked at the chain itself and shows it as sold',
   );
   const { purchases } = (await market.listPurchases()).body;
   const own = purchases.find((purchase) => purchase.listing_id === listingId);
-  hold(scene, own?.world_receipt?.thing_id === thing.id, `the receipt is among the purchases of ${BUYER}`);
-  await eventually(async () => {
+  check(scene, own?.world_receipt?.thing_id === thing.id, `the receipt is among the purchases of ${BUYER}`);
+  await waitFor(async () => {
     const { events } = (await market.listEvents({ query: { kind: 'world_sale' } })).body;
     return events.find(({ detail }) => detail['listing_id'] === listingId) ?? null;
   }, 'a world_sale event');
-  hold(
+  check(
     scene,
     atMarket.every(({ status }) => status < 500),
     'and the public log tells of it',
   );
 }
 
-/** The thing stayed where it was until the transfer was final. */
-function holdWaited(scene: Scene, exchanges: readonly Exchange[]): void {
+/** Checks that the thing changed hands only once the transfer was final. */
+function checkWaited(scene: Scene, exchanges: readonly Exchange[]): void {
   const claims = exchanges.filter(({ path }) => path.endsWith('/claim'));
   const early = claims.slice(0, -1);
   const waited = early.some(({ status }) => status === 202) && claims.at(-1)?.status === 200;
   const locked = early.every(({ body }) => ((body['offer'] ?? {}) as Record<string, unknown>)['phase'] !== 'claimed');
-  hold(scene, waited && locked, '202, then 200: the thing changed hands once the transfer was final, and not before');
+  check(scene, waited && locked, '202, then 200: the thing changed hands once the transfer was final, and not before');
 }
 
-/** A client of the city whose requests are told, for a resident or, without a key, for anybody. */
+/** A client of the city whose requests are reported; without a key it is anonymous. */
 function speakInCity(scene: Scene, key: string | null): { client: CityClient; exchanges: Exchange[] } {
-  const { environment, exchanges } = observe(scene.tell, 'city');
+  const { environment, exchanges } = observeRequests(scene.tell, 'city');
   const client = createCityClient({ baseUrl: scene.world.cityUrl, environment, ...(key === null ? {} : { key }) });
   return { client, exchanges };
 }
 
-/** The key of a resident of that name, who is made if the folder has none. It is the city's, and the market never sees it. */
+/** Returns the key of that resident, who is registered if the folder has none. The market never sees this key. */
 async function becomeResident(scene: Scene, handle: string): Promise<string> {
   const file = scene.world.residentFile(handle);
   if (existsSync(file)) return keyFile.parse(JSON.parse(readFileSync(file, 'utf8'))).merchant_key;
@@ -158,11 +157,9 @@ async function becomeResident(scene: Scene, handle: string): Promise<string> {
   });
   if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
   const { session, csrf, merchant_key: key } = staged;
-  // Before the key is confirmed: it is shown once.
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${JSON.stringify({ handle, merchant_key: key }, null, 2)}\n`, { mode: 0o600 });
+  keepKey(file, { handle, merchant_key: key });
   const { body: confirmed } = await client.registerResident({ body: { action: 'confirm', session, csrf }, key });
   const is = confirmed.status === 'confirmed' && confirmed.handle === handle;
-  hold(scene, is, `${handle} lives in the city, under a key of the city's own`);
+  check(scene, is, `${handle} lives in the city, under a key of the city's own`);
   return key;
 }

@@ -11,14 +11,14 @@ import { payDirectlyStep } from './pay-directly.ts';
 import {
   BUYER,
   balanceOf,
-  balances,
   booksStep,
+  check,
   explain,
   findPerson,
   type Goods,
-  given,
-  hold,
   type Memory,
+  need,
+  readBalances,
   readMemory,
   type Scene,
   SELLER,
@@ -27,7 +27,7 @@ import {
   unitsOf,
   writeMemory,
 } from './scene.ts';
-import { buyWithWalletStep, holdPaidInOrder, listPricedStep, proofsIn } from './sell-priced.ts';
+import { buyWithWalletStep, checkPaidInOrder, listPricedStep, proofsIn } from './sell-priced.ts';
 import { sellThingStep } from './sell-thing.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
@@ -36,38 +36,38 @@ const buyWithKeyStep: Step = {
   name: 'buy-with-key',
   title: `${BUYER}, a merchant with a key, buys it by x402 v2`,
   run: async (scene) => {
-    const goods = given(scene.goods, 'goods');
+    const goods = need(scene.goods, 'goods');
     const { client, exchanges } = speakAs(scene, BUYER);
-    const before = await balances(scene);
+    const before = await readBalances(scene);
     const wallet = buyerOne.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
     const delivery = await buy({ client, wallet, listingId, maxPriceUsdc, x402Version: 2, signal: scene.signal });
-    const asked = holdPaidInOrder(scene, exchanges, {
+    const requests = checkPaidInOrder(scene, exchanges, {
       path: `/api/buy/${listingId}`,
       payee: sellerOne,
       payeeName: `${SELLER}'s wallet`,
       units: unitsOf(goods.priceUsdc),
       last: 200,
     });
-    const early = asked.slice(0, -1).map(({ text }) => text);
-    hold(scene, !early.join().includes(goods.artifact), 'no answer before the last held anything of the goods');
-    hold(
+    const early = requests.slice(0, -1).map(({ text }) => text);
+    check(scene, !early.join().includes(goods.artifact), 'no answer before the last held anything of the goods');
+    check(
       scene,
       delivery.artifact === goods.artifact,
       `the goods are byte for byte what ${SELLER} put in, and match the commitment`,
     );
-    const after = await balances(scene);
+    const after = await readBalances(scene);
     const price = unitsOf(goods.priceUsdc);
     const moved = before.buyer - after.buyer === price && after.seller - before.seller === price;
-    hold(scene, moved, `${goods.priceUsdc} USDC went from wallet to wallet, once; the market never held them`);
+    check(scene, moved, `${goods.priceUsdc} USDC went from wallet to wallet, once; the market never held them`);
     const { receipt, purchase } = delivery;
-    hold(scene, purchase?.verified_via === 'x402' && receipt !== null, `purchase ${purchase?.id} is ${BUYER}'s`);
+    check(scene, purchase?.verified_via === 'x402' && receipt !== null, `purchase ${purchase?.id} is ${BUYER}'s`);
     explain(
       scene,
       'The buyer signed one transfer; a facilitator put it on the chain, and the market found it there before it delivered.',
     );
-    const [proof] = proofsIn(asked);
-    scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value: given(proof, 'proof') } };
+    const [proof] = proofsIn(requests);
+    scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value: need(proof, 'proof') } };
   },
 };
 
@@ -76,47 +76,47 @@ const foundAgainStep: Step = {
   title: 'Everything from the start before is found again',
   run: async (scene) => {
     for (const handle of [MAINTAINER, SELLER, BUYER]) {
-      const found = await findPerson(scene.world, handle);
-      hold(scene, found !== null, `${handle} is there, under the key that was kept: merchant ${found?.id}`);
-      scene.people.set(handle, given(found, handle));
+      const person = await findPerson(scene.world, handle);
+      check(scene, person !== null, `${handle} is there, under the key that was kept: merchant ${person?.id}`);
+      scene.people.set(handle, need(person, handle));
     }
     const { client } = speakAs(scene, null);
     const { body } = await client.listEvents({ query: { limit: 1 } });
-    hold(scene, body.total >= scene.memory.events_total, `the log still has its ${scene.memory.events_total} events`);
+    check(scene, body.total >= scene.memory.events_total, `the log still has its ${scene.memory.events_total} events`);
     await collectAgain(scene);
     explain(scene, 'Database and chain are kept in the data folder; the market goes on where it stopped.');
   },
 };
 
 async function collectAgain(scene: Scene): Promise<void> {
-  const first = given(scene.memory.first_sale, 'first sale');
+  const first = need(scene.memory.first_sale, 'first sale');
   const hash = first.tx_hash.toLowerCase();
-  if (!isHex(hash, 32)) throw new TypeError('the remembered hash is none');
+  if (!isHex(hash, 32)) throw new TypeError('the remembered hash is malformed');
   const receipt = await readReceipt(scene.world.chain.rpc, hash);
   const there = receipt?.status === 'success' && receipt.blockNumber === BigInt(first.block_number);
-  hold(scene, there, `the chain still has the first sale's transfer, in block ${first.block_number}`);
+  check(scene, there, `the chain still has the first sale's transfer, in block ${first.block_number}`);
   const before = await balanceOf(scene, WORLD_ACCOUNTS.buyerOne);
   const { client } = speakAs(scene, BUYER);
   const { status, body } = await client.buyListing({ params: { id: first.listing_id } });
   const same =
     status === 200 && 'artifact' in body && body.artifact === first.artifact && body.receipt?.tx_hash === first.tx_hash;
-  hold(scene, same, 'what was bought is delivered again');
-  hold(scene, (await balanceOf(scene, WORLD_ACCOUNTS.buyerOne)) === before, 'and nothing is paid for it again');
+  check(scene, same, 'what was bought is delivered again');
+  check(scene, (await balanceOf(scene, WORLD_ACCOUNTS.buyerOne)) === before, 'and nothing is paid for it again');
 }
 
 const replayStep: Step = {
   name: 'replay',
   title: 'A stranger sends a proof that was already used',
   run: async (scene) => {
-    const goods = given(scene.goods, 'goods');
-    const { proof } = given(scene.sale, 'sale');
+    const goods = need(scene.goods, 'goods');
+    const { proof } = need(scene.sale, 'sale');
     const { client, exchanges } = speakAs(scene, null);
     const answer: unknown = await client
       .buyListing({ params: { id: goods.id }, payment: proof })
       .catch((error: unknown) => error);
     const refused = answer instanceof MarketError && answer.status === 409 && answer.reason === 'sign_to_collect';
-    hold(scene, refused, 'the proof alone collects nothing: 409, sign to show that the wallet is yours');
-    hold(scene, !exchanges.some(({ text }) => text.includes(goods.artifact)), 'the answer holds nothing of the goods');
+    check(scene, refused, 'the proof alone collects nothing: 409, sign to show that the wallet is yours');
+    check(scene, !exchanges.some(({ text }) => text.includes(goods.artifact)), 'the answer holds nothing of the goods');
     explain(
       scene,
       'Once it is on the chain everybody can read a proof, so it shows that it was paid, and not who is asking.',
@@ -124,7 +124,7 @@ const replayStep: Step = {
   },
 };
 
-/** In a new data folder. */
+/** Steps in a new data folder. */
 const FIRST: readonly Step[] = [
   joinStep,
   listPricedStep,
@@ -137,10 +137,10 @@ const FIRST: readonly Step[] = [
   sellThingStep,
   booksStep,
 ];
-/** In one where the first was told to its end. */
+/** Steps in a folder with a completed story. */
 const AGAIN: readonly Step[] = [foundAgainStep, listPricedStep, buyWithKeyStep, replayStep, booksStep];
 
-/** Told by tools in place of HTTP. What they need is there for development only, and loaded for this way only. */
+/** Replaces steps by those that use tools instead of HTTP. Loaded only if needed: they use development dependencies. */
 async function byTools(): Promise<ReadonlyMap<Step, Step>> {
   const { agentListsStep } = await import('./agent-lists.ts');
   const { agentBuysStep } = await import('./agent-buys.ts');
@@ -150,7 +150,6 @@ async function byTools(): Promise<ReadonlyMap<Step, Step>> {
   ]);
 }
 
-/** A step that did not hold, by name. */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed';
   readonly step: string;
@@ -161,12 +160,12 @@ export class StepFailed extends Error {
   }
 }
 
-/** Tells one sale from the joining to the books. Resolves, with what was put up for sale, only if every step held. */
+/** Runs one sale from joining to the books. Resolves with the listed goods if every step held. */
 export async function tellStory(options: {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
-  /** Seller and buyer are agents that use tools alone. */
+  /** Seller and buyer are agents that use tools only. */
   mcp: boolean;
 }): Promise<Goods> {
   const { world, tell, mcp } = options;
@@ -193,7 +192,7 @@ export async function tellStory(options: {
     }
   }
   writeMemory(world.dataDir, { ...memory, told: memory.told + 1, first_sale: memory.first_sale ?? firstSale(scene) });
-  return given(scene.goods, 'goods');
+  return need(scene.goods, 'goods');
 }
 
 function firstSale({ sale, goods }: Scene): Memory['first_sale'] {

@@ -2,42 +2,39 @@ import { META } from '../../contract/tools.ts';
 import type { Client } from '../../sdk/client.ts';
 import { connectTools, type Revision, type ToolAnswer, type ToolCall, type Tools } from '../connect-tools.ts';
 import { speakByTools } from '../speak-by-tools.ts';
-import { type Goods, hold, person, type Scene } from './scene.ts';
+import { check, type Goods, personOf, type Scene } from './scene.ts';
 
-/** One call of a tool and what came back. */
 export interface ToolExchange {
   call: ToolCall;
   answer: ToolAnswer;
-  /** What HTTP would have said. */
+  /** The status that HTTP would have. */
   status: number;
 }
 
 export interface ToolUser extends AsyncDisposable {
   tools: Tools;
-  /** The SDK over the same tools. */
   client: Client;
   exchanges: ToolExchange[];
-  /** How often it was told how far a payment is. */
-  timesTold(): number;
+  progressCount(): number;
 }
 
-/** A merchant's agent whose calls are told; what travels next to their arguments is told by its name alone. */
+/** A merchant's agent whose calls are reported; metadata is reported by its name only. */
 export async function useTools(scene: Scene, handle: string, revision: Revision): Promise<ToolUser> {
   const { tell, world } = scene;
   const exchanges: ToolExchange[] = [];
-  let told = 0;
-  const { key } = person(scene, handle);
+  let progressSeen = 0;
+  const { key } = personOf(scene, handle);
   const tools = await connectTools({
     ...{ baseUrl: world.marketUrl, revision, key },
     watcher: {
-      asking: (call) => tell({ kind: 'asking', ...shown(call) }),
+      asking: (call) => tell({ kind: 'asking', ...callText(call) }),
       answered: (call, answer) => {
         const status = statusOf(answer);
         exchanges.push({ call, answer, status });
-        tell({ kind: 'request', ...shown(call), status, word: wordOf(answer) });
+        tell({ kind: 'request', ...callText(call), status, word: wordOf(answer) });
       },
       progress: (seconds, total) => {
-        told += 1;
+        progressSeen += 1;
         const of = total === undefined ? '' : ` of about ${Math.ceil(total)}`;
         tell({ kind: 'waiting', text: `the market says how far it is: ${Math.floor(seconds)}${of} s` });
       },
@@ -46,14 +43,14 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
   const client = speakByTools(tools, { baseUrl: world.marketUrl, key });
   return {
     ...{ tools, client, exchanges },
-    timesTold: () => told,
+    progressCount: () => progressSeen,
     [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose](),
   };
 }
 
-function shown({ name, arguments: given, meta = {} }: ToolCall): { method: string; path: string; sent: string[] } {
-  const what = given['id'] ?? given['q'] ?? '';
-  const dry = given['dry_run'] === true ? ['dry_run: true'] : [];
+function callText({ name, arguments: args, meta = {} }: ToolCall): { method: string; path: string; sent: string[] } {
+  const what = args['id'] ?? args['q'] ?? '';
+  const dry = args['dry_run'] === true ? ['dry_run: true'] : [];
   return { method: 'tool', path: `${name} ${String(what)}`.trimEnd(), sent: [...dry, ...Object.keys(meta)] };
 }
 
@@ -66,27 +63,27 @@ function wordOf({ body }: ToolAnswer): string {
   return typeof body['reason'] === 'string' ? body['reason'] : '';
 }
 
-/** Every proof that went along, each once. */
+/** Returns the distinct proofs that were sent. */
 export function proofsSent(exchanges: readonly ToolExchange[]): Set<string> {
   const proofs = exchanges.map(({ call }) => call.meta?.[META.payment]);
   return new Set(proofs.filter((proof) => proof !== undefined).map((proof) => JSON.stringify(proof)));
 }
 
-/** What every payment by a tool looks like: asked for, signed once, waited for inside the call, answered. */
-export function holdPaidByTool(
+/** Checks the order of a payment by a tool: asked for, signed once, waited for inside the call, answered. */
+export function checkPaidByTool(
   scene: Scene,
-  { exchanges, timesTold }: ToolUser,
+  { exchanges, progressCount }: ToolUser,
   paid: { tool: string; payee: string; payeeName: string; units: bigint; priceUsdc: Goods['priceUsdc'] },
 ): ToolExchange[] {
-  // Whether the goods are its own already is asked before, by a signature over nothing.
+  // Leave out the earlier question whether the goods are its own already, signed over an amount of 0.
   const isLook = ({ call }: ToolExchange): boolean =>
     call.arguments['dry_run'] === true || call.arguments['collect'] === true;
-  const asked = exchanges.filter((exchange) => exchange.call.name === paid.tool && !isLook(exchange));
-  const [first, ...later] = asked;
+  const requests = exchanges.filter((exchange) => exchange.call.name === paid.tool && !isLook(exchange));
+  const [first, ...later] = requests;
   const { x402Version, accepts } = first?.answer.body ?? {};
   const [offer] = (Array.isArray(accepts) ? accepts : []) as Record<string, unknown>[];
   const named = String(offer?.['payTo']).toLowerCase() === paid.payee && offer?.['amount'] === paid.units.toString();
-  hold(
+  check(
     scene,
     first?.status === 402 && x402Version === 2 && named,
     `an error result with x402 v2: it is to sign ${paid.priceUsdc} USDC to ${paid.payeeName}`,
@@ -95,10 +92,10 @@ export function holdPaidByTool(
     ({ status, answer }, index) =>
       answer.body['do_not_pay_again'] !== false && (index === later.length - 1 ? status === 200 : status !== 402),
   );
-  hold(
+  check(
     scene,
-    later.length > 0 && inOrder && proofsSent(asked).size === 1,
-    `one proof, in _meta["${META.payment}"]; it was told ${timesTold()} times how far it is, and then had what it paid for`,
+    later.length > 0 && inOrder && proofsSent(requests).size === 1,
+    `one proof, in _meta["${META.payment}"]; it was told ${progressCount()} times how far it is, and then had what it paid for`,
   );
-  return asked;
+  return requests;
 }

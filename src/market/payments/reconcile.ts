@@ -1,4 +1,4 @@
-import { createSingletonJob } from '../../platform/background-jobs.ts';
+import { createSingletonJob, repeatTask } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
@@ -73,33 +73,15 @@ export function createReconciler(
   const { database, clock, log } = market;
   let followerLoop: Promise<void> | null = null;
 
-  /** Each goes at its own pace: a facilitator that lets the deadline pass must not hold up the payments. */
-  async function repeat(
-    name: string,
-    act: () => Promise<unknown>,
-    everyMs: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await act();
-      } catch (error) {
-        log.error('background_failed', { name, error });
-      }
-      await clock.sleep(everyMs, signal);
-    }
-  }
-
   const job = createSingletonJob({
     database,
     clock,
     log,
     name: 'reconcile',
     run: async (signal) => {
-      await Promise.all([
-        repeat('reconcile', pass, everyMs, signal),
-        ...chores.map((chore) => repeat(chore.name, chore.act, chore.everyMs, signal)),
-      ]);
+      // Each has its own loop: a facilitator that lets the deadline pass must not hold up the payments.
+      const tasks = [{ name: 'reconcile', act: pass, everyMs }, ...chores];
+      await Promise.all(tasks.map((task) => repeatTask(market, task, signal)));
     },
   });
 
@@ -108,7 +90,8 @@ export function createReconciler(
     await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
     const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerPass());
-    await repeat('reconcile', unlessLeader, STAND_IN_EVERY_MS, stopping.signal);
+    const task = { name: 'reconcile', act: unlessLeader, everyMs: STAND_IN_EVERY_MS };
+    await repeatTask(market, task, stopping.signal);
   };
 
   return {

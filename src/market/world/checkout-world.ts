@@ -16,31 +16,30 @@ import { findWorldListing, type WorldListing } from './sync/store.ts';
 
 type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
 
-/** The lock under which checkouts get their ids. */
 const CHECKOUTS_LOCK = 'world_checkouts';
 const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 
-/** In these phases a buyer may reserve: an offer that is reserved may be free again within the ten minutes. */
+/** A buyer may open a checkout in these phases: a reserved offer may be free again within its ten minutes. */
 const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 
-/** POST /api/world/checkout/:listing_id (W12). It reserves nothing: it tells the city which merchant a resident buys for. */
+/** POST /api/world/checkout/:listing_id. Reserves nothing: it tells the city which merchant a resident buys for. */
 export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
   cityOrigin(market);
   const listing = await findOfWorld(market, call.params.listing_id);
   mustStep(listing, 'buy');
   mustBeForeign(listing, call);
-  const open = await findOpenCheckout(market.database, placeOf(call), new Date(market.clock.now()));
-  if (open !== null) return answer(market, open, 200);
+  const open = await findOpenCheckout(market.database, checkoutKeyOf(call), new Date(market.clock.now()));
+  if (open !== null) return answerCheckout(market, open, 200);
   await unlessPaid(market, call, () => mustBeOpen(market, listing, call));
   const { checkout, isNew } = await market.database.transaction((tx) => openCheckout(tx, market, call));
-  return answer(market, checkout, isNew ? 201 : 200);
+  return answerCheckout(market, checkout, isNew ? 201 : 200);
 };
 
-function answer(market: Market, checkout: Checkout, status: 200 | 201) {
+function answerCheckout(market: Market, checkout: Checkout, status: 200 | 201) {
   return { status, body: { checkout: presentCheckout(checkout, market.clock.now()) } };
 }
 
-function placeOf({ params, body, caller }: CheckoutCall) {
+function checkoutKeyOf({ params, body, caller }: CheckoutCall) {
   return { listingId: params.listing_id, merchantId: caller.id, cityHandle: body.city_handle };
 }
 
@@ -48,12 +47,12 @@ function mustBeForeign(listing: WorldListing, { body, caller }: CheckoutCall): v
   if (listing.merchantId === caller.id || listing.sellerHandle === body.city_handle) throw new Refusal('own_goods');
 }
 
-/** What the city says of buyer and offer now. The city asks again when the buyer reserves. */
+/** Checks buyer and offer in the city now. The city checks again when the buyer reserves. */
 async function mustBeOpen(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
   await mustBeLinkedAs(market, caller, body.city_handle);
-  const found = await readListedOffer(market, listing);
-  if ('differences' in found) throw new Refusal('offer_mismatch', { errors: found.differences });
-  const { phase } = found.offer;
+  const shown = await readListedOffer(market, listing);
+  if ('differences' in shown) throw new Refusal('offer_mismatch', { errors: shown.differences });
+  const { phase } = shown.offer;
   if (listing.reviewReason !== null || !OPEN_PHASES.includes(phase)) {
     throw new Refusal('offer_not_open', { detail: `The offer is ${phase}.` });
   }
@@ -65,37 +64,37 @@ async function mustBeLinkedAs(market: Market, caller: Merchant, cityHandle: stri
   throw new Refusal('link_missing', { detail: `${caller.handle} is linked with ${linked}, not with ${cityHandle}.` });
 }
 
-/** Who had a checkout before may have paid by it: then a city that is silent is no reason to think of paying again. */
+/** A buyer with an earlier checkout may have paid, so a silent city must not suggest paying again. */
 async function unlessPaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
   } catch (error) {
     if (!(error instanceof CityUnavailable)) throw error;
-    const { listingId, merchantId } = placeOf(call);
+    const { listingId, merchantId } = checkoutKeyOf(call);
     throw (await hasCheckout(market.database, listingId, merchantId)) ? error.afterPayment() : error;
   }
 }
 
-/** Judged with the row held: a withdrawal or a removal that is just being made is waited for, and no later one is overtaken. */
+/** Checks under the listing's lock: it waits for a withdrawal or removal in progress, and none can overtake it. */
 async function openCheckout(
   tx: Tx,
   market: Market,
   call: CheckoutCall,
 ): Promise<{ checkout: Checkout; isNew: boolean }> {
-  const place = placeOf(call);
-  mustStep(mustExist(await shareListing(tx, place.listingId)), 'buy');
+  const key = checkoutKeyOf(call);
+  mustStep(mustExist(await shareListing(tx, key.listingId)), 'buy');
   await tx.lock(CHECKOUTS_LOCK);
-  const listing = mustExist(await findWorldListing(tx, place.listingId));
+  const listing = mustExist(await findWorldListing(tx, key.listingId));
   const now = market.clock.now();
-  // Two requests at once meet here, and the second finds the checkout of the first.
-  const open = await findOpenCheckout(tx, place, new Date(now));
+  // The second of two requests at once finds the checkout of the first.
+  const open = await findOpenCheckout(tx, key, new Date(now));
   if (open !== null) return { checkout: open, isNew: false };
   const time = { now: new Date(now), expiresAt: new Date(now + OPEN_MS) };
-  const id = await insertCheckout(tx, { ...place, offerId: listing.offerId }, time);
+  const id = await insertCheckout(tx, { ...key, offerId: listing.offerId }, time);
   return { checkout: mustExist(await findCheckout(tx, id)), isNew: true };
 }
 
-/** GET /api/world/checkout/:id. Public: the city reads it before it lets anybody reserve. */
+/** GET /api/world/checkout/:id. Public: the city reads it before it accepts a reservation. */
 export const getWorldCheckout: MarketOperation<Endpoints['getWorldCheckout']> = async (market, call) => {
   cityOrigin(market);
   const checkout = await findCheckout(market.database, call.params.id);
@@ -104,7 +103,7 @@ export const getWorldCheckout: MarketOperation<Endpoints['getWorldCheckout']> = 
   return { status: 200, body: { checkout: presentCheckout(checkout, market.clock.now()) } };
 };
 
-/** A checkout whose time is over is shown as expired, whether or not its row says so already. */
+/** Shows a checkout past its time as expired, even if its row is still open. */
 function presentCheckout(checkout: Checkout, nowMs: number): CheckoutOut {
   const isOver = checkout.state === 'open' && checkout.expiresAt.getTime() <= nowMs;
   return {

@@ -6,10 +6,7 @@ import { readMerchant } from '../merchants/store.ts';
 import { cityOrigin, readResident } from './city.ts';
 import { findCityHandle, setCityHandle } from './store.ts';
 
-/**
- * POST /api/city-link. It is a claim, public as such: whether the resident says the same is asked whenever it matters. No act of trade,
- * so the log has no kind for it.
- */
+/** POST /api/city-link. Stores a public claim, which is checked whenever it matters. It is no trade, so the log has no kind for it. */
 export const linkCity: MarketOperation<Endpoints['linkCity']> = async (market, call) => {
   cityOrigin(market);
   const { id } = call.caller;
@@ -19,10 +16,7 @@ export const linkCity: MarketOperation<Endpoints['linkCity']> = async (market, c
   return { status: 200, body: { merchant: presentMerchant(merchant) } };
 };
 
-/**
- * The resident that this merchant is: each names the other on its own site. Both are read now, every time: a link that one side has
- * ended is over at once.
- */
+/** Returns the resident linked to this merchant: each names the other. Reads both sites each time, so a link ended by one is over. */
 export async function mustBeLinked(market: Market, merchant: Merchant): Promise<string> {
   const cityHandle = await findCityHandle(market.database, merchant.id);
   if (cityHandle === null) {

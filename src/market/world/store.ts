@@ -4,7 +4,6 @@ import type { CheckoutState } from '../../contract/world-records.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
-/** The resident that a merchant names; null where it names none. */
 export async function findCityHandle(queryable: Queryable, merchantId: bigint): Promise<string | null> {
   const { city_handle: handle } = await queryable.one<{ city_handle: string | null }>(
     sql`select city_handle from merchants where id = ${merchantId}`,
@@ -12,7 +11,7 @@ export async function findCityHandle(queryable: Queryable, merchantId: bigint): 
   return handle;
 }
 
-/** The same resident again writes nothing, so that no catalog has to look. */
+/** Writes nothing if unchanged, so that no catalog has to update. */
 export async function setCityHandle(queryable: Queryable, merchantId: bigint, handle: string | null): Promise<void> {
   await queryable.run(
     sql`update merchants set city_handle = ${handle}::text
@@ -20,7 +19,7 @@ export async function setCityHandle(queryable: Queryable, merchantId: bigint, ha
   );
 }
 
-/** Whether an id that the books lack may have been shown: a recovery has left it out. */
+/** True if a missing id may have been shown once: a recovery skipped it. */
 export async function mayHaveBeenShown(
   queryable: Queryable,
   kind: 'world_drafts' | 'world_checkouts',
@@ -32,7 +31,7 @@ export async function mayHaveBeenShown(
   return shown;
 }
 
-/** By whom, and when, the city says that it was reserved. */
+/** Buyer and time of the reservation, according to the city. */
 interface LostCheckout {
   marketBuyer: string;
   cityHandle: string;
@@ -40,8 +39,8 @@ interface LostCheckout {
 }
 
 /**
- * The merchant of that handle, if it is linked with that resident here, was one by then, and a recovery is younger than the reservation;
- * else null. The city's word alone makes no merchant a buyer.
+ * Returns the merchant of that handle if it is linked with that resident here, had joined before the reservation, and a recovery came after
+ * it; else null. The city's word alone makes no merchant a buyer.
  */
 export async function findLostBuyer(
   queryable: Queryable,
@@ -53,7 +52,7 @@ export async function findLostBuyer(
   return row?.id ?? null;
 }
 
-/** Under its own id, and completed: no resident can reserve by it any more. */
+/** Restores a checkout under its own id as completed: no resident can reserve with it any more. */
 export async function putCheckout(tx: Tx, checkout: Checkout): Promise<void> {
   await tx.run(sql`
     insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, state, created_at, expires_at)
@@ -62,18 +61,18 @@ export async function putCheckout(tx: Tx, checkout: Checkout): Promise<void> {
 }
 
 const LOST_DETAILS = {
-  world_drafts: 'This draft is gone from the books of this market.',
-  world_checkouts: 'This checkout is gone from the books of this market.',
+  world_drafts: 'This market has lost the record of this draft.',
+  world_checkouts: 'This market has lost the record of this checkout.',
 } as const;
 
-/** For the id of a draft or a checkout that the books lack: after a loss of history a thing may have been sold by it (W16). */
+/** Call for an unknown id of a draft or checkout: after a loss of history a thing may have been sold by it. */
 export async function mustNotBeLost(queryable: Queryable, kind: keyof typeof LOST_DETAILS, id: bigint): Promise<void> {
   if (await mayHaveBeenShown(queryable, kind, id)) throw new Refusal('listing_lost', { detail: LOST_DETAILS[kind] });
 }
 
 /**
- * What each act leads to from each state of a checkout. The trigger `world_checkouts_step` holds the same. A sale completes one that had
- * run out, or was closed, as well: the reservation that it opened may outlast it.
+ * The allowed steps of a checkout; the trigger `world_checkouts_step` holds the same. A sale also completes an expired or closed one,
+ * because its reservation may outlast it.
  */
 export const CHECKOUT_STEPS = {
   expire: { open: 'expired' },
@@ -87,12 +86,11 @@ export interface Checkout {
   id: bigint;
   listingId: bigint;
   merchantId: bigint;
-  /** The merchant who buys. */
   marketBuyer: string;
-  /** The resident who does so in the city. */
+  /** Handle of that merchant's resident in the city. */
   cityHandle: string;
   offerId: bigint;
-  /** As it was written: an open one may be over. */
+  /** The stored state: an open one may be past its time. */
   state: CheckoutState;
   createdAt: Date;
   expiresAt: Date;
@@ -133,16 +131,15 @@ export async function findCheckout(queryable: Queryable, id: bigint): Promise<Ch
   return checkoutOf(await queryable.maybe<CheckoutRow>(sql`${selectCheckout} where c.id = ${id}`));
 }
 
-interface CheckoutPlace {
+interface CheckoutKey {
   listingId: bigint;
   merchantId: bigint;
   cityHandle: string;
 }
 
-/** The one that is open at that time; there is one at most. */
 export async function findOpenCheckout(
   queryable: Queryable,
-  { listingId, merchantId, cityHandle }: CheckoutPlace,
+  { listingId, merchantId, cityHandle }: CheckoutKey,
   now: Date,
 ): Promise<Checkout | null> {
   return checkoutOf(
@@ -153,26 +150,26 @@ export async function findOpenCheckout(
   );
 }
 
-/** Whether anybody, or this merchant, ever opened one: from then on a payment may exist. */
+/** True if anybody, or this merchant, ever opened one: from then on a payment may exist. */
 export async function hasCheckout(
   queryable: Queryable,
   listingId: bigint,
   merchantId: bigint | null = null,
 ): Promise<boolean> {
-  const { found } = await queryable.one<{ found: boolean }>(
+  const { exists } = await queryable.one<{ exists: boolean }>(
     sql`select exists (select from world_checkouts where listing_id = ${listingId}
-      and (${merchantId}::bigint is null or merchant_id = ${merchantId}::bigint)) as found`,
+      and (${merchantId}::bigint is null or merchant_id = ${merchantId}::bigint)) as exists`,
   );
-  return found;
+  return exists;
 }
 
-/** Call under the lock of checkouts: ids then follow the order of commits. What has run out in that place makes room first. */
+/** Call under the lock of checkouts, so that ids follow the order of commits. Expires an earlier one of the same buyer first. */
 export async function insertCheckout(
   tx: Tx,
-  place: CheckoutPlace & { offerId: bigint },
+  key: CheckoutKey & { offerId: bigint },
   time: { now: Date; expiresAt: Date },
 ): Promise<bigint> {
-  const { listingId, merchantId, cityHandle, offerId } = place;
+  const { listingId, merchantId, cityHandle, offerId } = key;
   await stepCheckout(
     tx,
     'expire',
@@ -187,17 +184,16 @@ export async function insertCheckout(
   return id;
 }
 
-/** Whatever became of it before: the reservation that it opened may outlast it. */
+/** Completes it from any state: its reservation may outlast it. */
 export async function completeCheckout(tx: Tx, id: bigint): Promise<void> {
   await stepCheckout(tx, 'complete', sql`id = ${id}`);
 }
 
-/** No buyer reserves by these any more. */
 export async function closeCheckouts(tx: Tx, listingId: bigint): Promise<void> {
   await stepCheckout(tx, 'close', sql`listing_id = ${listingId}`);
 }
 
-/** Does the act with those for which the table has it. */
+/** Moves every checkout whose state allows this step. */
 async function stepCheckout(tx: Tx, act: CheckoutAct, which: Sql): Promise<void> {
   for (const [from, to] of Object.entries(CHECKOUT_STEPS[act])) {
     await tx.run(sql`update world_checkouts set state = ${to} where ${which} and state = ${from}`);

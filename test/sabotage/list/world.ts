@@ -125,7 +125,7 @@ const SALES: readonly Sabotage[] = [
   bug(
     'sale-not-shown-to-others',
     'src/market/world/sync/sync-world.ts',
-    '(await chain.corroborate(head, asked, evidence)) && ',
+    '(await chain.corroborate(head, subject, evidence)) && ',
     '',
     world('world-sale'),
   ),

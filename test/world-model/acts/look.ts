@@ -1,4 +1,4 @@
-import { createWorldPass } from '../../../src/market/world/sync/world-pass.ts';
+import { createWorldSyncJob } from '../../../src/market/world/sync/world-sync-job.ts';
 import { fault } from '../reference.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
@@ -35,7 +35,7 @@ export class Sweep extends Act<object> {
 export class WorldPass extends Act<object> {
   async run(run: Run): Promise<void> {
     const { market, payments } = run.stage.sites.market.running;
-    await run.happen('world pass', () => createWorldPass(market, payments, NEVER_MS).passOnce());
+    await run.happen('world pass', () => createWorldSyncJob(market, payments, NEVER_MS).syncOnce());
   }
 }
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
 const followersOf = (from: DraftState): DraftState[] =>
   Object.values(DRAFT_STEPS).flatMap((steps: Partial<Record<DraftState, DraftState>>) => steps[from] ?? []);
 
-/** The shortest way there by the steps of the table. */
+/** Returns the shortest path to the state by the table's steps. */
 function wayTo(state: DraftState): DraftState[] {
   const ways: DraftState[][] = [['pending']];
   for (const way of ways) {
@@ -32,7 +32,7 @@ function wayTo(state: DraftState): DraftState[] {
   throw new Error(`no way leads to ${state}`);
 }
 
-/** Also sets the other columns that the schema asks for in that state, so that the step alone is judged. */
+/** Sets all other columns that the schema requires in that state, so that only the step can fail. */
 async function step(tx: Tx, id: bigint, paymentId: bigint, to: DraftState): Promise<void> {
   const isHeld = to === 'fee_pending' || to === 'listed';
   const isOver = to !== 'pending' && to !== 'fee_pending';

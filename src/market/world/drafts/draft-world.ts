@@ -18,7 +18,7 @@ import {
   nextDraftState,
 } from './store.ts';
 
-/** POST /api/world/draft (W12): free of charge, public, one at a time. It holds neither the thing nor the wallet. */
+/** POST /api/world/draft: free of charge, public, one at a time per merchant. Reserves neither the thing nor the wallet. */
 export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (market, { body, caller }) => {
   const { clock, database } = market;
   cityOrigin(market);
@@ -36,7 +36,7 @@ export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (marke
   };
   const nowMs = clock.now();
   const draft = await database.transaction(async (tx) => {
-    // Before the look: two at once are told of each other.
+    // Lock before the check, so that of two at once the second sees the first.
     await tx.lock('world_drafts');
     await mustHaveNone(tx, caller.id, nowMs);
     const time = { createdAt: new Date(nowMs), expiresAt: new Date(nowMs + DRAFT_MINUTES * 60_000) };
@@ -56,15 +56,15 @@ async function mustHaveNone(tx: Tx, merchantId: bigint, nowMs: number): Promise<
   });
 }
 
-/** POST /api/world/draft/:id/cancel. Again: nothing. A foreign draft and an absent one are answered alike. */
+/** POST /api/world/draft/:id/cancel. Repeating it changes nothing. A draft of another merchant is answered like a missing one. */
 export const cancelWorldDraft: MarketOperation<Endpoints['cancelWorldDraft']> = async (market, { params, caller }) => {
   cityOrigin(market);
   const nowMs = market.clock.now();
-  const draft = await market.database.transaction((tx) => cancel(tx, params.id, { caller, nowMs }));
+  const draft = await market.database.transaction((tx) => cancelDraft(tx, params.id, { caller, nowMs }));
   return { status: 200, body: { draft: presentDraft(draft, nowMs) } };
 };
 
-async function cancel(tx: Tx, id: bigint, { caller, nowMs }: { caller: Merchant; nowMs: number }): Promise<Draft> {
+async function cancelDraft(tx: Tx, id: bigint, { caller, nowMs }: { caller: Merchant; nowMs: number }): Promise<Draft> {
   const draft = await lockDraft(tx, id);
   if (draft === null || draft.merchantId !== caller.id) throw new Refusal('not_found');
   if (draft.state === 'canceled') return draft;

@@ -74,7 +74,7 @@ const rowOf = (id: number) =>
 const countOf = async (merchant = seller): Promise<number> =>
   (await db.database.rows(sql`select from world_drafts where merchant_id = ${merchant.id}`)).length;
 
-/** As the opening of a fee would leave it. */
+/** Leaves the draft as the opening of a fee does. */
 async function payFor(on: Queryable, id: number): Promise<void> {
   await on.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'world')`);
   await on.run(sql`
@@ -108,7 +108,7 @@ describe('a draft', () => {
     clock.set(START + HOUR - 1);
     expect((await read(made.id)).state).toBe('pending');
     clock.set(START + HOUR);
-    // Its words must sell nothing any more, and nobody could take them off.
+    // Its texts must sell nothing any more, and nobody could remove them.
     expect(await read(made.id)).toMatchObject({ state: 'expired', title: '', description: '', preview: '', tags: [] });
   });
 

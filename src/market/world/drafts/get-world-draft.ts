@@ -18,12 +18,12 @@ export const getWorldDraft: MarketOperation<Endpoints['getWorldDraft']> = async 
   return { status: 200, body: { draft: presentDraft(draft, market.clock.now()) } };
 };
 
-/** A pending one is over when its time is, whether anybody has written that or not. */
+/** Treats a pending draft past its time as expired, even if its row is not. */
 export function draftStateAt({ state, expiresAt }: Pick<Draft, 'state' | 'expiresAt'>, nowMs: number): DraftState {
   return state === 'pending' && nowMs >= expiresAt.getTime() ? 'expired' : state;
 }
 
-/** Its texts are public as long as something is to be sold by them: no maintainer's act reaches those of a draft that never was listed. */
+/** Shows a draft's texts only while it can sell something: the maintainer cannot remove the texts of a draft that was never listed. */
 export function presentDraft(draft: Draft, nowMs: number): DraftOut {
   const state = draftStateAt(draft, nowMs);
   const isOver = draft.isRemoved || state === 'canceled' || state === 'expired';

@@ -32,16 +32,16 @@ import {
   type ThingToAdd,
 } from './store.ts';
 
-/** POST /api/world/listing (W6, W12): a draft against its offer in the city, for the fee of any listing. */
+/** POST /api/world/listing: lists a draft with its offer in the city, for the same fee as any listing. */
 export function makeListWorld(payments: Payments): MarketOperation<Endpoints['listWorld']> {
   return async (market, call) => {
     const { rawBody: _, ...paying } = readFeePayment(call);
     const { caller: merchant, body } = call;
-    const asked = { merchant, bodyHash: paying.bodyHash, draftId: body.draft_id, offerId: body.city_offer_id };
+    const request = { merchant, bodyHash: paying.bodyHash, draftId: body.draft_id, offerId: body.city_offer_id };
     return await answerListRequest(market, payments, {
       merchant,
       ...paying,
-      subject: thingToList(market, asked),
+      subject: thingToList(market, request),
     });
   };
 }
@@ -53,7 +53,7 @@ interface ThingRequest {
   offerId: bigint;
 }
 
-/** A thing of the city as what a fee is paid for. No guard against doubles is needed: the city lets a thing be offered once. */
+/** Describes a thing for the fee. It needs no guard against duplicates: the city lets a thing be offered only once. */
 function thingToList(market: Market, request: ThingRequest): ListedKind {
   return {
     path: '/api/world/listing',
@@ -72,12 +72,12 @@ function thingToList(market: Market, request: ThingRequest): ListedKind {
   };
 }
 
-/** Everything that can be wrong with it is found before money is spoken of. */
+/** Finds everything that can be wrong before any payment is asked for. */
 async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
   const origin = cityOrigin(market);
-  const found = await findDraft(market.database, request.draftId);
-  if (found === null) await mustNotBeLost(market.database, 'world_drafts', request.draftId);
-  const draft = mustBePending(found, market, request);
+  const row = await findDraft(market.database, request.draftId);
+  if (row === null) await mustNotBeLost(market.database, 'world_drafts', request.draftId);
+  const draft = mustBePending(row, market, request);
   const resident = await mustBeLinked(market, request.merchant);
   const offer = await readOffer(market, request.offerId);
   if (offer === null) throw new Refusal('not_found', { detail: 'The city has no such offer.' });
@@ -111,16 +111,16 @@ function mustAgree(
     draftId: draft.id,
     listingId: null,
   });
-  differences.push(...unshown(offer));
+  differences.push(...unusableAddresses(offer));
   if (differences.length === 0) return;
   const paths = differences.map(({ path }) => path).join(', ');
   throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
 }
 
-/** Both are shown to people, who may follow them. */
-function unshown(offer: OfferOut): OfferDifference[] {
+/** Both addresses are shown to people, who may open them. */
+function unusableAddresses(offer: OfferOut): OfferDifference[] {
   const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
-  return paths.map((path) => ({ path, message: 'must be an address that a browser opens' }));
+  return paths.map((path) => ({ path, message: 'must be an http or https address' }));
 }
 
 function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { merchant }: ThingRequest): Draft {
@@ -135,7 +135,7 @@ async function lockPending(tx: Tx, market: Market, request: ThingRequest): Promi
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
-/** For a fee that was just opened: the draft neither expires nor is canceled meanwhile, and its wallet sells things only. */
+/** Holds the draft for a new fee: it can neither expire nor be canceled, and its wallet sells things only. */
 async function holdDraft(
   tx: Tx,
   market: Market,
@@ -148,7 +148,7 @@ async function holdDraft(
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
 }
 
-/** Puts a thing on the shelf, with the event that says so, and ends its draft. The draft's row is locked before the lock `listings`. */
+/** Lists a thing, records the event and ends its draft. Lock the draft's row before the lock `listings`. */
 async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId }: ThingToAdd): Promise<bigint> {
   await tx.lock(LISTINGS_LOCK);
   const at = new Date(market.clock.now());
@@ -165,7 +165,7 @@ async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId 
   return listingId;
 }
 
-/** Asked before the fee too. An honest city has one draft for an offer, and of each draft there is one listing. */
+/** Checked before the fee too. An honest city has one draft for an offer, and of each draft there is one listing. */
 async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise<void> {
   if (!(await isOfferListed(queryable, offer))) return;
   throw new Refusal('offer_mismatch', {
@@ -174,7 +174,7 @@ async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise
   });
 }
 
-/** What the end of a fee does with the draft that it kept. */
+/** Finishes a held draft when its fee has ended. */
 export function createThingFees(market: Market): ThingFees {
   return {
     take: async (tx, payment, { draftId, body }) => {
@@ -183,7 +183,7 @@ export function createThingFees(market: Market): ThingFees {
       if (bodyHash === null) throw new TypeError('a listing fee without a body');
       const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
       return async (within, feeId) => {
-        // Stored by an older version, perhaps: the fee must not wait for ever.
+        // An older version may have stored it: refuse rather than wait for ever.
         if (!stored.success) throw new Refusal('offer_mismatch');
         await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
       };

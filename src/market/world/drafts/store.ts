@@ -7,7 +7,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import { flagText } from '../../listings/flag-text.ts';
 import { findWalletKind } from '../../listings/store.ts';
 
-/** What was read of the offer when it was compared with the draft, and is listed when the fee is final. */
+/** The offer as it was compared with the draft; it is listed when the fee is final. */
 export const listedOffer = z.strictObject({
   city_origin: z.string(),
   offer_id: z.int().positive(),
@@ -18,7 +18,7 @@ export const listedOffer = z.strictObject({
 export type ListedOffer = z.output<typeof listedOffer>;
 
 export interface ThingToAdd {
-  /** Locked. */
+  /** Its row is locked. */
   draft: Draft;
   offer: ListedOffer;
   bodyHash: Buffer;
@@ -26,10 +26,10 @@ export interface ThingToAdd {
   feeId: bigint | null;
 }
 
-/** What each act leads to from each state of a draft. The trigger `world_drafts_step` holds the same. */
+/** The allowed steps of a draft. The trigger `world_drafts_step` holds the same. */
 export const DRAFT_STEPS = {
   open_fee: { pending: 'fee_pending' },
-  // The fee ended unpaid, or its listing could not be made: the draft goes on if its time is not over.
+  // The fee ended unpaid, or its listing failed: the draft continues if its time is not over.
   lose_fee: { fee_pending: 'pending' },
   list: { pending: 'listed', fee_pending: 'listed' },
   cancel: { pending: 'canceled' },
@@ -38,13 +38,12 @@ export const DRAFT_STEPS = {
 
 type DraftAct = keyof typeof DRAFT_STEPS;
 
-/** The state after the act; null where it is not allowed. */
 export function nextDraftState(state: DraftState, act: DraftAct): DraftState | null {
   const steps: Partial<Record<DraftState, DraftState>> = DRAFT_STEPS[act];
   return steps[state] ?? null;
 }
 
-/** What a merchant means to sell. None of it changes. */
+/** Terms of a draft. They never change. */
 export interface DraftTerms {
   merchantId: bigint;
   title: string;
@@ -58,12 +57,11 @@ export interface DraftTerms {
 
 export interface Draft extends DraftTerms {
   id: bigint;
-  /** The merchant's. */
   seller: string;
-  /** As it was written: a pending one may be over. */
+  /** The stored state: a pending one may be past its time. */
   state: DraftState;
   listingId: bigint | null;
-  /** Its listing was removed by the maintainer, and not restored. */
+  /** True if the maintainer removed its listing and did not restore it. */
   isRemoved: boolean;
   createdAt: Date;
   expiresAt: Date;
@@ -118,12 +116,12 @@ export async function findDraft(queryable: Queryable, id: bigint): Promise<Draft
   return draftOf(await queryable.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id}`));
 }
 
-/** Until the end of the transaction no other one moves it. */
+/** Locks the draft until the transaction ends. */
 export async function lockDraft(tx: Tx, id: bigint): Promise<Draft | null> {
   return draftOf(await tx.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id} for update of d`));
 }
 
-/** The one that is pending, or whose fee is under way. */
+/** Locks the merchant's draft that is pending or whose fee is. */
 export async function lockOpenDraftOf(tx: Tx, merchantId: bigint): Promise<Draft | null> {
   return draftOf(
     await tx.maybe<DraftRow>(
@@ -132,7 +130,7 @@ export async function lockOpenDraftOf(tx: Tx, merchantId: bigint): Promise<Draft
   );
 }
 
-/** Call under the lock `world_drafts`: ids then follow the order of commits. */
+/** Call under the lock `world_drafts`, so that ids follow the order of commits. */
 export async function insertDraft(
   tx: Tx,
   terms: DraftTerms,
@@ -149,12 +147,12 @@ export async function insertDraft(
   return id;
 }
 
-/** Ended without a listing: canceled, or expired. Its wallet is held no more. */
+/** Ends a draft without a listing, and releases its wallet. */
 export async function endDraft(tx: Tx, id: bigint, state: 'canceled' | 'expired', at: Date): Promise<void> {
   await tx.run(sql`update world_drafts set state = ${state}, held_wallet = null, ended_at = ${at} where id = ${id}`);
 }
 
-/** Its fee is under way. The wallet has to be held before. */
+/** Marks the fee as pending. Hold the wallet first. */
 export async function keepDraftForFee(tx: Tx, id: bigint, fee: { paymentId: bigint; offerId: bigint }): Promise<void> {
   await tx.run(
     sql`update world_drafts set state = 'fee_pending', payment_id = ${fee.paymentId}, offer_id = ${fee.offerId},
@@ -162,28 +160,27 @@ export async function keepDraftForFee(tx: Tx, id: bigint, fee: { paymentId: bigi
   );
 }
 
-/** The fee came to no listing, and its time is not over. */
 export async function reopenDraft(tx: Tx, id: bigint): Promise<void> {
   await tx.run(
     sql`update world_drafts set state = 'pending', held_wallet = null, payment_id = null, offer_id = null where id = ${id}`,
   );
 }
 
-/** The wallet has to be held before. */
+/** Hold the wallet first. */
 export async function markListed(
   tx: Tx,
   id: bigint,
-  given: { listingId: bigint; offerId: bigint; at: Date },
+  listed: { listingId: bigint; offerId: bigint; at: Date },
 ): Promise<void> {
   await tx.run(
-    sql`update world_drafts set state = 'listed', listing_id = ${given.listingId}, offer_id = ${given.offerId},
-      held_wallet = seller_wallet, ended_at = ${given.at} where id = ${id}`,
+    sql`update world_drafts set state = 'listed', listing_id = ${listed.listingId}, offer_id = ${listed.offerId},
+      held_wallet = seller_wallet, ended_at = ${listed.at} where id = ${id}`,
   );
 }
 
 /**
- * From now on it sells things only; refuses one that sells goods. Who holds a wallet of things and who lets go of one wait for each other:
- * what is seen here is still there at the end. Not by the row, whose lock takes a right that the market's role has not.
+ * Reserves the wallet for things; refuses one that sells goods. Whoever holds or frees a wallet of things takes the same lock, so the check
+ * still holds at commit. It does not lock the row, which needs a right that the market's role lacks.
  */
 export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
   await tx.lock(walletLock(wallet));
@@ -192,7 +189,7 @@ export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
   if ((await findWalletKind(tx, wallet)) !== 'world') throw new Refusal('wallet_in_use');
 }
 
-/** Unless another draft holds it, or a listing has it. */
+/** Frees the wallet unless another draft holds it or a listing uses it. */
 export async function freeWallet(tx: Tx, wallet: Hex): Promise<void> {
   await tx.lock(walletLock(wallet));
   const bytes = toBytes(wallet);
@@ -217,7 +214,7 @@ export async function isOfferListed(
   return row.listed;
 }
 
-/** Call under the lock `listings`: ids then follow the order of commits. */
+/** Call under the lock `listings`, so that ids follow the order of commits. */
 export async function insertThing(
   tx: Tx,
   { draft, offer, bodyHash, feeId, at, chainId }: ThingToAdd & { at: Date; chainId: bigint },

@@ -60,10 +60,10 @@ const decided = (changes: Changes = {}, asked: Partial<SaleTerms> = {}) =>
   decideSale(evidence(changes), { ...terms, ...asked });
 const finalAt = (number: bigint, hash: Hex = word('d')) => ({ finalized: { number, hash, timestamp: TIME + 20n } });
 
-describe('settled', () => {
+describe('sold', () => {
   it('says where the transfer stands, which log it is, and what it moved', () => {
     const place = { txHash: TX, blockNumber: 100n, blockHash: BLOCK, blockTime: TIME, sender: wallet('f') };
-    expect(decided()).toEqual({ outcome: 'settled', transfer: { ...place, logIndex: 4, value: PRICE } });
+    expect(decided()).toEqual({ outcome: 'sold', transfer: { ...place, logIndex: 4, value: PRICE } });
   });
 
   test.each<[string, Log[], { logIndex: number; value: bigint }]>([
@@ -75,16 +75,16 @@ describe('settled', () => {
     ],
     ['how the wallet had it sent is its own matter', [used(PAYER), transfer()], { logIndex: 4, value: PRICE }],
   ])('%s', (_name, logs, found) => {
-    expect(decided({ logs })).toMatchObject({ outcome: 'settled', transfer: found });
+    expect(decided({ logs })).toMatchObject({ outcome: 'sold', transfer: found });
   });
 
   it('at the very finalized block, if its hash is the same', () => {
-    expect(decided(finalAt(100n, BLOCK))).toMatchObject({ outcome: 'settled' });
+    expect(decided(finalAt(100n, BLOCK))).toMatchObject({ outcome: 'sold' });
   });
 
   it('from the first second of the reservation to the last', () => {
-    expect(decided({}, { windowFrom: TIME })).toMatchObject({ outcome: 'settled' });
-    expect(decided({}, { windowTo: TIME + 1n })).toMatchObject({ outcome: 'settled' });
+    expect(decided({}, { windowFrom: TIME })).toMatchObject({ outcome: 'sold' });
+    expect(decided({}, { windowTo: TIME + 1n })).toMatchObject({ outcome: 'sold' });
   });
 });
 

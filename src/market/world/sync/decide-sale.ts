@@ -9,16 +9,16 @@ import type { UnknownWhy } from '../../payments/paths/x402/decide.ts';
 import { type Checkout, findCheckout, findLostBuyer, mayHaveBeenShown } from '../store.ts';
 import type { WorldListing } from './store.ts';
 
-/** What one provider shows of the transaction by which an offer was claimed, unless another provider does not bear it out. */
+/** One provider's evidence of the transaction that claimed an offer, as far as the other providers confirm it. */
 export interface SaleEvidence extends TransferEvidence {
-  /** It used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
+  /** True if it used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
   isOfLedger: boolean;
 }
 
-/** In what the reservation, as the city tells of it, is none of a checkout here. */
+/** How the city's reservation contradicts the checkout here. */
 type ReservationFault = 'checkout_mismatch' | 'reservation_mismatch' | 'own_goods';
 
-/** What the transfer has to be: price and payee from the listing, payer and window from the reservation in the city. */
+/** Terms of the transfer: price and payee from the listing, payer and window from the reservation in the city. */
 export interface SaleTerms {
   chainId: bigint;
   asset: Hex;
@@ -31,7 +31,7 @@ export interface SaleTerms {
   fault: ReservationFault | null;
 }
 
-/** Preserved for good: the city has given the thing away, and the market cannot call it a sale. */
+/** Final: the city has given the thing away, and the market cannot call it a sale. */
 type SaleReview =
   | ReservationFault
   | 'transfer_not_found'
@@ -41,14 +41,14 @@ type SaleReview =
   | 'transaction_used';
 
 export type SaleDecision =
-  | { outcome: 'settled'; transfer: FoundTransfer }
+  | { outcome: 'sold'; transfer: FoundTransfer }
   | { outcome: 'review'; reason: SaleReview }
   | { outcome: 'unknown'; why: UnknownWhy };
 
 /**
- * The verdict on an offer that the city calls claimed: pure, and the only place that gives one. Evidence that is missing, not final or
- * contradictory means unknown, for as long as it takes. So does a transaction that no provider shows: a review is for good, and rests on
- * a final one.
+ * Decides on an offer that the city calls claimed. Pure, and the only place that does. Evidence that is missing, not final or contradictory
+ * is `unknown` for as long as it lasts, and so is a transaction that no provider shows: a review is permanent, so it needs a final
+ * transaction.
  */
 export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecision {
   const { finalized, receipt, block } = evidence;
@@ -61,7 +61,7 @@ export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecisi
   if (receipt.blockNumber > finalized.number) return unknown('not_final');
   if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
   if (receipt.status !== 'success') {
-    // What failed leaves no logs: money may have moved all the same.
+    // A failed transaction has no logs; if it has some, money may have moved after all.
     return receipt.logs.length > 0 ? unknown('contradiction') : review('transfer_not_found');
   }
   if (evidence.isOfLedger) return review('transaction_used');
@@ -76,12 +76,12 @@ function decideTransfers(receipt: Receipt, block: Block, terms: SaleTerms): Sale
     const byOther = received.some(({ value }) => value >= terms.minimumUnits);
     return review(byOther ? 'wrong_payer' : 'transfer_not_found');
   }
-  // One log has to be enough; parts are not added up.
+  // One log has to reach the price; parts are not added up.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
   if (enough === undefined) return review('amount_too_little');
   if (block.timestamp < terms.windowFrom || block.timestamp >= terms.windowTo) return review('outside_window');
   return {
-    outcome: 'settled',
+    outcome: 'sold',
     transfer: {
       txHash: receipt.transactionHash,
       blockNumber: receipt.blockNumber,
@@ -94,7 +94,7 @@ function decideTransfers(receipt: Receipt, block: Block, terms: SaleTerms): Sale
   };
 }
 
-/** Anybody can send nothing in another's name: a transfer of 0 is none. */
+/** Ignores a transfer of 0, which anybody can send in another's name. */
 function paymentIn(log: Log, terms: SaleTerms): (Transfer & { logIndex: number })[] {
   const transfer = transferIn(log, terms);
   return transfer === null || transfer.value === 0n ? [] : [{ ...transfer, logIndex: log.logIndex }];
@@ -113,7 +113,7 @@ function review(reason: SaleReview): SaleDecision {
   return { outcome: 'review', reason };
 }
 
-/** What a claimed offer says of its buyer and of the reservation. The city's word, and nothing more. */
+/** A claimed offer's buyer and reservation, according to the city alone. */
 export interface CityClaim {
   buyer: string;
   marketBuyer: string;
@@ -126,11 +126,11 @@ export interface CityClaim {
   claimedAt: Date;
 }
 
-/** When the first listing of a city can have been made, and how far a city's clock may be ahead: what lies outside is no time. */
+/** Times before the first possible listing, or further ahead than a city's clock may be, are invalid. */
 const EARLIEST_MS = Date.UTC(2020, 0, 1);
 const AHEAD_MS = 86_400_000;
 
-/** Null for a record that says claimed and does not say by whom, how or when. */
+/** Null if the record says claimed but not by whom, how or when. */
 export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
   const wallet = offer.buyer_wallet?.toLowerCase();
   const { buyer, market_buyer: marketBuyer, market_checkout_id: checkoutId, tx_hash: txHash } = offer;
@@ -151,11 +151,11 @@ export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
   };
 }
 
-/** The two sites have clocks of their own, and the city takes the earlier of its clock and the chain's. */
+/** Allowed clock difference of the two sites; the city takes the earlier of its clock and the chain's. */
 const CLOCKS_APART_MS = 60_000;
 const RESERVATION_MS = RESERVATION_MINUTES * 60_000;
 
-/** In what the reservation is none of that checkout: pure. */
+/** Returns how the reservation contradicts the checkout; null if it fits. Pure. */
 export function judgeReservation(
   claim: CityClaim,
   listing: { id: bigint; sellerWallet: Hex },
@@ -171,17 +171,17 @@ export function judgeReservation(
   const from = checkout.createdAt.getTime() - CLOCKS_APART_MS;
   const to = checkout.expiresAt.getTime() + CLOCKS_APART_MS;
   if (reservedAt <= from || reservedAt >= to) return 'reservation_mismatch';
-  // Moved from one pocket to the other, it pays for nothing.
+  // Money moved within one wallet pays for nothing.
   return claim.buyerWallet === listing.sellerWallet ? 'own_goods' : null;
 }
 
-/** `isLost`: it is not in the books, and stands here as the city tells of it. */
+/** `isLost`: the market lost its record, so it is rebuilt from the city's. */
 type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 
 /**
- * The checkout that a claimed offer names. One that was lost is taken from what the city says of the reservation, where the books link
- * that merchant with that resident: what it allows is no more than to record a transfer that is on the chain. `checkout` is null where
- * no merchant opened it, or where it is unknown who did.
+ * Finds the checkout that a claimed offer names. A lost one is rebuilt from the city's reservation if this market links that merchant with
+ * that resident: at most this allows recording a transfer that is on the chain. `checkout` is null if no merchant opened it, or if it is
+ * unknown who did.
  */
 export async function findClaimedCheckout(
   queryable: Queryable,

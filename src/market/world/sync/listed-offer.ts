@@ -11,10 +11,9 @@ import { CityUnavailable, cityOrigin, compareOffer, type OfferDifference, readOf
 import { closeCheckouts } from '../store.ts';
 import { findWorldListing, lockWorldListing, notePhase, setListingState, type WorldListing } from './store.ts';
 
-/** The offer as the city shows it now, or in what it is not the one that was listed. */
 type ListedOffer = { offer: OfferOut } | { differences: OfferDifference[] };
 
-/** Throws CityUnavailable where the city says nothing that can be used. */
+/** Throws CityUnavailable if the city's answer is unusable. */
 export async function readListedOffer(
   market: Pick<Market, 'config' | 'log'>,
   listing: WorldListing,
@@ -22,7 +21,7 @@ export async function readListedOffer(
   mustBeLinkedCity(market, listing);
   const offer = await readOffer(market, listing.offerId);
   if (offer === null) {
-    return { differences: [{ path: 'id', message: `there is no offer ${listing.offerId} in the city` }] };
+    return { differences: [{ path: 'id', message: `the city has no offer ${listing.offerId}` }] };
   }
   const differences = compareOffer(offer, {
     offerId: listing.offerId,
@@ -38,25 +37,25 @@ export async function readListedOffer(
   return differences.length === 0 ? { offer } : { differences };
 }
 
-/** The numbers of one city mean nothing in another. */
+/** Refuses a listing of another city, where these ids mean nothing. */
 function mustBeLinkedCity(market: Pick<Market, 'config'>, { cityOrigin: listedOf }: WorldListing): void {
   if (listedOf === cityOrigin(market)) return;
-  const detail = `This thing is of the city at ${listedOf}, and this market is linked with another one now.`;
+  const detail = `This thing belongs to the city at ${listedOf}, but this market is linked with another city now.`;
   throw new CityUnavailable('unusable', { detail });
 }
 
-/** The listing of a thing; refuses what is none. */
+/** Refuses an id that is no listing of a thing. */
 export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
-  const found = await findWorldListing(database, id);
-  if (found !== null) return found;
+  const listing = await findWorldListing(database, id);
+  if (listing !== null) return listing;
   const other = await findListingTerms(database, id);
   if (other === null) await mustNotBeLost(database, id);
   mustExist(other);
   throw new Refusal('not_world_listing');
 }
 
-/** Where the act leads now; null where it leads nowhere, or has led there before. What is preserved for a review stays as it is. */
-export function endBy(
+/** Returns the state after the act; null if it is not allowed or has been done. A listing in review stays as it is. */
+export function nextStateBy(
   listing: WorldListing | null,
   act: 'world_sale' | 'world_cancel' | 'world_lapse',
 ): { listing: WorldListing; state: ListingState } | null {
@@ -66,15 +65,15 @@ export function endBy(
 }
 
 /**
- * How long the city has to show another offer, or none, until the listing is given up. It is for good, and a city behind a cache, or one
- * that is just being restored, shows something old for minutes.
+ * How long the city has to show a different offer, or none, before the listing ends. The end is permanent, and a cached or restored city
+ * may show old data for minutes.
  */
 export const STALE_AFTER_MS = 600_000;
 
-/** The city calls the offer canceled: no resident can buy by it any more. */
+/** Ends the listing of an offer that the city calls canceled: nobody can buy it any more. */
 export async function endCanceled(market: Market, listingId: bigint): Promise<void> {
   await market.database.transaction(async (tx) => {
-    const end = endBy(await lockWorldListing(tx, listingId), 'world_cancel');
+    const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_cancel');
     if (end === null) return;
     const { listing, state } = end;
     await notePhase(tx, listingId, 'canceled', new Date(market.clock.now()));
@@ -92,14 +91,14 @@ export async function endCanceled(market: Market, listingId: bigint): Promise<vo
   });
 }
 
-/** The offer that was listed is not there any more. A sale by it is recorded all the same, should the city show one. */
-export async function lapseIfLasting(market: Market, listingId: bigint): Promise<void> {
-  await market.database.transaction((tx) => lapse(tx, market, listingId));
+/** Ends a listing whose offer has differed for long enough. A sale is still recorded if the city shows one. */
+export async function endIfStale(market: Market, listingId: bigint): Promise<void> {
+  await market.database.transaction((tx) => endStale(tx, market, listingId));
 }
 
-async function lapse(tx: Tx, market: Market, listingId: bigint): Promise<void> {
-  const end = endBy(await lockWorldListing(tx, listingId), 'world_lapse');
-  // Another look may have found the offer as it was meanwhile.
+async function endStale(tx: Tx, market: Market, listingId: bigint): Promise<void> {
+  const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_lapse');
+  // Another check may have seen the listed offer again meanwhile.
   const since = end?.listing.differsSince ?? null;
   if (end === null || since === null || market.clock.now() - since.getTime() < STALE_AFTER_MS) return;
   await setListingState(tx, listingId, end.state);

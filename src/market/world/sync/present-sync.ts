@@ -8,7 +8,7 @@ import type { WorldListing, WorldSale } from './store.ts';
 
 export type SyncAnswer = ResultOf<Endpoints['syncWorld']>['body'];
 
-/** What to do next, by status; after how many seconds it is worth to ask again, null where nothing will change any more. */
+/** `again`: seconds until a new request makes sense; null if nothing can change any more. */
 interface Advice {
   next_step: (cancelUrl: string) => string;
   do_not_pay_again: boolean;
@@ -38,7 +38,7 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   },
   claimed: {
     next_step: () =>
-      'The thing has changed hands: do not pay again. The sale is recorded here once the same transfer is final; where this market has lost the checkout, also the buyer has to name its resident, with POST /api/city-link. Ask again.',
+      'The thing has changed hands: do not pay again. The sale is recorded here once the same transfer is final; if this market has lost the checkout, the buyer also has to name its resident with POST /api/city-link. Ask again.',
     do_not_pay_again: true,
     again: 5,
   },
@@ -53,13 +53,13 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
     again: 60,
   },
   founder_review: {
-    next_step: toCancel('The city keeps what it saw of the payment for a person to look at, and nothing was sold.'),
+    next_step: toCancel('The city kept its evidence of the payment for a person to review, and nothing was sold.'),
     do_not_pay_again: true,
     again: 60,
   },
   needs_review: {
     next_step: () =>
-      'The city says claimed, and the final transfer breaks a term, named in review_reason. Preserved as it is: do not pay again, and speak with the seller.',
+      'The city calls the offer claimed, but the final transfer breaks a term, named in review_reason. Do not pay again; talk to the seller.',
     do_not_pay_again: true,
     again: null,
   },
@@ -75,17 +75,17 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   },
   stale: {
     next_step: () =>
-      'The city does not show the offer that was listed any more. Do not pay. A sale by it is recorded if the city shows one.',
+      'The city no longer shows the offer that was listed. Do not pay. A sale is still recorded if the city shows one.',
     do_not_pay_again: true,
     again: 600,
   },
 };
 
-/** How a listing stands, from the records here alone. `mayBePaid`: a buyer may have reserved it once. */
+/** Describes a listing from the market's records alone. `mayBePaid`: a buyer may have reserved it once. */
 export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBePaid: boolean): SyncAnswer {
   const status = statusOf(listing);
   const advice = ADVICE[status];
-  // A stale listing that no buyer can have paid for will not be sold any more: there is nothing to ask again.
+  // Nobody can have paid for this stale listing, so it will not be sold any more.
   const again = status === 'stale' && !mayBePaid ? null : advice.again;
   return {
     listing_id: Number(listing.id),
@@ -104,7 +104,7 @@ function statusOf({ state, phase, reviewReason, differsSince }: WorldListing): S
   if (state === 'canceled') return 'canceled';
   if (reviewReason !== null) return 'needs_review';
   if (state !== 'stale') return phase;
-  // Given up, and then shown by the city as it was listed, and claimed.
+  // A stale listing that the city later showed as listed, and then claimed.
   return phase === 'claimed' && differsSince === null ? 'claimed' : 'stale';
 }
 

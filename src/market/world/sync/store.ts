@@ -5,7 +5,6 @@ import type { FoundTransfer } from '../../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 
-/** A listing of a thing, with what is known of its offer. */
 export interface WorldListing {
   id: bigint;
   merchantId: bigint;
@@ -14,17 +13,17 @@ export interface WorldListing {
   state: ListingState;
   withdrawnAt: Date | null;
   draftId: bigint;
-  /** Where the city was when it was listed. */
+  /** Origin of the city at the time of listing. */
   cityOrigin: string;
   offerId: bigint;
   thingId: bigint;
-  /** A resident. */
+  /** Handle of a resident. */
   sellerHandle: string;
-  /** What the city said last. */
+  /** As the city reported last. */
   phase: OfferPhase;
-  /** Since when the city shows another offer, or none. */
+  /** Since when the city has shown a different offer, or none. */
   differsSince: Date | null;
-  /** Why the final transfer of a claimed offer sells nothing; null where no such thing is known. */
+  /** Why the final transfer of a claimed offer is no sale; null without a review. */
   reviewReason: string | null;
 }
 
@@ -45,7 +44,7 @@ interface Row {
   review_reason: string | null;
 }
 
-/** Null for what is no listing, or none of a thing. */
+/** Null if the id is no listing of a thing. */
 export async function findWorldListing(queryable: Queryable, id: bigint): Promise<WorldListing | null> {
   const row = await queryable.maybe<Row>(
     sql`select l.id, l.merchant_id, l.price_units, l.seller_wallet, l.state, l.withdrawn_at, w.draft_id, w.city_origin,
@@ -72,16 +71,16 @@ export async function findWorldListing(queryable: Queryable, id: bigint): Promis
   );
 }
 
-/** Alone with the listing until the end of the transaction. Read afterwards: the first statement does not see what it waited for. */
+/** Locks the listing until the transaction ends, then reads it: the locking statement does not see what it waited for. */
 export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing | null> {
   await tx.maybe(sql`select id from listings where id = ${id} for update`);
   return await findWorldListing(tx, id);
 }
 
-/** Each write has every catalog look at the listing: what is asked about again and again, and stays as it was, is written now and then. */
+/** Minimum time between writes of an unchanged phase: each write makes every catalog read the listing. */
 const SAME_MS = 60_000;
 
-/** The city shows the offer that was listed, in this phase. What is in review stays as it was looked at. */
+/** Records that the city shows the listed offer in this phase. A listing in review stays as it is. */
 export async function notePhase(queryable: Queryable, id: bigint, phase: OfferPhase, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set phase = ${phase}, looked_at = ${now}, differs_since = null
@@ -90,7 +89,6 @@ export async function notePhase(queryable: Queryable, id: bigint, phase: OfferPh
   );
 }
 
-/** The city shows another offer, or none. */
 export async function noteDifference(queryable: Queryable, id: bigint, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set looked_at = ${now}, differs_since = coalesce(differs_since, ${now})
@@ -98,15 +96,19 @@ export async function noteDifference(queryable: Queryable, id: bigint, now: Date
   );
 }
 
-/** It was asked about and nothing was learned: others are asked about before it is its turn again. */
+/** Records a check without a result, so that others are checked first. */
 export async function noteChecked(queryable: Queryable, id: bigint, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set looked_at = ${now} where listing_id = ${id} and reviewed_at is null`,
   );
 }
 
-/** Once and for good. */
-export async function noteReview(tx: Tx, id: bigint, reason: string, txHash: Hex, now: Date): Promise<void> {
+/** A review is permanent. */
+export async function noteReview(
+  tx: Tx,
+  id: bigint,
+  { reason, txHash, now }: { reason: string; txHash: Hex; now: Date },
+): Promise<void> {
   await tx.run(
     sql`update world_listings set review_reason = ${reason}, review_tx_hash = ${toBytes(txHash)}, reviewed_at = ${now}
       where listing_id = ${id} and reviewed_at is null`,
@@ -126,7 +128,7 @@ export interface NewSale {
   claimedAt: Date;
 }
 
-/** Call under the locks of buyer and seller, with the proof written. */
+/** Call under the locks of buyer and seller, after the proof is written. */
 export async function insertCityPurchase(tx: Tx, sale: NewSale, now: Date): Promise<void> {
   const { listing, transfer } = sale;
   await tx.run(
@@ -137,7 +139,6 @@ export async function insertCityPurchase(tx: Tx, sale: NewSale, now: Date): Prom
   );
 }
 
-/** A recorded sale, as anybody may know it. */
 export interface WorldSale {
   id: bigint;
   marketBuyer: string;
@@ -188,23 +189,23 @@ export async function findSale(queryable: Queryable, listingId: bigint): Promise
 
 export interface DueBy {
   cityOrigin: string;
-  /** Checkouts since then may be under way. */
+  /** Checkouts opened since then may still lead to a sale. */
   checkoutSince: Date;
-  /** Others are looked at again when they were not since then. */
+  /** Other listings are due if last checked before this time. */
   lookedBefore: Date;
 }
 
-/** How many of each kind one pass takes; those looked at longest ago come first. */
+/** Batch sizes of one round; the longest unchecked come first. */
 const MOST_URGENT = 200;
 const MOST_OTHERS = 50;
 
-/** Listings whose end is unknown: first those where money may be on its way, then those that were last looked at long ago. */
+/** Lists listings without an end: first those where money may be on its way, then those unchecked for long. */
 export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]> {
   const open = sql`world_listings w join listings l on l.id = w.listing_id
     where l.wallet_kind = 'world' and l.state in ('live', 'withdrawn', 'removed', 'stale') and w.city_origin = ${by.cityOrigin}
       and w.reviewed_at is null`;
   const isMoving = sql`w.phase in ('reserved', 'payment_pending', 'claimed')`;
-  // A stale one may be sold all the same, by a reservation from before.
+  // A stale listing may still be sold by an earlier reservation.
   const urgent = await queryable.rows<{ listing_id: bigint }>(
     sql`select w.listing_id from ${open}
       and ((l.state <> 'stale' and ${isMoving}) or exists (

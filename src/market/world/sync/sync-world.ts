@@ -16,7 +16,7 @@ import { hasAuthorization } from '../../payments/paths/direct/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proof-store.ts';
 import { shareHistories } from '../../purchases/store.ts';
-import { CityUnavailable, cityOrigin, type OfferDifference, unusable } from '../city.ts';
+import { CityUnavailable, cityOrigin, type OfferDifference, unusableAnswer } from '../city.ts';
 import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, putCheckout } from '../store.ts';
 import {
   type CityClaim,
@@ -28,7 +28,7 @@ import {
   type SaleEvidence,
   type SaleTerms,
 } from './decide-sale.ts';
-import { endBy, endCanceled, findOfWorld, lapseIfLasting, readListedOffer } from './listed-offer.ts';
+import { endCanceled, endIfStale, findOfWorld, nextStateBy, readListedOffer } from './listed-offer.ts';
 import { presentSync, type SyncAnswer } from './present-sync.ts';
 import {
   findSale,
@@ -41,7 +41,7 @@ import {
   type WorldListing,
 } from './store.ts';
 
-/** POST /api/world/sync/:listing_id (W12). Any key: it tells what is public, and the background pass does the same. */
+/** POST /api/world/sync/:listing_id. Open to any key: the answer is public, and the background job does the same. */
 export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['syncWorld']> {
   return async (market, call) => {
     cityOrigin(market);
@@ -50,8 +50,8 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
 }
 
 /**
- * Looks at the offer of a listing, records what has come of it, and says how it stands. As often as wanted, by whomever, in any order: what
- * has ended, or is preserved for a review, is told from the records here.
+ * Checks the offer of a listing, records the result and answers with the listing's status. Anybody may call it at any time; an ended or
+ * reviewed listing is answered from the market's records.
  */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
   const listing = await findOfWorld(market, listingId);
@@ -59,7 +59,7 @@ export async function syncListing(market: Market, payments: Payments, listingId:
   if (!isEnded(listing)) await checkOffer(market, payments, listing, mayBePaid);
   const after = await findOfWorld(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
-  // By the records as they stand now, so that a caller who asks again at once is told the same.
+  // Read again, so that a caller who repeats the request at once gets the same answer.
   return presentSync(after, sale, await mayHaveBeenPaid(market, after));
 }
 
@@ -67,7 +67,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** A buyer who reserved it had a checkout from here, or the city had told of the reservation. */
+/** A buyer who reserved had a checkout from here, or the city has reported the reservation. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }
@@ -79,9 +79,9 @@ async function checkOffer(
   mayBePaid: boolean,
 ): Promise<void> {
   try {
-    const found = await readListedOffer(market, listing);
-    if ('differences' in found) return await noteDifferentOffer(market, listing, found.differences);
-    const { offer } = found;
+    const shown = await readListedOffer(market, listing);
+    if ('differences' in shown) return await noteDifferentOffer(market, listing, shown.differences);
+    const { offer } = shown;
     if (offer.phase === 'canceled') return await endCanceled(market, listing.id);
     if (offer.phase === 'claimed') return await recordClaimed(market, payments, listing, offer);
     await notePhase(market.database, listing.id, offer.phase, new Date(market.clock.now()));
@@ -90,7 +90,7 @@ async function checkOffer(
   }
 }
 
-/** The city shows another offer, or none: believed only when it lasts. */
+/** Records a different or missing offer. The listing ends only if that lasts. */
 async function noteDifferentOffer(
   market: Market,
   listing: WorldListing,
@@ -98,16 +98,16 @@ async function noteDifferentOffer(
 ): Promise<void> {
   const { id } = listing;
   await noteDifference(market.database, id, new Date(market.clock.now()));
-  await lapseIfLasting(market, id);
+  await endIfStale(market, id);
   if ((await findOfWorld(market, id)).state === 'stale') return;
   const detail = 'The city shows another offer than the one that was listed, or none. If that lasts, the listing ends.';
   throw new CityUnavailable('differs', { detail, errors: differences });
 }
 
 /**
- * The city calls the offer claimed. Recorded as a sale once the market sees the same transfer, final and fitting, with its own eyes; as
- * a review where the final transaction breaks a term. Until then it changes nothing but the phase. A checkout that was lost is no broken
- * term: nothing is decided until its buyer is known.
+ * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and fitting, and a
+ * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term: nothing is decided
+ * until its buyer is known.
  */
 async function recordClaimed(
   market: Market,
@@ -117,7 +117,7 @@ async function recordClaimed(
 ): Promise<void> {
   const { database, clock } = market;
   const claim = readClaim(offer, clock.now());
-  if (claim === null) throw unusable(market, 'a claimed offer that does not say by whom, how or when');
+  if (claim === null) throw unusableAnswer(market, 'a claimed offer that does not say by whom, how or when');
   await notePhase(database, listing.id, 'claimed', new Date(clock.now()));
   const { checkout, isLost } = await findClaimedCheckout(database, listing, claim);
   if (isLost && checkout === null) return;
@@ -125,7 +125,7 @@ async function recordClaimed(
   const evidence = await gatherSale(market, payments, { listingId: listing.id, txHash: claim.txHash, terms });
   if (evidence === null) return;
   const decision = decideSale(evidence, terms);
-  tellContradiction(market, listing, decision);
+  logContradiction(market, listing, decision);
   if (decision.outcome === 'unknown') return;
   market.crashPoint('after_final_before_delivery');
   await database.transaction((tx) => endClaimed(tx, market, listing.id, { claim, evidence }));
@@ -146,36 +146,36 @@ function saleTerms(market: Market, listing: WorldListing, claim: CityClaim, chec
   };
 }
 
-function tellContradiction({ log }: Market, { id }: WorldListing, decision: SaleDecision): void {
+function logContradiction({ log }: Market, { id }: WorldListing, decision: SaleDecision): void {
   if (decision.outcome !== 'unknown') return;
   const { why } = decision;
   if (why === 'contradiction' || why === 'wrong_chain') log.error('world_sale_contradicts', { listing_id: id, why });
 }
 
-/** Decided once more under the lock of the listing: since the chain was read, another process may have ended it or payments been halted. */
+/** Decides again under the listing's lock: another process may have ended it, or payments may have been halted meanwhile. */
 async function endClaimed(
   tx: Tx,
   market: Market,
   listingId: bigint,
   { claim, evidence }: { claim: CityClaim; evidence: SaleEvidence },
 ): Promise<void> {
-  const end = endBy(await lockWorldListing(tx, listingId), 'world_sale');
+  const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_sale');
   if (end === null || (await isHalted(tx, market.config.network.chainId))) return;
   const { listing, state } = end;
   const { checkout, isLost } = await findClaimedCheckout(tx, listing, claim);
   if (isLost && checkout === null) return;
   const decision = decideSale(evidence, saleTerms(market, listing, claim, checkout));
   const now = new Date(market.clock.now());
-  const review = (reason: string) => noteReview(tx, listingId, reason, claim.txHash, now);
+  const review = (reason: string) => noteReview(tx, listingId, { reason, txHash: claim.txHash, now });
   if (decision.outcome === 'review') return await review(decision.reason);
   if (decision.outcome === 'unknown' || checkout === null) return;
   const { transfer } = decision;
   if (!(await insertCityProof(tx, listingId, transfer, now))) return await review('transaction_used');
   if (isLost) await putCheckout(tx, checkout);
-  await sell(tx, market, { listing, state, checkout, claim, transfer, now });
+  await recordSale(tx, market, { listing, state, checkout, claim, transfer, now });
 }
 
-interface Selling {
+interface CheckedSale {
   listing: WorldListing;
   state: ListingState;
   checkout: Checkout;
@@ -184,12 +184,12 @@ interface Selling {
   now: Date;
 }
 
-async function sell(tx: Tx, market: Market, selling: Selling): Promise<void> {
-  const { listing, checkout, claim, transfer, now } = selling;
+async function recordSale(tx: Tx, market: Market, checked: CheckedSale): Promise<void> {
+  const { listing, checkout, claim, transfer, now } = checked;
   await shareHistories(tx, listing.merchantId, checkout.merchantId);
   const sale = { listing, checkoutId: checkout.id, buyerId: checkout.merchantId, payer: claim.buyerWallet, transfer };
   await insertCityPurchase(tx, { ...sale, claimedAt: claim.claimedAt }, now);
-  await setListingState(tx, listing.id, selling.state);
+  await setListingState(tx, listing.id, checked.state);
   await completeCheckout(tx, checkout.id);
   await closeCheckouts(tx, listing.id);
   await recordEvent(tx, market, {
@@ -210,8 +210,8 @@ type SyncContext = Pick<Market, 'database' | 'log'>;
 type ChainReads = Pick<Payments, 'readHead' | 'corroborate'>;
 
 /**
- * Reads the transaction for the market itself, whatever the city says of it: all from the provider whose head leads. What would decide is
- * then shown to the other providers; where they do not bear it out it decides nothing. Null while the chain cannot be read.
+ * Reads the transaction from the leading provider, whatever the city says of it. If it would decide, the other providers have to confirm
+ * it; unconfirmed evidence decides nothing. Null if the chain cannot be read.
  */
 async function gatherSale(
   market: SyncContext,
@@ -223,9 +223,9 @@ async function gatherSale(
     const head = await chain.readHead();
     const evidence = await readSale(market, head, txHash, terms);
     if (decideSale(evidence, terms).outcome === 'unknown') return evidence;
-    // It has no row in the ledger of payments, whose numbers are positive.
-    const asked = { id: -listingId, asset: terms.asset };
-    const isCertain = (await chain.corroborate(head, asked, evidence)) && (await isStillFinal(head.rpc, head));
+    // It has no row in the ledger of payments, whose ids are positive.
+    const subject = { id: -listingId, asset: terms.asset };
+    const isCertain = (await chain.corroborate(head, subject, evidence)) && (await isStillFinal(head.rpc, head));
     return isCertain ? evidence : { ...evidence, finalized: null };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;

@@ -4,17 +4,17 @@ import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
-import { type Entry, minedPlaceOf, newestOf, placesOf } from './journal/entry.ts';
-import { isKnown, TransferRefused, transmit } from './outcomes.ts';
+import { type Entry, minedSlotOf, newestOf, slotsOf } from './journal/entry.ts';
+import { isKnown, sendRaw, TransferRefused } from './outcomes.ts';
 import { findByNonce, readMinedIn } from './read-mined.ts';
 import { fillNonce } from './replace-transaction.ts';
-import { findMined, reopen } from './scan-blocks.ts';
+import { findMined, reopenEntry } from './scan-blocks.ts';
 
 /**
- * Judges an authorization whose places are all used, by none of its own transactions. Where another transaction of the account is in its
- * place, the operator's own for example, it is sent once more for a further place. The token takes it once only, so that it cannot pay twice
- * even if a reorganisation brings its first transaction back. An authorization that has run out, or was used or cancelled, is over. One that
- * does not go through now is tried again at each look: a balance that is short, or a token that is paused, may pass.
+ * Decides about an authorization whose slots are all used, by none of its own transactions. If another transaction of the account took its
+ * slot, for example the operator's own, the transfer is sent once more in another slot. The token accepts it only once, so it cannot pay
+ * twice even if a reorganisation brings back its first transaction. An authorization that expired, was used or was cancelled is over. If
+ * the transfer fails for now, it is tried again at each check: a short balance or a paused token may pass.
  */
 export async function resendDisplaced(
   context: Context,
@@ -23,10 +23,10 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // The account of an earlier key signs no more.
+  // The account of an earlier key cannot sign any more.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.lost(entry);
-  // A node that has counted and shows no receipt may only be late: what is in the place has to be seen.
+  // A node that counts a transaction and has no receipt may only lag: see what is in the slot before deciding.
   const other = await findByNonce(rpc, entry, newest.number);
   if (other === null || entry.transactions.some(({ hash }) => hash === other)) return;
   const fields = { transaction_hash: newestOf(entry).hash, payer: entry.authorization.from };
@@ -45,43 +45,43 @@ export async function resendDisplaced(
 }
 
 /**
- * An authorization that has ended may have a place that is still to be mined: it was sent for a further one, and a reorganisation let
- * the first be mined after all. Until something is mined there, everything behind it waits. `mined` counts what is in blocks.
+ * Clears a slot that an ended authorization left behind: it was sent again in another slot, and a reorganisation let its first transaction
+ * be mined after all. Everything behind that slot waits until something is mined in it. `mined` is the account's transaction count in
+ * blocks.
  */
 export async function clearLeftover(context: Context, mined: number): Promise<void> {
   const { address, clock, journal, log, rpc, timing } = context;
   for (const entry of journal.all()) {
     if (entry.sender !== address || entry.ending === null || entry.accountNonce < mined) continue;
-    const left = placesOf(entry).find(({ accountNonce }) => accountNonce === mined);
-    const minedPlace = minedPlaceOf(entry);
-    if (left === undefined || minedPlace === null || minedPlace >= mined) continue;
+    const left = slotsOf(entry).find(({ accountNonce }) => accountNonce === mined);
+    const minedSlot = minedSlotOf(entry);
+    if (left === undefined || minedSlot === null || minedSlot >= mined) continue;
     if (left.signedAt + timing.stuckMs <= clock.now()) return fillNonce(context, entry, left);
     if (await isKnown(rpc, left.hash)) return;
-    const transmission = await transmit(rpc, left.raw);
+    const transmission = await sendRaw(rpc, left.raw);
     log.warn('settlement_broadcast_again', { transaction_hash: left.hash, transmission });
     return;
   }
 }
 
-/** A block that had one of ours is gone: the account has fewer transactions than it had. */
+/** Reopens entries whose block is gone: the account has fewer transactions in blocks than before. */
 export async function reopenLost(context: Context, mined: number, askedAt: number): Promise<void> {
   const { journal, address } = context;
   const lost = [...journal.all()].filter((entry) => {
     const { sender, isFinal, ending } = entry;
-    const minedPlace = minedPlaceOf(entry);
-    // A transaction that was mined after the question is not missing from the answer.
-    const isGone = minedPlace !== null && ending !== null && ending.at < askedAt && minedPlace >= mined;
+    const minedSlot = minedSlotOf(entry);
+    // The count was read before this transaction was mined, so its absence means nothing.
+    const isGone = minedSlot !== null && ending !== null && ending.at < askedAt && minedSlot >= mined;
     return sender === address && !isFinal && isGone;
   });
-  for (const entry of lost) await reopen(context, entry);
+  for (const entry of lost) await reopenEntry(context, entry);
 }
 
-/** Blocks that are read at the same time. */
 const BLOCKS_AT_ONCE = 16;
 
 /**
- * Looks for sales that a reorganisation took back although the account counts as many transactions as before: another one came into the
- * place, or the same one reverts there. Reads each block that had a sale which is not final, so it is called only where the chain may not be the one that was seen.
+ * Reopens sales that a reorganisation took back although the account has as many transactions as before: another transaction took the slot,
+ * or the same one now reverts there. It reads each block with a sale that is not final, so call it only if the chain may have changed.
  */
 export async function reopenReplaced(context: Context, conclude: Conclude, askedAt: number): Promise<void> {
   const { address, journal, rpc } = context;
@@ -94,7 +94,7 @@ export async function reopenReplaced(context: Context, conclude: Conclude, asked
   }
   const check = async ([number, entries]: [bigint, Readonly<Entry>[]]): Promise<void> => {
     const block = await readBlock(rpc, number);
-    // The node is behind.
+    // The node lags.
     if (block === null) return;
     const endedWith = new Set(entries.map(({ ending }) => ending?.hash));
     const inBlock = block.transactions.filter((hash) => endedWith.has(hash));
@@ -103,11 +103,11 @@ export async function reopenReplaced(context: Context, conclude: Conclude, asked
       const before = entry.ending;
       const hash = before?.hash ?? null;
       if (before === null || hash === null) continue;
-      // A block that names it may have no receipt of it yet.
+      // The node may have the block and not yet the receipt.
       if (inBlock.includes(hash) && receipts.get(hash)?.status !== 'reverted') continue;
-      // It may be in another block by now.
+      // The transaction may be in another block by now.
       if ((await findMined(context, conclude, entry)) === 'absent' && entry.ending === before) {
-        await reopen(context, entry);
+        await reopenEntry(context, entry);
       }
     }
   };
