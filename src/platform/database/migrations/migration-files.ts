@@ -114,22 +114,6 @@ export function splitStatements(text: string): string[] {
   return [...statements, current].map(tidy).filter((statement) => statement !== '');
 }
 
-/** Splits at commas that stand in no brackets and no quotes. */
-export function splitList(text: string): string[] {
-  const parts: string[] = [];
-  let current = '';
-  let depth = 0;
-  for (const [token] of text.matchAll(TOKEN)) {
-    if (token === '(') depth += 1;
-    if (token === ')') depth -= 1;
-    if (token === ',' && depth === 0) {
-      parts.push(current);
-      current = '';
-    } else current += token;
-  }
-  return [...parts, current].map(tidy);
-}
-
 /** Spaces outside of quotes and bodies become one. */
 function tidy(text: string): string {
   let line = '';
