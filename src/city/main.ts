@@ -4,7 +4,7 @@ import { ConfigError } from '../platform/config.ts';
 import { readConnectionRoom, shareBudget } from '../platform/database/connection.ts';
 import { migrate, migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { reachDatabase, visitDatabase } from '../platform/database/write-probe.ts';
+import { resolveCommandDatabase, resolveDatabase } from '../platform/database/resolve-database.ts';
 import { createLog, type Log } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder, openLogCopyPlace } from '../platform/log-copy/place.ts';
@@ -65,7 +65,7 @@ async function runCityCommand(args: readonly string[]): Promise<void> {
 }
 
 async function recoverAt(config: CityConfig, options: Parameters<typeof recover>[1]): Promise<Recovered> {
-  const server = await visitDatabase(config.databaseUrl, config.dataDir);
+  const server = await resolveCommandDatabase(config.databaseUrl, config.dataDir);
   try {
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-city-command' });
     try {
@@ -146,7 +146,7 @@ interface ServedCity {
 /** Database, tables, pepper, and then the city. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
 function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
   return undoOnFailure(async (begun) => {
-    const server = await reachDatabase(config, log);
+    const server = await resolveDatabase(config, log);
     begun.defer(() => server.stop());
     const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
       log.info('migrating', { migration, step, count: rows }),

@@ -55,7 +55,7 @@ export async function findElsewhere(
   const latest = await readBlock(rpc, 'latest');
   if (latest === null) throw new ChainTrouble('the node has no latest block');
   // The question is about that very block: the transaction that used the nonce is in it or below.
-  if (!(await readAuthorizationState(rpc, network.usdc, from, nonce, latest.number))) return null;
+  if (!(await readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, latest.number))) return null;
   const transaction = await findSettlement(context, latest, authorization);
   return transaction === null
     ? { kind: 'refused', reason: NONCE_USED, transaction: null }

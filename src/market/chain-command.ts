@@ -4,7 +4,7 @@ import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/write-probe.ts';
+import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
 import { isHex } from '../platform/hex.ts';
 import { createLog } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
@@ -180,7 +180,7 @@ function readUnlock({ handle, out }: CommandOptions, reason: string): Command {
 
 async function withMarket(command: Command): Promise<Outcome> {
   const config = readMarketConfig(process.env);
-  const server = await visitDatabase(config.databaseUrl, config.dataDir);
+  const server = await resolveCommandDatabase(config.databaseUrl, config.dataDir);
   try {
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-chain-command' });
     try {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Progress } from '../platform/database/migrate.ts';
 import { splitStatements } from '../platform/database/migrations/migration-files.ts';
-import { visitDatabase } from '../platform/database/write-probe.ts';
+import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
 import { migrateMarket } from './prepare-database.ts';
 
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
     return;
   }
   const role = values['app-role'] ?? null;
-  const server = await visitDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
+  const server = await resolveCommandDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
   try {
     process.stdout.write(await apply(server.url, role, values.json));
   } finally {

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/write-probe.ts';
+import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
@@ -89,7 +89,7 @@ async function add({ file }: Place, json: boolean): Promise<string> {
 
 async function status({ file, databaseUrl, dataDir }: Place, json: boolean): Promise<string> {
   const pepper = await loadPepper({ file, createIfMissing: false });
-  const server = await visitDatabase(databaseUrl, dataDir);
+  const server = await resolveCommandDatabase(databaseUrl, dataDir);
   try {
     const database = await openDatabase({ url: server.url, poolSize: 1, applicationName: 'openaisle-pepper' });
     try {

@@ -27,7 +27,7 @@ async function place(code: Hex): Promise<void> {
   await chain.rpc.call('anvil_setCode', [wallet, code]);
 }
 const check = (text = digest, signed = signature): Promise<boolean> =>
-  checkContractSignature(chain.rpc, wallet, text, signed);
+  checkContractSignature(chain.rpc, { wallet, digest: text, signature: signed });
 
 test('a wallet that knows the text says yes to it and no to another', async () => {
   // calldataload(4) == digest
@@ -82,11 +82,11 @@ test('the block is the one asked for', async () => {
   await chain.mine(3);
   await place(answers(MAGIC));
   await chain.mine(1);
-  expect(await checkContractSignature(rpc, wallet, digest, signature, { block: 'latest' })).toBe(true);
-  expect(await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })).toBe(false);
+  expect(await checkContractSignature(rpc, { wallet, digest, signature }, { block: 'latest' })).toBe(true);
+  expect(await checkContractSignature(rpc, { wallet, digest, signature }, { block: 'finalized' })).toBe(false);
   await chain.mine(2);
-  expect(await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })).toBe(true);
-  await expect(checkContractSignature(rpc, wallet, digest, signature, { block: 10_000n })).rejects.toMatchObject({
+  expect(await checkContractSignature(rpc, { wallet, digest, signature }, { block: 'finalized' })).toBe(true);
+  await expect(checkContractSignature(rpc, { wallet, digest, signature }, { block: 10_000n })).rejects.toMatchObject({
     name: 'RpcFailure',
     kind: 'error',
   });
@@ -95,7 +95,7 @@ test('the block is the one asked for', async () => {
 test('a node that cannot tell is never a no', async () => {
   const node = await startRpcServer();
   const rpc = createRpc({ url: node.url });
-  const ask = (deadlineMs = 30_000) => checkContractSignature(rpc, wallet, digest, signature, { deadlineMs });
+  const ask = (deadlineMs = 30_000) => checkContractSignature(rpc, { wallet, digest, signature }, { deadlineMs });
   for (const result of ['0x', '0x01', null]) {
     node.answer(resultIs(result));
     await expect(ask()).rejects.toMatchObject({ kind: 'malformed' });

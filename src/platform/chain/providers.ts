@@ -10,7 +10,7 @@ import { domainSeparatorOf } from './shapes.ts';
 import { readDecimals, readDomainSeparator } from './usdc.ts';
 
 /** What came of the calls to a provider so far. */
-export interface CallTally {
+export interface CallCounters {
   /** Milliseconds; null: never. */
   answeredAt: number | null;
   failures: Readonly<Record<RpcFailureKind, number>>;
@@ -20,7 +20,7 @@ export interface CallTally {
 export interface Provider extends Rpc {
   /** 1 is the primary. Two of one vendor have the same `endpoint`. */
   readonly number: number;
-  tally(): CallTally;
+  counters(): CallCounters;
 }
 
 export function createProviders(urls: readonly [string, ...string[]], clock: Clock): [Provider, ...Provider[]] {
@@ -50,7 +50,7 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
     endpoint: rpc.endpoint,
     call: (method, params, options) => counted(rpc.call(method, params, options)),
     traffic: rpc.traffic,
-    tally: () => ({ answeredAt, failures: { ...failures } }),
+    counters: () => ({ answeredAt, failures: { ...failures } }),
   };
 }
 

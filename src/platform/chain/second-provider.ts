@@ -46,7 +46,7 @@ interface LeadingHead {
 }
 
 /** Its chain and its latest block, read before anything else of it. */
-export async function openView(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
+export async function readChainAndLatest(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
   const { provider } = health;
   try {
     const [chainId, latest] = await Promise.all([readChainId(provider), readBlock(provider, 'latest')]);
@@ -66,7 +66,7 @@ export async function objectToMined(
   finals: readonly (readonly [Hex, LeaderView])[],
 ): Promise<Objections<Hex>> {
   const { provider: rpc } = health;
-  const { chainId, latest } = await openView(health);
+  const { chainId, latest } = await readChainAndLatest(health);
   if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
   health.noteHead(latest);
   const isOnAbsence = finals.some(([, { receipt }]) => receipt === null);

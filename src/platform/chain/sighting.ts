@@ -41,7 +41,7 @@ export interface TransferEvidence {
 }
 
 /** Whether the block of that height is the receipt's own, and lists its transaction. */
-export function stands(receipt: Receipt, block: Block | null): block is Block {
+export function isInBlock(receipt: Receipt, block: Block | null): block is Block {
   return (
     block !== null &&
     receipt.blockHash === block.hash &&
@@ -84,7 +84,7 @@ export interface Mined {
 /** The same receipt in the same block, down to every log of the token: whatever could be decided by them. */
 export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   const [mine, theirs] = [one.receipt, other.receipt];
-  if (mine === null || theirs === null || one.block === null || !stands(theirs, other.block)) return false;
+  if (mine === null || theirs === null || one.block === null || !isInBlock(theirs, other.block)) return false;
   return (
     mine.transactionHash === theirs.transactionHash &&
     mine.blockHash === theirs.blockHash &&

@@ -2,7 +2,7 @@ import { decodeAbiParameters, parseAbiParameters } from 'viem/utils';
 import type { Hex } from '../hex.ts';
 import type { StateBlock } from './reads.ts';
 import type { Rpc } from './rpc.ts';
-import { checkContractSignature } from './signature.ts';
+import { checkContractSignature, type WalletQuestion } from './signature.ts';
 
 const PARITY = 1n << 255n;
 /** How other programs write v 27 and 28. */
@@ -44,13 +44,6 @@ function openEnvelope(signature: Hex): Hex {
   }
 }
 
-export interface WalletQuestion {
-  wallet: Hex;
-  digest: Hex;
-  /** Lower-case hex. */
-  signature: Hex;
-}
-
 /**
  * The form of the signature to which a wallet with code says yes (EIP-1271); null when it says no. It is asked about the bytes as they
  * came, out of their envelope, since to a Safe a v of 0 or 1 means something else; and once more about the form of a key, where that
@@ -63,7 +56,7 @@ export async function findAcceptedForm(
 ): Promise<Hex | null> {
   const sent = openEnvelope(signature);
   for (const form of new Set([sent, canonicalForm(sent)])) {
-    if (await checkContractSignature(rpc, wallet, digest, form, options)) return form;
+    if (await checkContractSignature(rpc, { wallet, digest, signature: form }, options)) return form;
   }
   return null;
 }

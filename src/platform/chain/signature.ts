@@ -14,15 +14,20 @@ const OUTER_GAS = 3_000_000n;
 /** The chain's limit on the code of a contract being made is 49,152 bytes. */
 const CALL_LIMIT_BYTES = 40_000;
 
+export interface WalletQuestion {
+  wallet: Hex;
+  digest: Hex;
+  /** Lower-case hex. */
+  signature: Hex;
+}
+
 /**
  * Asks a contract wallet whether the signature is its own (EIP-1271). False when it says no, reverts, runs out of gas, answers out of
  * form or has no code. Throws an `RpcFailure` only when the node could not tell.
  */
 export async function checkContractSignature(
   rpc: Rpc,
-  wallet: Hex,
-  digest: Hex,
-  signature: Hex,
+  { wallet, digest, signature }: WalletQuestion,
   options: { block?: StateBlock; deadlineMs?: number } = {},
 ): Promise<boolean> {
   const call = encodeFunctionData({ abi, functionName: 'isValidSignature', args: [digest, signature] });

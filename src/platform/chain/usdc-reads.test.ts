@@ -3,6 +3,7 @@ import { FUNDED_UNITS, signAuthorization, startTestChain, usdcAdmin } from '../.
 import { USDC_ADDRESS, usdcDomain, WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { LocalChain } from '../../local/chain/start-chain.ts';
 import type { Hex } from '../hex.ts';
+import type { StateBlock } from './reads.ts';
 import { type Authorization, authorizationDigest, domainSeparatorOf } from './shapes.ts';
 import { recoverSigner } from './signature.ts';
 import {
@@ -16,6 +17,9 @@ import {
   readDomainSeparator,
   readPaused,
 } from './usdc.ts';
+
+const isUsed = (authorizer: Hex, nonce: Hex, block: StateBlock): Promise<boolean> =>
+  readAuthorizationState(chain.rpc, USDC_ADDRESS, { authorizer, nonce }, block);
 
 /** As the real USDC on Base answers. */
 const BASE_SEPARATOR = '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f';
@@ -61,7 +65,7 @@ test('the digest is what a wallet signs and what the token accepts, from any sub
   expect(await buyerOne.signer.sign({ hash: digest })).toBe(signature);
   expect(await recoverSigner(digest, signature)).toBe(buyerOne.address);
 
-  expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerOne.address, terms.nonce, 'latest')).toBe(false);
+  expect(await isUsed(buyerOne.address, terms.nonce, 'latest')).toBe(false);
   const receipt = await usdcAdmin(chain).settleAuthorization(facilitator, terms, signature);
   expect(receipt).toMatchObject({ status: 'success', from: facilitator.address });
   expect(receipt.logs).toHaveLength(2);
@@ -69,9 +73,9 @@ test('the digest is what a wallet signs and what the token accepts, from any sub
   expect(used && decodeAuthorizationUsed(used)).toEqual({ authorizer: buyerOne.address, nonce: terms.nonce });
   expect(moved && decodeTransfer(moved)).toEqual({ from: terms.from, to: terms.to, value: terms.value });
   for (const block of ['latest', 'pending'] as const) {
-    expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerOne.address, terms.nonce, block)).toBe(true);
+    expect(await isUsed(buyerOne.address, terms.nonce, block)).toBe(true);
   }
-  expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerTwo.address, terms.nonce, 'latest')).toBe(false);
+  expect(await isUsed(buyerTwo.address, terms.nonce, 'latest')).toBe(false);
 });
 
 test('an authorization is settled once, and one with other terms not at all', async () => {
@@ -89,7 +93,7 @@ test('a cancelled nonce reads as gone, and only the log tells that nothing was p
   const terms = authorization(nonceOf('3'), buyerTwo.address);
   const receipt = await admin.cancelAuthorization(stranger, buyerTwo, terms.nonce);
   expect(receipt.logs.map(decodeAuthorizationCanceled)).toEqual([{ authorizer: buyerTwo.address, nonce: terms.nonce }]);
-  expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerTwo.address, terms.nonce, 'latest')).toBe(true);
+  expect(await isUsed(buyerTwo.address, terms.nonce, 'latest')).toBe(true);
   const signature = await signAuthorization(chain, buyerTwo, terms);
   expect(await admin.settleAuthorization(facilitator, terms, signature)).toMatchObject({ status: 'reverted' });
 });

@@ -67,23 +67,22 @@ const abi = parseAbi([
 
 export async function readBalance(rpc: Rpc, usdc: Hex, owner: Hex, block: StateBlock = 'latest'): Promise<bigint> {
   const data = encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner] });
-  return BigInt(await readWord(rpc, usdc, 'balanceOf', data, block));
+  return BigInt(await readWord(rpc, usdc, { name: 'balanceOf', data, block }));
 }
 
-/** True once the nonce is used or cancelled: which of the two, only the logs tell. */
+/** True once the nonce is used or canceled. Only the logs tell which. */
 export async function readAuthorizationState(
   rpc: Rpc,
   usdc: Hex,
-  payer: Hex,
-  nonce: Hex,
+  { authorizer, nonce }: AuthorizationEvent,
   block: StateBlock,
 ): Promise<boolean> {
-  const data = encodeFunctionData({ abi, functionName: 'authorizationState', args: [payer, nonce] });
-  return readFlag(rpc, usdc, 'authorizationState', data, block);
+  const data = encodeFunctionData({ abi, functionName: 'authorizationState', args: [authorizer, nonce] });
+  return readFlag(rpc, usdc, { name: 'authorizationState', data, block });
 }
 
 export async function readPaused(rpc: Rpc, usdc: Hex, block: StateBlock = 'latest'): Promise<boolean> {
-  return readFlag(rpc, usdc, 'paused', encodeFunctionData({ abi, functionName: 'paused' }), block);
+  return readFlag(rpc, usdc, { name: 'paused', data: encodeFunctionData({ abi, functionName: 'paused' }), block });
 }
 
 export async function readBlacklisted(
@@ -93,34 +92,40 @@ export async function readBlacklisted(
   block: StateBlock = 'latest',
 ): Promise<boolean> {
   const data = encodeFunctionData({ abi, functionName: 'isBlacklisted', args: [account] });
-  return readFlag(rpc, usdc, 'isBlacklisted', data, block);
+  return readFlag(rpc, usdc, { name: 'isBlacklisted', data, block });
 }
 
 export async function readDecimals(rpc: Rpc, usdc: Hex): Promise<number> {
   const data = encodeFunctionData({ abi, functionName: 'decimals' });
-  const decimals = BigInt(await readWord(rpc, usdc, 'decimals', data, 'latest'));
-  if (decimals > 255n) throw unexpected(rpc, 'decimals');
+  const decimals = BigInt(await readWord(rpc, usdc, { name: 'decimals', data, block: 'latest' }));
+  if (decimals > 255n) throw unexpectedAnswer(rpc, 'decimals');
   return Number(decimals);
 }
 
 export async function readDomainSeparator(rpc: Rpc, usdc: Hex, block: StateBlock = 'latest'): Promise<Hex> {
   const data = encodeFunctionData({ abi, functionName: 'DOMAIN_SEPARATOR' });
-  return readWord(rpc, usdc, 'DOMAIN_SEPARATOR', data, block);
+  return readWord(rpc, usdc, { name: 'DOMAIN_SEPARATOR', data, block });
 }
 
-async function readFlag(rpc: Rpc, usdc: Hex, what: string, data: Hex, block: StateBlock): Promise<boolean> {
-  const word = BigInt(await readWord(rpc, usdc, what, data, block));
-  if (word > 1n) throw unexpected(rpc, what);
+interface TokenCall {
+  name: string;
+  data: Hex;
+  block: StateBlock;
+}
+
+async function readFlag(rpc: Rpc, usdc: Hex, call: TokenCall): Promise<boolean> {
+  const word = BigInt(await readWord(rpc, usdc, call));
+  if (word > 1n) throw unexpectedAnswer(rpc, call.name);
   return word === 1n;
 }
 
-async function readWord(rpc: Rpc, usdc: Hex, what: string, data: Hex, block: StateBlock): Promise<Hex> {
+async function readWord(rpc: Rpc, usdc: Hex, { name, data, block }: TokenCall): Promise<Hex> {
   const answer = await callContract(rpc, { to: usdc, data }, block);
-  // An address without code answers with nothing at all.
-  if (!isHex(answer, 32)) throw unexpected(rpc, what);
+  // An address without code returns empty data.
+  if (!isHex(answer, 32)) throw unexpectedAnswer(rpc, name);
   return answer;
 }
 
-function unexpected(rpc: Rpc, what: string): RpcFailure {
-  return new RpcFailure('malformed', `eth_call at ${rpc.endpoint}: ${what} answers out of form`);
+function unexpectedAnswer(rpc: Rpc, name: string): RpcFailure {
+  return new RpcFailure('malformed', `eth_call at ${rpc.endpoint}: ${name} answers out of form`);
 }

@@ -43,7 +43,7 @@ export interface Counting {
  */
 export function countInWindow(counting: Counting): Sql {
   return sql`
-    with settled as (select null as value), ${countUnlessSettled(counting)}
+    with existing as (select null as value), ${countUnlessExisting(counting)}
     select used from counted`;
 }
 
@@ -56,26 +56,26 @@ export interface CountedAct {
 }
 
 /** The same, unless that scalar query (of an int8) has a value: then nothing is counted or done, and the value comes back. */
-function countUnless(settled: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
+function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
       ? empty
       : sql`, allowed as materialized (select from counted where used <= ${counting.limit}), ${act.steps}`;
   return sql`
-    with settled as materialized (select (${settled}) as value), ${countUnlessSettled(counting)} ${steps}
-    select settled.value as settled, (select used from counted) as used ${act === null ? empty : sql`, ${act.columns}`} from settled`;
+    with existing as materialized (select (${existing}) as value), ${countUnlessExisting(counting)} ${steps}
+    select existing.value as existing, (select used from counted) as used ${act === null ? empty : sql`, ${act.columns}`} from existing`;
 }
 
-function countUnlessSettled({ window, limit, sweepBefore }: Counting): Sql {
+function countUnlessExisting({ window, limit, sweepBefore }: Counting): Sql {
   return sql`
     swept as (
       delete from rate_counters where ctid = any (array(
-        select ctid from rate_counters where window_start < ${sweepBefore} and (select value is null from settled)
+        select ctid from rate_counters where window_start < ${sweepBefore} and (select value is null from existing)
         order by window_start limit 50 for update skip locked
       ))
     ), counted as (
       insert into rate_counters as counter (name, subject, window_start, used)
-      select ${window.name}, ${window.subject}, ${window.start}::timestamptz, 1 from settled where value is null
+      select ${window.name}, ${window.subject}, ${window.start}::timestamptz, 1 from existing where value is null
       on conflict (name, subject, window_start) do update set used = least(counter.used + 1, ${limit + 1}::int4)
       returning used
     )`;
@@ -128,9 +128,9 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
 export async function takeQuotaUnless(
   context: QuotaContext,
   quota: Quota,
-  settled: ScalarQuery,
+  existing: ScalarQuery,
 ): Promise<bigint | null> {
-  return (await takeQuotaAndDo<object>(context, quota, settled, null)).settled;
+  return (await takeQuotaAndDo<object>(context, quota, existing, null)).existing;
 }
 
 /**
@@ -140,14 +140,14 @@ export async function takeQuotaUnless(
 export async function takeQuotaAndDo<Done extends object>(
   { database, clock }: QuotaContext,
   quota: Quota,
-  settled: ScalarQuery,
+  existing: ScalarQuery,
   act: CountedAct | null,
-): Promise<{ settled: bigint } | (Done & { settled: null })> {
+): Promise<{ existing: bigint } | (Done & { existing: null })> {
   const now = clock.now();
-  const found = await database.one<{ used: number | null } & ({ settled: bigint } | (Done & { settled: null }))>(
-    countUnless(settled, countingOf(quota, now), act),
+  const found = await database.one<{ used: number | null } & ({ existing: bigint } | (Done & { existing: null }))>(
+    countUnless(existing, countingOf(quota, now), act),
   );
-  if (found.settled === null && (found.used ?? 0) > quota.limit) throw refusalOf(quota, now);
+  if (found.existing === null && (found.used ?? 0) > quota.limit) throw refusalOf(quota, now);
   return found;
 }
 

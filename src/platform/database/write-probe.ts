@@ -1,9 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
 
 /** However many ask, no more is written than this. */
 const EVERY_MS = 3_000;
@@ -60,34 +58,4 @@ async function write(database: Database): Promise<string | null> {
     if (!isUnavailable(error)) throw error;
     return whyUnavailable(error) ?? 'no_answer';
   }
-}
-
-export interface ReachedDatabase {
-  url: string;
-  /** Resolves when a database that this process runs has ended; never for any other database. */
-  ended: Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** The database that the configuration names, or one of this process's own in the data folder. */
-export async function reachDatabase(
-  { databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string },
-  log: Log,
-): Promise<ReachedDatabase> {
-  if (databaseUrl !== null) return { url: databaseUrl, ended: new Promise(() => {}), stop: async () => {} };
-  const postgres = await startEmbeddedPostgres({ dataDir, log: (detail) => log.info('embedded_postgres', { detail }) });
-  return { url: postgres.url, ended: postgres.exited, stop: () => postgres.stop() };
-}
-
-interface VisitedDatabase {
-  url: string;
-  release(): Promise<void>;
-}
-
-/** For a command: the database named, or the one that the site runs, or one that runs for as long as the command does. */
-export async function visitDatabase(databaseUrl: string | null, dataDir: string): Promise<VisitedDatabase> {
-  const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
-  if (url !== null) return { url, release: async () => {} };
-  const own = await startEmbeddedPostgres({ dataDir });
-  return { url: own.url, release: () => own.stop() };
 }

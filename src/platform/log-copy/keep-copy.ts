@@ -4,7 +4,7 @@ import { FolderInUse, lockDataFolder } from '../data-folder.ts';
 import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
-import { follows, type LogCopyWriter, openLogCopy } from './log-copy.ts';
+import { isNextEvent, type LogCopyWriter, openLogCopy } from './log-copy.ts';
 import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
 import { MEMORY_MS } from './watch-growth.ts';
 
@@ -126,7 +126,7 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
       const events = await readEventsToCopy(database, after, AT_ONCE);
       const [first] = events;
       if (first === undefined) return;
-      if (!follows(end, first)) return await reportBreak(first.id);
+      if (!isNextEvent(end, first)) return await reportBreak(first.id);
       await copy.append(events);
       if (events.length < AT_ONCE) return;
     }

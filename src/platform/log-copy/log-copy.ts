@@ -46,7 +46,7 @@ async function readTail(path: string): Promise<Tail> {
     for (let at = first; ; ) {
       const newline = bytes.indexOf('\n', at);
       const event = newline === -1 ? null : readLine(bytes.toString('utf8', at, newline));
-      if (event === null || !follows(tail.end, event)) return tail;
+      if (event === null || !isNextEvent(tail.end, event)) return tail;
       at = newline + 1;
       tail = { end: { id: event.id, hash: event.hash }, upTo: from + at };
     }
@@ -191,7 +191,7 @@ export function hashAfter(before: LogEnd, { id, canonical }: Pick<CopiedEvent, '
  * Whether the second may stand behind the first. After a gap, which a recovery leaves in the ids, only the log itself can tell what the
  * hash was made of.
  */
-export function follows(before: LogEnd | null, next: CopiedEvent): boolean {
+export function isNextEvent(before: LogEnd | null, next: CopiedEvent): boolean {
   if (before === null) return true;
   if (next.id !== before.id + 1n) return next.id > before.id;
   return hashAfter(before, next).equals(next.hash);

@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { CommandRefused } from '../run-command.ts';
-import { type CopiedEvent, follows, type LogEnd, readLogEnd } from './log-copy.ts';
+import { type CopiedEvent, isNextEvent, type LogEnd, readLogEnd } from './log-copy.ts';
 import { findLastAlike, findOtherEnd, insertLoss, type LogAtEnd, type Losses, readLogAtEnd } from './store.ts';
 import { watchGrowth } from './watch-growth.ts';
 
@@ -144,12 +144,16 @@ export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
 const COMPARED_AT_ONCE = 10_000;
 
 /** The last event that copies and log have alike: from there on they part. `newest`: the log's own last. Refuses copies that do not tell. */
-export async function findKept(queryable: Queryable, copied: readonly CopiedEvent[], newest: bigint): Promise<bigint> {
+export async function findLastCommonId(
+  queryable: Queryable,
+  copied: readonly CopiedEvent[],
+  newest: bigint,
+): Promise<bigint> {
   const [first] = copied;
   if (first === undefined)
     throw new CommandRefused('the copies hold no event: name other files, or --without-log-copy');
   for (const [at, event] of copied.entries()) {
-    if (!follows(copied[at - 1] ?? null, event)) {
+    if (!isNextEvent(copied[at - 1] ?? null, event)) {
       throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
     }
   }
