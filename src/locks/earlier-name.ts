@@ -23,11 +23,11 @@ export interface NameOptions {
   until?: AbortSignal | undefined;
 }
 
-const LOOK_MS = 25;
+const POLL_MS = 25;
 /** A process that was killed may take a moment to end. */
-const PATIENCE_MS = 250;
+const TIMEOUT_MS = 250;
 /** Another user may change sockets faster than they can be looked at. In so many looks one of ours would have been met. */
-const MOST_CHANGES = 12;
+const MAX_CHANGES = 12;
 
 /**
  * Holds the name until it is closed. Null: another user listens there, or the system gives no such names. Throws where one of our own
@@ -35,37 +35,37 @@ const MOST_CHANGES = 12;
  */
 export async function holdEarlierName(earlier: EarlierName, options: NameOptions): Promise<Listener | null> {
   const { until } = options;
-  const seen = new Map<string, Taken>();
+  const seen = new Map<string, Holder>();
   let [changes, waitedMs] = [0, 0];
   for (;;) {
     const taken = await tryName(earlier, options, seen);
     if (taken === null || 'close' in taken) return taken;
     if (taken.by === 'another') changes += 1;
     if (taken.by === 'us') changes = 0;
-    if (taken.by === 'stranger' || changes === MOST_CHANGES) return null;
+    if (taken.by === 'stranger' || changes === MAX_CHANGES) return null;
     if (taken.by !== 'another') {
-      waitedMs += LOOK_MS;
-      if (until === undefined ? waitedMs > PATIENCE_MS : until.aborted) throw failureOf(taken, earlier);
+      waitedMs += POLL_MS;
+      if (until === undefined ? waitedMs > TIMEOUT_MS : until.aborted) throw failureOf(taken, earlier);
     }
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 
-function failureOf(taken: Taken, { name }: EarlierName): LockFailure {
+function failureOf(taken: Holder, { name }: EarlierName): LockFailure {
   if (taken.by === 'us') return new LockFailure('held_by_earlier', { pid: taken.pid });
   return new LockFailure('held_out_of_sight', { path: name });
 }
 
 /** `unseen`: it cannot be told. `another`: it was not ours, and had changed hands when that was known. */
-type Taken = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
+type Holder = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
 
 async function tryName(
   { name, folder, text }: EarlierName,
   { owners }: NameOptions,
-  seen: Map<string, Taken>,
-): Promise<Listener | Taken | null> {
+  seen: Map<string, Holder>,
+): Promise<Listener | Holder | null> {
   const { platform } = process;
-  if (platform !== 'linux' && platform !== 'win32') return await lookElsewhere(join(folder, `${name}.sock`));
+  if (platform !== 'linux' && platform !== 'win32') return await checkSocketFile(join(folder, `${name}.sock`));
   try {
     return await listenAt(platform === 'linux' ? `\0${name}` : `\\\\.\\pipe\\${name}`, text);
   } catch (error) {
@@ -76,8 +76,8 @@ async function tryName(
   const inode = await inodeOf(name);
   // It has just ended, or the list is not shown here.
   if (inode === null) return { by: 'unseen' };
-  const known = seen.get(inode);
-  if (known !== undefined) return known;
+  const earlierAnswer = seen.get(inode);
+  if (earlierAnswer !== undefined) return earlierAnswer;
   const taken = await findOwner(inode, owners);
   // One of ours may have listened when the looking began, and have ended meanwhile.
   if (taken.by === 'stranger' && (await inodeOf(name)) !== inode) return { by: 'another' };
@@ -85,9 +85,9 @@ async function tryName(
   return taken;
 }
 
-async function lookElsewhere(path: string): Promise<Taken | null> {
-  const found = await lstat(path).catch(() => null);
-  const isOurs = found?.uid === process.getuid?.();
+async function checkSocketFile(path: string): Promise<Holder | null> {
+  const entry = await lstat(path).catch(() => null);
+  const isOurs = entry?.uid === process.getuid?.();
   return isOurs && (await isListenedAt(path)) ? { by: 'us', pid: null } : null;
 }
 
@@ -107,7 +107,7 @@ async function inodeOf(name: string): Promise<string | null> {
 const ALL_PROCESSES = 'pid:[4026531836]';
 
 /** Finds the process that has a socket. A process may look into those of its own user, and root into all, unless it was denied that. */
-async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Taken> {
+async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Holder> {
   let isHidden = (await readlink('/proc/self/ns/pid').catch(() => '')) !== ALL_PROCESSES;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const uid = await userOf(pid);

@@ -42,12 +42,12 @@ async function openFolder(path: string): Promise<FileHandle> {
 }
 
 /** The shortest limit of a system for the path of a socket, without the closing zero. */
-const MOST_BYTES = 103;
+const MAX_PATH_BYTES = 103;
 /** The longest name of a socket, with the slash before it. */
-const NAME_BYTES = 40;
+const MAX_NAME_BYTES = 40;
 
 async function withShortPath<T>(folder: string, act: (short: string) => Promise<T>): Promise<T> {
-  if (Buffer.byteLength(folder) + NAME_BYTES <= MOST_BYTES) return await act(folder);
+  if (Buffer.byteLength(folder) + MAX_NAME_BYTES <= MAX_PATH_BYTES) return await act(folder);
   const temporary = await mkdtemp(join(tmpdir(), 'openaisle-'));
   try {
     const short = join(temporary, 'd');

@@ -28,7 +28,7 @@ interface Busy {
 }
 
 /** The folder may vanish so often in a row, since the holder before takes it along. */
-const MOST_MISSES = 50;
+const MAX_MISSES = 50;
 
 /** Waits for the lock until the signal; without one a lock that is held is refused at once. Throws `LockFailure`, and as the file system does. */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
@@ -46,7 +46,7 @@ export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): P
       // A socket in a folder that is gone is refused with EACCES.
       if (!['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
       misses += 1;
-      if (misses > MOST_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
+      if (misses > MAX_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
     }
   }
 }
@@ -62,7 +62,7 @@ async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | nu
   const last = await findLast(at);
   if (last !== null && (await isAlive(at, last, folder))) return { id: last, pid: Number.parseInt(last, 10) };
   const own = await openSocket(at);
-  const link = join(at, last === null ? HOLDER : behind(last));
+  const link = join(at, last === null ? HOLDER : successorLink(last));
   try {
     const isMade = await makeLink(own.id, link);
     if (isMade && (await findLast(at)) === own.id) {
@@ -94,12 +94,12 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
   };
 }
 
-const behind = (id: string): string => `after-${id}`;
+const successorLink = (id: string): string => `after-${id}`;
 
 /** The last in the row; null where there is no row. */
 async function findLast(at: string): Promise<string | null> {
   let last: string | null = null;
-  for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, behind(id)))) last = id;
+  for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, successorLink(id)))) last = id;
   return last;
 }
 
@@ -126,11 +126,11 @@ async function makeLink(id: string, path: string): Promise<boolean> {
 }
 
 async function isAlive(at: string, name: string, { owners }: LockFolder): Promise<boolean> {
-  const found = await lstat(join(at, name)).catch((error: unknown) => {
+  const entry = await lstat(join(at, name)).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return null;
     throw error;
   });
-  return found !== null && owners.has(found.uid) && (await isListenedAt(join(at, name)));
+  return entry !== null && owners.has(entry.uid) && (await isListenedAt(join(at, name)));
 }
 
 interface OwnSocket {

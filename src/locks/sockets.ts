@@ -8,7 +8,7 @@ export interface Listener {
 }
 
 /** More wait at the door of the system. Nobody has a reason to be here in such numbers. */
-const MOST_CONNECTIONS = 200;
+const MAX_CONNECTIONS = 200;
 
 /** Listens at a name. A connection is kept open until the end, or told a text and closed. Nothing is read. Throws as the system does. */
 export async function listenAt(path: string, text?: string): Promise<Listener> {
@@ -21,7 +21,7 @@ export async function listenAt(path: string, text?: string): Promise<Listener> {
     if (text === undefined) socket.resume();
     else socket.end(text, () => socket.destroy());
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.unref();
   // Later ones are of single connections that could not be accepted.
   server.on('error', () => {});

@@ -24,11 +24,11 @@ export async function takeLock({ folder, name, earlier }: LockPlace, until?: Abo
   // Root may do all of this anyway, and its lock counts.
   const inFolder = await takeInFolder({ path: join(folder, name), owners: new Set([0, ...owners]) }, until);
   try {
-    const held = await holdEarlierName(earlier, { owners, until });
-    if (inFolder === null && held === null) throw new LockFailure('unsupported', { path: folder });
+    const earlierLock = await holdEarlierName(earlier, { owners, until });
+    if (inFolder === null && earlierLock === null) throw new LockFailure('unsupported', { path: folder });
     return {
       release: async () => {
-        await held?.close();
+        await earlierLock?.close();
         await inFolder?.release();
       },
     };

@@ -14,7 +14,7 @@ export interface RangeFilter extends Pick<LogFilter, 'address' | 'topics'> {
 
 const MOST_BLOCKS = 2_000n;
 /** A refusal counts for five minutes. Then twice as many blocks are tried: a plan or a load may have changed. */
-const KEPT_MS = 300_000;
+const REFUSAL_KEPT_MS = 300_000;
 /** A range of up to so many queries is read as a whole, also where the provider takes few blocks. */
 const FEW_QUERIES = 4n;
 
@@ -40,7 +40,7 @@ export function countBlocks({ fromBlock, toBlock }: BlockRange): bigint {
 
 /** How many blocks the provider is asked for in one log query: `most`, or as many as it has not refused. */
 export function logSpanOf(rpc: Rpc, most = MOST_BLOCKS): bigint {
-  return least(spanOf(rpc).blocks ?? most, most);
+  return minimum(spanOf(rpc).blocks ?? most, most);
 }
 
 export function fitsOneQuery(rpc: Rpc, range: BlockRange & { most?: bigint }): boolean {
@@ -73,15 +73,15 @@ export async function readLogsAt(
   const read = (part: BlockRange): Promise<Log[]> =>
     readLogs(rpc, { address, topics, fromBlock: part.fromBlock, toBlock: part.toBlock });
   for (;;) {
-    const blocks = least(countBlocks(range), logSpanOf(rpc, most));
-    const part = cut(end, range, blocks);
+    const blocks = minimum(countBlocks(range), logSpanOf(rpc, most));
+    const part = cutRange(end, range, blocks);
     const logs = await readUnlessTooMany(part, read, () => logSpanOf(rpc, most));
     if (logs !== null) {
-      noteTaken(span, blocks);
+      raiseSpan(span, blocks);
       return { ...part, logs };
     }
     // Otherwise another query has learned it meanwhile.
-    if (logSpanOf(rpc, most) >= blocks) noteRefused(span, blocks);
+    if (logSpanOf(rpc, most) >= blocks) lowerSpan(span, blocks);
   }
 }
 
@@ -108,7 +108,7 @@ async function readUnlessTooMany(
   }
 }
 
-function cut(end: 'oldest' | 'newest', { fromBlock, toBlock }: BlockRange, blocks: bigint): BlockRange {
+function cutRange(end: 'oldest' | 'newest', { fromBlock, toBlock }: BlockRange, blocks: bigint): BlockRange {
   return end === 'newest'
     ? { fromBlock: toBlock - blocks + 1n, toBlock }
     : { fromBlock, toBlock: fromBlock + blocks - 1n };
@@ -131,12 +131,12 @@ async function takesSingleBlocks(
   }
 }
 
-function noteTaken(span: Span, blocks: bigint): void {
-  if (span.blocks === blocks && performance.now() - span.refusedAt >= KEPT_MS) span.blocks = 2n * blocks;
+function raiseSpan(span: Span, blocks: bigint): void {
+  if (span.blocks === blocks && performance.now() - span.refusedAt >= REFUSAL_KEPT_MS) span.blocks = 2n * blocks;
 }
 
-function noteRefused(span: Span, blocks: bigint): void {
-  span.blocks = least(span.blocks ?? blocks, blocks / 2n);
+function lowerSpan(span: Span, blocks: bigint): void {
+  span.blocks = minimum(span.blocks ?? blocks, blocks / 2n);
   span.refusedAt = performance.now();
 }
 
@@ -153,6 +153,6 @@ function isRefusal(error: unknown): boolean {
   return !RATE_LIMITED.test(error.message) || /\brange\b/i.test(error.message);
 }
 
-function least(one: bigint, other: bigint): bigint {
+function minimum(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }

@@ -32,10 +32,10 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   const rpc = createRpc({ url });
   const failures: Record<RpcFailureKind, number> = { timeout: 0, transport: 0, http: 0, malformed: 0, error: 0 };
   let answeredAt: number | null = null;
-  const counted = async <T>(asked: Promise<T>): Promise<T> => {
+  const countOutcome = async <T>(call: Promise<T>): Promise<T> => {
     noteSpent(1);
     try {
-      const answer = await asked;
+      const answer = await call;
       answeredAt = clock.now();
       return answer;
     } catch (error) {
@@ -48,7 +48,7 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   return {
     number,
     endpoint: rpc.endpoint,
-    call: (method, params, options) => counted(rpc.call(method, params, options)),
+    call: (method, params, options) => countOutcome(rpc.call(method, params, options)),
     traffic: rpc.traffic,
     counters: () => ({ answeredAt, failures: { ...failures } }),
   };
@@ -106,9 +106,9 @@ interface HealthFacts {
  */
 function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;
-  const [silence, stillness] = [createSpell(clock), createSpell(clock)];
-  const muteness = { logs: createSpell(clock), receipts: createSpell(clock) };
-  const isMute = (about: PaymentQuestion): boolean => (muteness[about].lastsMs() ?? 0) > PATIENCE_MS;
+  const [silence, stillness] = [createFailureRun(clock), createFailureRun(clock)];
+  const muteness = { logs: createFailureRun(clock), receipts: createFailureRun(clock) };
+  const isMute = (about: PaymentQuestion): boolean => (muteness[about].durationMs() ?? 0) > PATIENCE_MS;
   let disagreements = 0;
   let excusedAt: number | null = null;
   let refusal: string | null = null;
@@ -116,13 +116,13 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
   return {
     provider,
     noteHead: ({ number, timestamp }) => {
-      silence.over();
-      if (head === null || number > head.number) stillness.over();
-      else stillness.goesOn();
+      silence.end();
+      if (head === null || number > head.number) stillness.end();
+      else stillness.extend();
       head = { number, timestamp };
     },
-    noteSilence: silence.goesOn,
-    noteAnswer: (about, isAnswered) => (isAnswered ? muteness[about].over() : muteness[about].goesOn()),
+    noteSilence: silence.extend,
+    noteAnswer: (about, isAnswered) => (isAnswered ? muteness[about].end() : muteness[about].extend()),
     noteDisagreement: () => {
       disagreements += 1;
     },
@@ -134,11 +134,11 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
       refusal = why;
       return isNews;
     },
-    isFailing: () => silence.lastsMs() !== null,
+    isFailing: () => silence.durationMs() !== null,
     isPausing: () => silence.isFresh(),
     exclusionReason: (best, about) => {
-      if ((silence.lastsMs() ?? 0) > PATIENCE_MS) return 'silent';
-      if ((stillness.lastsMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
+      if ((silence.durationMs() ?? 0) > PATIENCE_MS) return 'silent';
+      if ((stillness.durationMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
       const isLeftOut = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
       return isLeftOut ? 'mute' : null;
     },
@@ -152,19 +152,19 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
 }
 
 /** A run of failures, from the first to the last. A failure more than PATIENCE_MS after the last one begins a new run. */
-function createSpell(clock: Clock) {
-  let spell: { from: number; to: number } | null = null;
+function createFailureRun(clock: Clock) {
+  let run: { from: number; to: number } | null = null;
   return {
-    goesOn: (): void => {
+    extend: (): void => {
       const now = clock.now();
-      const from = spell === null || now - spell.to > PATIENCE_MS ? now : spell.from;
-      spell = { from, to: now };
+      const from = run === null || now - run.to > PATIENCE_MS ? now : run.from;
+      run = { from, to: now };
     },
-    over: (): void => {
-      spell = null;
+    end: (): void => {
+      run = null;
     },
-    lastsMs: (): number | null => (spell === null ? null : spell.to - spell.from),
-    isFresh: (): boolean => spell !== null && clock.now() - spell.to < PAUSE_MS,
+    durationMs: (): number | null => (run === null ? null : run.to - run.from),
+    isFresh: (): boolean => run !== null && clock.now() - run.to < PAUSE_MS,
   };
 }
 
@@ -226,13 +226,13 @@ async function checkNetwork({ network, providers, variables }: CheckedNetwork, p
     readDecimals(provider, network.usdc),
     readDomainSeparator(provider, network.usdc),
   ]);
-  const wanted = domainSeparatorOf({
+  const expected = domainSeparatorOf({
     name: network.domainName,
     version: network.domainVersion,
     chainId: network.chainId,
     verifyingContract: network.usdc,
   });
-  if (decimals !== USDC_DECIMALS || separator !== wanted) {
+  if (decimals !== USDC_DECIMALS || separator !== expected) {
     throw new Error(`${variables.usdc}: the contract there is not the native USDC of the network, as ${name} shows it`);
   }
 }

@@ -22,7 +22,7 @@ export class RpcFailure extends Error {
 /** What came of one call. */
 export type RpcAnswer = { result: unknown } | RpcFailure;
 
-interface AskedCall {
+interface CallContext {
   what: string;
   redact(text: string): string;
 }
@@ -48,51 +48,52 @@ function isAboutSize({ message }: RpcFailure): boolean {
  * In the order of the ids. An error object is the outcome of its own call. An answer that does not fit what was asked says nothing about any
  * call: then this throws for all of them.
  */
-export function readAnswers(answer: unknown, ids: readonly number[], asked: AskedCall): RpcAnswer[] {
+export function readAnswers(answer: unknown, ids: readonly number[], context: CallContext): RpcAnswer[] {
   const isBatch = ids.length > 1;
   if (isBatch && !Array.isArray(answer)) {
-    const { answer: said } = readAnswer(answer, asked);
-    if (!(said instanceof RpcFailure)) throw malformed(asked, 'one answer to a batch');
-    throw new BatchRefused(said.kind, said.message, { code: said.code, data: said.data });
+    const { answer: parsed } = readAnswer(answer, context);
+    if (!(parsed instanceof RpcFailure)) throw malformedAnswer(context, 'one answer to a batch');
+    throw new BatchRefused(parsed.kind, parsed.message, { code: parsed.code, data: parsed.data });
   }
   const answers = new Map<unknown, RpcAnswer>();
   for (const one of isBatch && Array.isArray(answer) ? answer : [answer]) {
-    const { id, answer: said } = readAnswer(one, asked);
+    const { id, answer: parsed } = readAnswer(one, context);
     // A node that refuses a request before reading it answers with id null, or with none.
-    const isFor = !isBatch && said instanceof RpcFailure ? ids[0] : id;
-    if (answers.has(isFor)) throw malformed(asked, 'two answers with one id');
-    answers.set(isFor, said);
+    const isFor = !isBatch && parsed instanceof RpcFailure ? ids[0] : id;
+    if (answers.has(isFor)) throw malformedAnswer(context, 'two answers with one id');
+    answers.set(isFor, parsed);
   }
-  if (answers.size !== ids.length) throw malformed(asked, 'the ids of the answer are not those asked');
+  if (answers.size !== ids.length) throw malformedAnswer(context, 'the ids of the answer are not those asked');
   return ids.map((id) => {
-    const said = answers.get(id);
-    if (said === undefined) throw malformed(asked, 'the ids of the answer are not those asked');
-    return said;
+    const parsed = answers.get(id);
+    if (parsed === undefined) throw malformedAnswer(context, 'the ids of the answer are not those asked');
+    return parsed;
   });
 }
 
-function readAnswer(answer: unknown, asked: AskedCall): { id: unknown; answer: RpcAnswer } {
-  if (!isRecord(answer) || answer['jsonrpc'] !== '2.0') throw malformed(asked, 'the answer is not JSON-RPC 2.0');
+function readAnswer(answer: unknown, context: CallContext): { id: unknown; answer: RpcAnswer } {
+  if (!isRecord(answer) || answer['jsonrpc'] !== '2.0')
+    throw malformedAnswer(context, 'the answer is not JSON-RPC 2.0');
   const { id, result } = answer;
   // Some nodes send `error: null` in addition to a result.
   const error = answer['error'] ?? undefined;
   if ((error === undefined) === (result === undefined)) {
-    throw malformed(asked, 'the answer has neither or both of result and error');
+    throw malformedAnswer(context, 'the answer has neither or both of result and error');
   }
-  return { id, answer: error === undefined ? { result } : nodeError(error, asked) };
+  return { id, answer: error === undefined ? { result } : nodeError(error, context) };
 }
 
-function nodeError(error: unknown, asked: AskedCall): RpcFailure {
+function nodeError(error: unknown, context: CallContext): RpcFailure {
   if (!isRecord(error) || typeof error['message'] !== 'string') {
-    return malformed(asked, 'an error object without a message');
+    return malformedAnswer(context, 'an error object without a message');
   }
   const code = typeof error['code'] === 'number' ? error['code'] : null;
-  const reason = asked.redact(error['message'].slice(0, 4 * REASON_LIMIT)).replace(/[\p{C}\s]+/gu, ' ');
-  const message = `${asked.what}: error ${code}: ${reason.slice(0, REASON_LIMIT)}`;
+  const reason = context.redact(error['message'].slice(0, 4 * REASON_LIMIT)).replace(/[\p{C}\s]+/gu, ' ');
+  const message = `${context.what}: error ${code}: ${reason.slice(0, REASON_LIMIT)}`;
   return new RpcFailure('error', message, { code, data: error['data'] });
 }
 
-function malformed({ what }: AskedCall, why: string): RpcFailure {
+function malformedAnswer({ what }: CallContext, why: string): RpcFailure {
   return new RpcFailure('malformed', `${what}: ${why}`);
 }
 
@@ -113,8 +114,8 @@ interface WaitingCall {
 }
 
 /** Longer than this no call waits for others to share its request. */
-const LONGEST_WAIT_MS = 5;
-const MOST_SUSPECTS = 1_000;
+const MAX_WAIT_MS = 5;
+const MAX_SUSPECTS = 1_000;
 /** A reading. The same reading twice at one moment is one; anything else is done as often as it is asked for. */
 const READING = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
 
@@ -147,7 +148,7 @@ export function gatherCalls(
       }
     } catch (error) {
       for (const { name, settled } of group) {
-        if (group.length > 1 && suspects.size < MOST_SUSPECTS) suspects.add(name);
+        if (group.length > 1 && suspects.size < MAX_SUSPECTS) suspects.add(name);
         settled.reject(error);
       }
     } finally {
@@ -182,7 +183,7 @@ export function gatherCalls(
     waiting.push(made);
     if (READING.test(call.method)) readings.set(name, made);
     if (inFlight === 0 || waiting.length >= most()) flushSoon();
-    else timer ??= setTimeout(flush, LONGEST_WAIT_MS);
+    else timer ??= setTimeout(flush, MAX_WAIT_MS);
     return made.settled.promise;
   };
 }

@@ -179,11 +179,11 @@ function parseEndpoint(address: string, headers: Record<string, string> = {}): E
 }
 
 function secretsOf(url: URL, headers: Record<string, string>): string[] {
-  const found = [url.username, url.password, url.search, url.search.slice(1), ...url.searchParams.values()];
+  const candidates = [url.username, url.password, url.search, url.search.slice(1), ...url.searchParams.values()];
   // Short path segments are words such as "v2"; a key is never that short.
-  found.push(...url.pathname.split('/').filter((segment) => segment.length >= 8));
-  found.push(...Object.values(headers).flatMap((value) => [value, ...value.split(' ')]));
-  const spelled = found.flatMap((text) => [text, safeDecode(text)]).filter((text) => text.length >= 4);
+  candidates.push(...url.pathname.split('/').filter((segment) => segment.length >= 8));
+  candidates.push(...Object.values(headers).flatMap((value) => [value, ...value.split(' ')]));
+  const spelled = candidates.flatMap((text) => [text, safeDecode(text)]).filter((text) => text.length >= 4);
   // Longest first, or a part would be taken out of the middle of a longer one.
   return [...new Set(spelled)].sort((a, b) => b.length - a.length);
 }

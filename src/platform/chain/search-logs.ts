@@ -12,7 +12,7 @@ import { type Block, type Log, readBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
 export interface LogSearch extends BlockRange, RangeFilter {
-  /** Ends the search early. Left out: the logs of all blocks are wanted. */
+  /** Ends the search early. Left out: the logs of all blocks are ranges. */
   isEnough?(logs: readonly Log[]): boolean;
 }
 
@@ -20,14 +20,14 @@ export interface LogSearch extends BlockRange, RangeFilter {
 export class SearchUnfinished extends RpcFailure {}
 
 /** Bounds one reading. The next one goes on from there. */
-const MOST_QUERIES = 120;
-const MOST_AT_ONCE = 16;
+const MAX_QUERIES = 120;
+const MAX_PARALLEL = 16;
 /** The newest blocks are read in each reading: a node may have a block some time before its logs are found. */
 const NEWEST_BLOCKS = 32n;
 
 /**
  * The logs of a range of blocks on one provider, in the order of the chain: all of them, or an error. A range that the provider does not
- * take in one query is read from its newest block down. What was read is kept by the hash of its newest block, and not read again while
+ * take in one query is read from its newest block down. What was read is stored by the hash of its newest block, and not read again while
  * that block stands; so a search that needs more queries than one reading has throws SearchUnfinished, and ends in a later one. Throws
  * RpcFailure when the provider cannot say.
  */
@@ -37,14 +37,14 @@ export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
     const part = await readLogsAt('newest', rpc, search, search);
     if (part.fromBlock === search.fromBlock || search.isEnough?.(part.logs)) return part.logs;
   }
-  const settled = search.toBlock - NEWEST_BLOCKS;
-  const low = settled > search.fromBlock ? settled : search.fromBlock;
+  const anchorHeight = search.toBlock - NEWEST_BLOCKS;
+  const low = anchorHeight > search.fromBlock ? anchorHeight : search.fromBlock;
   const [anchor, top] = await Promise.all([mustReadBlock(rpc, low), mustReadBlock(rpc, search.toBlock)]);
-  const logs = await searchOn(rpc, search, anchor);
+  const logs = await continueSearch(rpc, search, anchor);
   if (search.isEnough?.(logs)) return logs;
   const after = await Promise.all([readBlock(rpc, low), readBlock(rpc, search.toBlock)]);
   if (after[0]?.hash === anchor.hash && after[1]?.hash === top.hash) return logs;
-  memoryOf(rpc).delete(nameOf(search));
+  memoryOf(rpc).delete(keyOf(search));
   throw new RpcFailure('malformed', `${rpc.endpoint} changed its chain while its logs were read`);
 }
 
@@ -62,8 +62,8 @@ interface Progress {
 type Memory = Map<string, Progress>;
 
 const memories = new WeakMap<Rpc, Memory>();
-const MOST_SEARCHES = 500;
-const MOST_LOGS = 5_000;
+const MAX_SEARCHES = 500;
+const MAX_LOGS = 5_000;
 /** A search that has ended is made anew after ten minutes: a chain that went and came back in between would be hidden. */
 const KEPT_MS = 600_000;
 
@@ -73,29 +73,29 @@ function memoryOf(rpc: Rpc): Memory {
   return memory;
 }
 
-const nameOf = ({ address, topics, fromBlock }: LogSearch): string =>
+const keyOf = ({ address, topics, fromBlock }: LogSearch): string =>
   JSON.stringify([address, topics, fromBlock.toString()]);
 
 /** Goes on from what an earlier reading has left. A second search for the same begins anew meanwhile: only one may add to it. */
-async function searchOn(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
+async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
   const memory = memoryOf(rpc);
-  const name = nameOf(search);
+  const name = keyOf(search);
   let progress = memory.get(name) ?? null;
   memory.delete(name);
   try {
-    progress = await resume(rpc, progress, anchor);
-    const logs = await advance(rpc, search, progress, anchor);
+    progress = await resumeSearch(rpc, progress, anchor);
+    const logs = await readMissing(rpc, search, progress, anchor);
     // It was to find something: the provider contradicts itself, and is asked for all of it once more.
     if (search.isEnough?.(logs) === false) progress = null;
     return logs;
   } finally {
-    if (progress !== null) keep(memory, name, progress);
+    if (progress !== null) storeProgress(memory, name, progress);
   }
 }
 
-async function advance(rpc: Rpc, search: LogSearch, progress: Progress, anchor: Block): Promise<Log[]> {
+async function readMissing(rpc: Rpc, search: LogSearch, progress: Progress, anchor: Block): Promise<Log[]> {
   const isEnough = (logs: readonly Log[]): boolean => search.isEnough?.(logs) ?? false;
-  const queries = { left: MOST_QUERIES };
+  const queries = { left: MAX_QUERIES };
   const newer: Log[] = [];
   const above = { fromBlock: progress.high + 1n, toBlock: search.toBlock };
   await readDown(rpc, search, above, {
@@ -131,27 +131,27 @@ async function advance(rpc: Rpc, search: LogSearch, progress: Progress, anchor: 
   return all();
 }
 
-function keep(memory: Memory, name: string, progress: Progress): void {
-  if (progress.logs.length > MOST_LOGS) return;
+function storeProgress(memory: Memory, name: string, progress: Progress): void {
+  if (progress.logs.length > MAX_LOGS) return;
   const [oldest] = memory.keys();
-  if (memory.size >= MOST_SEARCHES && oldest !== undefined) memory.delete(oldest);
+  if (memory.size >= MAX_SEARCHES && oldest !== undefined) memory.delete(oldest);
   memory.set(name, progress);
 }
 
 /** Takes up the work of an earlier reading, if its newest block stands; otherwise begins below the anchor. */
-async function resume(rpc: Rpc, kept: Progress | null, anchor: Block): Promise<Progress> {
-  const isUsable = kept !== null && !isOutdated(rpc, kept, anchor) && (await stands(rpc, kept, anchor));
-  if (isUsable) return kept;
+async function resumeSearch(rpc: Rpc, stored: Progress | null, anchor: Block): Promise<Progress> {
+  const isUsable = stored !== null && !isOutdated(rpc, stored, anchor) && (await isStillCanonical(rpc, stored, anchor));
+  if (isUsable) return stored;
   return { low: anchor.number + 1n, high: anchor.number, hash: anchor.hash, logs: [], endedAt: null };
 }
 
 /** Too old, or so far below the anchor that one reading may not come down to it. */
 function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
-  const reach = (logSpanOf(rpc) * BigInt(MOST_QUERIES)) / 2n;
+  const reach = (logSpanOf(rpc) * BigInt(MAX_QUERIES)) / 2n;
   return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
 }
 
-async function stands(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {
+async function isStillCanonical(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {
   const block = high === anchor.number ? anchor : await readBlock(rpc, high);
   return block?.hash === hash;
 }
@@ -166,7 +166,7 @@ async function readDown(
   let atOnce = 1;
   let top = toBlock;
   while (top >= fromBlock) {
-    if (queries.left < 1) throw unfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
+    if (queries.left < 1) throw searchUnfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
     const span = logSpanOf(rpc, search.most);
     const parts = await readSideBySide(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
     queries.left -= parts.length;
@@ -175,19 +175,19 @@ async function readDown(
       if (take(part)) return;
     }
     // More than one at once only while the provider takes that many blocks: a change is learned by one query.
-    atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MOST_AT_ONCE);
+    atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MAX_PARALLEL);
   }
 }
 
 /** Neighbouring parts, from the newest down, as far as all before them were answered whole. Throws what the first of them met. */
 async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
-  const wanted: BlockRange[] = [];
-  for (let top = range.toBlock; top >= range.fromBlock && wanted.length < count; top -= span) {
+  const ranges: BlockRange[] = [];
+  for (let top = range.toBlock; top >= range.fromBlock && ranges.length < count; top -= span) {
     const low = top - span + 1n;
-    wanted.push({ fromBlock: low > range.fromBlock ? low : range.fromBlock, toBlock: top });
+    ranges.push({ fromBlock: low > range.fromBlock ? low : range.fromBlock, toBlock: top });
   }
-  const outcomes = await Promise.allSettled(wanted.map((part) => readLogsAt('newest', rpc, search, part)));
+  const outcomes = await Promise.allSettled(ranges.map((part) => readLogsAt('newest', rpc, search, part)));
   const parts: LogPart[] = [];
   for (const [at, outcome] of outcomes.entries()) {
     if (outcome.status === 'rejected') {
@@ -195,12 +195,12 @@ async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, co
       return parts;
     }
     parts.push(outcome.value);
-    if (outcome.value.fromBlock !== wanted[at]?.fromBlock) return parts;
+    if (outcome.value.fromBlock !== ranges[at]?.fromBlock) return parts;
   }
   return parts;
 }
 
-function unfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
+function searchUnfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
   const words = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
   return new SearchUnfinished('timeout', words);
 }

@@ -21,14 +21,14 @@ export interface LeaderView extends Mined {
 }
 
 /** Null where the other provider shows the same transaction in the same block, or no such transaction. Pure. */
-export function judgeMined(shown: LeaderView, asset: Hex, said: SecondView, mined: Mined): Objection | null {
-  const { receipt, finalized } = shown;
+export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, mined: Mined): Objection | null {
+  const { receipt, finalized } = leader;
   if (receipt !== null) {
-    if (said.latest.number < receipt.blockNumber) return 'behind';
-    return sameMined(asset, shown, mined) ? null : 'disagrees';
+    if (second.latest.number < receipt.blockNumber) return 'behind';
+    return sameMined(asset, leader, mined) ? null : 'disagrees';
   }
   if (finalized === null) return 'behind';
-  const objection = judgeFinalized(finalized, said);
+  const objection = judgeFinalized(finalized, second);
   if (objection !== null || mined.receipt === null) return objection;
   return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
 }
@@ -70,12 +70,12 @@ export async function objectToMined(
   if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
   health.noteHead(latest);
   const isOnAbsence = finals.some(([, { receipt }]) => receipt === null);
-  const said = await readSecondView(rpc, head, latest, isOnAbsence);
+  const second = await readSecondView(rpc, head, latest, isOnAbsence);
   const objections: Objections<Hex> = new Map();
   for (const [hash, shown] of finals) {
     const receipt = await readReceipt(rpc, hash);
     const block = receipt && (await readBlock(rpc, receipt.blockNumber));
-    const why = judgeMined(shown, asset, said, { receipt, block });
+    const why = judgeMined(shown, asset, second, { receipt, block });
     if (why !== null) objections.set(hash, why);
   }
   return objections;
@@ -112,14 +112,14 @@ export async function findObjections<Key>(
   const before = health.exclusionReason(providerHealth.best());
   // One that is mute is asked all the same: as soon as it answers this question it has its say about it again.
   if (before === 'silent' || before === 'stuck') return new Map();
-  const said = await askPatiently(health, request);
-  const heard = said.size < request.keys.length || [...said.values()].some((why) => why !== 'silent');
+  const objections = await askPatiently(health, request);
+  const heard = objections.size < request.keys.length || [...objections.values()].some((why) => why !== 'silent');
   health.noteAnswer(request.about, heard);
   if (health.exclusionReason(providerHealth.best(), request.about) !== null) return new Map();
-  if (!health.isLate()) return said;
-  const kept = [...said].filter(([, why]) => why !== 'behind');
-  if (kept.length < said.size) health.noteExcused();
-  return new Map(kept);
+  if (!health.isLate()) return objections;
+  const counted = [...objections].filter(([, why]) => why !== 'behind');
+  if (counted.length < objections.size) health.noteExcused();
+  return new Map(counted);
 }
 
 async function askPatiently<Key>(

@@ -55,7 +55,7 @@ const receipt = z.object({
 });
 
 /** Null while the transaction is in no block: unknown, pending, or preconfirmed; some nodes say so by a hash of zeros. */
-const blockHash = hash.nullable().transform((given) => (given === ZERO_HASH ? null : given));
+const blockHash = hash.nullable().transform((value) => (value === ZERO_HASH ? null : value));
 
 /** What a node may answer, all hex lower-cased. A parser of a shape throws a ZodError. */
 export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash };

@@ -93,8 +93,8 @@ const recovered = new Map<string, Hex | null>();
 export async function recoverSigner(digest: Hex, signature: Hex): Promise<Hex | null> {
   if (!isCanonicalSignature(signature)) return null;
   const key = sha256(digest, signature).toString('base64');
-  const known = recovered.get(key);
-  if (known !== undefined) return known;
+  const cached = recovered.get(key);
+  if (cached !== undefined) return cached;
   const signer = recoverAddress(digest, signature);
   const [oldest] = recovered.keys();
   if (recovered.size >= REMEMBERED && oldest !== undefined) recovered.delete(oldest);

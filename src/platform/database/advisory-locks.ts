@@ -16,14 +16,14 @@ interface Session {
 
 /**
  * All keys a process holds are held by one session of its own, outside the pool: a held key costs no connection.
- * PostgreSQL grants a session the same lock twice, hence the set of keys that are held.
+ * PostgreSQL grants a session the same lock twice, hence the set of keys that are heldKeys.
  */
 export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Client>): AdvisoryLocks {
-  const held = new Set<string>();
+  const heldKeys = new Set<string>();
   let current: Promise<Session> | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
-  const open = (): Promise<Session> => {
+  const openSession = (): Promise<Session> => {
     const lost = new AbortController();
     const opening = connect(() => {
       if (current === opening) current = null;
@@ -36,7 +36,7 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
     return opening;
   };
 
-  const ask = (
+  const sendLockQuery = (
     session: Session,
     verb: 'pg_try_advisory_lock' | 'pg_advisory_unlock',
     key: string,
@@ -48,29 +48,29 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
     return answer;
   };
 
-  const release = async (session: Session, key: string): Promise<void> => {
+  const releaseKey = async (session: Session, key: string): Promise<void> => {
     // An open session that nobody asks any more would stay on the server, with its locks.
     if (session.lost.signal.aborted) await session.client.end().catch(() => {});
-    else await ask(session, 'pg_advisory_unlock', key).catch(() => {});
+    else await sendLockQuery(session, 'pg_advisory_unlock', key).catch(() => {});
   };
 
   return {
     withAdvisoryLock: async (key, act) => {
-      if (held.has(key)) return null;
-      held.add(key);
+      if (heldKeys.has(key)) return null;
+      heldKeys.add(key);
       try {
-        const session = await (current ?? open());
-        const free = await ask(session, 'pg_try_advisory_lock', key).catch((error: unknown) => {
+        const session = await (current ?? openSession());
+        const free = await sendLockQuery(session, 'pg_try_advisory_lock', key).catch((error: unknown) => {
           throw withAvailability(error, false);
         });
         if (!free) return null;
         try {
           return { value: await act(session.lost.signal) };
         } finally {
-          await release(session, key);
+          await releaseKey(session, key);
         }
       } finally {
-        held.delete(key);
+        heldKeys.delete(key);
       }
     },
     drop: () => {

@@ -63,8 +63,8 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     Client: ServerClient,
     hosts,
     host,
-    passOver: (away) => {
-      if (host() === away) turn = (turn + 1) % hosts.length;
+    passOver: (failed) => {
+      if (host() === failed) turn = (turn + 1) % hosts.length;
     },
     arrived: (client) => {
       const reached = made.get(client)?.host ?? null;
@@ -80,8 +80,8 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
       return true;
     },
     isCurrent: (client) => {
-      const facts = made.get(client);
-      return facts?.round === round && facts.host === primary;
+      const origin = made.get(client);
+      return origin?.round === round && origin.host === primary;
     },
     acceptTimeline: hosts.length === 1 ? null : acceptTimeline,
   };

@@ -97,8 +97,8 @@ export function whyUnavailable(error: unknown): string | null {
 }
 
 function sqlstateOf(error: unknown): string | undefined {
-  const said = error instanceof DatabaseUnavailable ? error.cause : error;
-  return said instanceof Error ? codeOf(said) : undefined;
+  const cause = error instanceof DatabaseUnavailable ? error.cause : error;
+  return cause instanceof Error ? codeOf(cause) : undefined;
 }
 
 /**

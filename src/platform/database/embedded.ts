@@ -57,8 +57,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const secret = await secureCluster(home, launch, log);
     const sockets = await makeSocketFolder(home.user);
     socketFolder = sockets;
-    const entrance = { folder: sockets, secret };
-    const server = await startServer(home, launch, entrance);
+    const access = { folder: sockets, secret };
+    const server = await startServer(home, launch, access);
     const runsAs = home.user === null ? '' : `, as ${home.user.name}`;
     log(`PostgreSQL ${binaries.version} runs on ${home.cluster} (process ${server.pid}${runsAs})`);
     let stopped: Promise<void> | null = null;
@@ -71,7 +71,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       await lock.release();
     };
     return {
-      url: socketUrl(entrance),
+      url: socketUrl(access),
       exited: server.exited,
       stop: () => {
         stopped ??= stop();
@@ -159,14 +159,14 @@ async function giveContent(folder: string, user: ServerUser): Promise<void> {
 
 /** Creates the cluster on the first start. Half-made ones of a start that was cut off are thrown away. */
 async function initCluster(home: Home, launch: Launch, major: string): Promise<void> {
-  const found = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
+  const format = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
     if (isMissing(error)) return null;
     throw error;
   });
-  if (found !== null) {
-    if (found.trim() === major) return;
+  if (format !== null) {
+    if (format.trim() === major) return;
     throw new Error(
-      `the database in ${home.cluster} has the format of PostgreSQL ${found.trim()} and the installed one is ${major}: ` +
+      `the database in ${home.cluster} has the format of PostgreSQL ${format.trim()} and the installed one is ${major}: ` +
         'install the packages it was made with, or move the data over with a dump',
     );
   }
@@ -205,7 +205,7 @@ export async function placeBinaries(
 ): Promise<string> {
   if (user === null || (await canRunIn(binaries.folder, user))) return binaries.folder;
   const copy = join(home, `binaries-${binaries.version}`);
-  if (await isThere(copy)) return copy;
+  if (await exists(copy)) return copy;
   log(`copying the PostgreSQL binaries to ${copy}: ${user.name} may not read ${binaries.folder}`);
   const partial = `${copy}.partial`;
   await rm(partial, { recursive: true, force: true });
@@ -220,7 +220,7 @@ async function canRunIn(folder: string, user: ServerUser): Promise<boolean> {
   return (mode & 0o005) === 0o005 && (await blockingFolder(join(folder, 'lib'), user)) === null;
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,

@@ -49,7 +49,7 @@ export async function migrate(
     const pending = pendingAfter(applied ?? [], migrations);
     if (pending.length > 0) await client.query(CREATE_COMPATIBLE);
     for (const migration of pending) await applyMigration(client, migration, onProgress);
-    if (rights.length > 0) await giveRights(client, rights);
+    if (rights.length > 0) await grantRights(client, rights);
     return pending.map(({ name }) => name);
   } finally {
     // The session's end gives the lock back.
@@ -57,7 +57,7 @@ export async function migrate(
   }
 }
 
-async function giveRights(client: Client, rights: readonly string[]): Promise<void> {
+async function grantRights(client: Client, rights: readonly string[]): Promise<void> {
   await client.query(['begin', ...rights, 'commit'].join(';\n')).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`the migrations are applied, and no rights were given: ${why}`, { cause: error });
@@ -119,7 +119,7 @@ export interface Progress {
 
 export type OnProgress = (progress: Progress) => void;
 
-const SAY_EVERY_MS = 5_000;
+const REPORT_EVERY_MS = 5_000;
 
 const CREATE_STEPS = `create table if not exists schema_migration_steps (
   number int4 not null,
@@ -159,23 +159,23 @@ async function runSteps(
     throw new Error('it was changed after a part of it was applied: restore its text');
   for (const [index, step] of steps.entries()) {
     if (index < done.rows.length) continue;
-    const say = (rows: number, isDone: boolean): void =>
-      onProgress({ migration: migration.name, step: nameOfStep(step, index), rows, done: isDone });
+    const report = (rows: number, isDone: boolean): void =>
+      onProgress({ migration: migration.name, step: stepName(step, index), rows, done: isDone });
     if (step.kind === 'transaction') await inTransaction(client, step.text, migration, index);
     else {
       const rows =
-        step.kind === 'fill' ? await runFill(client, step.text, say) : await makeIndexes(client, step.indexes);
-      await noteStep(client, migration, index);
-      say(rows, true);
+        step.kind === 'fill' ? await runFill(client, step.text, report) : await makeIndexes(client, step.indexes);
+      await recordStep(client, migration, index);
+      report(rows, true);
     }
   }
   await client.query('begin');
-  await noteMigration(client, migration);
+  await recordMigration(client, migration);
   await client.query('delete from schema_migration_steps where number = $1', [migration.number]);
   await client.query('commit');
 }
 
-function nameOfStep(step: Step, index: number): string {
+function stepName(step: Step, index: number): string {
   if (step.kind === 'fill') return `fill ${step.name}`;
   return step.kind === 'concurrently' ? step.indexes.map(({ name }) => name).join(', ') : `part ${index + 1}`;
 }
@@ -185,11 +185,11 @@ async function inTransaction(client: Client, text: string, migration: Migration,
   await client.query('begin');
   await client.query(text);
   if (client.getTransactionStatus() !== 'T') throw new Error('it must not begin or end transactions itself');
-  await (part === undefined ? noteMigration(client, migration) : noteStep(client, migration, part));
+  await (part === undefined ? recordMigration(client, migration) : recordStep(client, migration, part));
   await client.query('commit');
 }
 
-async function noteStep(client: Client, { number, sha256 }: Migration, step: number): Promise<void> {
+async function recordStep(client: Client, { number, sha256 }: Migration, step: number): Promise<void> {
   await client.query('insert into schema_migration_steps (number, step, sha256) values ($1, $2, $3)', [
     number,
     step,
@@ -197,7 +197,7 @@ async function noteStep(client: Client, { number, sha256 }: Migration, step: num
   ]);
 }
 
-async function noteMigration(client: Client, migration: Migration): Promise<void> {
+async function recordMigration(client: Client, migration: Migration): Promise<void> {
   const { number, name, sha256 } = migration;
   await client.query(`insert into ${tableOf(migration)} (number, name, sha256) values ($1, $2, $3)`, [
     number,
@@ -207,27 +207,27 @@ async function noteMigration(client: Client, migration: Migration): Promise<void
 }
 
 /** The statement finds by itself what is left to do, so a kill loses one batch at most. */
-async function runFill(client: Client, text: string, say: (rows: number, isDone: boolean) => void): Promise<number> {
+async function runFill(client: Client, text: string, report: (rows: number, isDone: boolean) => void): Promise<number> {
   let rows = 0;
-  let saidAtMs = systemClock.now();
+  let reportedAtMs = systemClock.now();
   for (;;) {
     const { rowCount } = await client.query(text);
     if (rowCount === null || rowCount === 0) return rows;
     rows += rowCount;
-    if (systemClock.now() - saidAtMs < SAY_EVERY_MS) continue;
-    saidAtMs = systemClock.now();
-    say(rows, false);
+    if (systemClock.now() - reportedAtMs < REPORT_EVERY_MS) continue;
+    reportedAtMs = systemClock.now();
+    report(rows, false);
   }
 }
 
 /** An index whose making was cut off stays behind, is kept up to date and serves nothing: it is made again. */
 async function makeIndexes(client: Client, indexes: readonly { name: string; text: string }[]): Promise<number> {
   for (const { name, text } of indexes) {
-    const found = await client.query<{ valid: boolean }>(
+    const result = await client.query<{ valid: boolean }>(
       'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
       [name],
     );
-    const [index] = found.rows;
+    const [index] = result.rows;
     if (index?.valid === true) continue;
     if (index !== undefined) await client.query(`drop index concurrently ${name}`);
     await client.query(text);

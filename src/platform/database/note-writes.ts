@@ -15,7 +15,7 @@ export interface NotedDatabase {
 export function noteWrites(database: Database): NotedDatabase {
   let underWay = 0;
   let changes = 0;
-  const noted = async <T>(act: () => Promise<T>, hasChanged: (error: unknown) => boolean): Promise<T> => {
+  const trackChange = async <T>(act: () => Promise<T>, hasChanged: (error: unknown) => boolean): Promise<T> => {
     underWay += 1;
     try {
       const value = await act();
@@ -29,18 +29,19 @@ export function noteWrites(database: Database): NotedDatabase {
     }
   };
   // What its answer was refused for may have been done all the same.
-  const ask = <T>(query: Sql, act: () => Promise<T>): Promise<T> => (onlyReads(query) ? act() : noted(act, () => true));
+  const runQuery = <T>(query: Sql, act: () => Promise<T>): Promise<T> =>
+    onlyReads(query) ? act() : trackChange(act, () => true);
   return {
     mark: () => (underWay === 0 ? changes : null),
     database: {
-      rows: (query) => ask(query, () => database.rows(query)),
-      one: (query) => ask(query, () => database.one(query)),
-      maybe: (query) => ask(query, () => database.maybe(query)),
-      run: (query) => ask(query, () => database.run(query)),
+      rows: (query) => runQuery(query, () => database.rows(query)),
+      one: (query) => runQuery(query, () => database.one(query)),
+      maybe: (query) => runQuery(query, () => database.maybe(query)),
+      run: (query) => runQuery(query, () => database.run(query)),
       transaction: (act, options) => {
-        const asked = () => database.transaction(act, options);
+        const run = () => database.transaction(act, options);
         // One that failed was rolled back, unless its commit was never answered.
-        return options?.readOnly === true ? asked() : noted(asked, isOutcomeUnknown);
+        return options?.readOnly === true ? run() : trackChange(run, isOutcomeUnknown);
       },
       withAdvisoryLock: (key, act) => database.withAdvisoryLock(key, act),
       onOtherServer: (act) => database.onOtherServer(act),

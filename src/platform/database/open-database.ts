@@ -86,8 +86,8 @@ function createDatabase(
       if (isReadOnly(error) && servers.leaveAll()) locks.drop();
       throw error;
     });
-    const settled = lent.catch(() => {}).finally(() => running.delete(settled));
-    running.add(settled);
+    const ended = lent.catch(() => {}).finally(() => running.delete(ended));
+    running.add(ended);
     return lent;
   };
   const assertOutside = (what: string): void => {
@@ -209,9 +209,9 @@ interface ServerCheck {
 
 /** Reports when connections begin to lead to another server, or to a restarted one. */
 function createServerCheck(): ServerCheck {
-  let known: string | null = null;
+  let lastIdentity: string | null = null;
   let listener: ((queryable: Queryable) => Promise<void>) | null = null;
-  const look = async (client: ClientBase): Promise<void> => {
+  const runListener = async (client: ClientBase): Promise<void> => {
     try {
       await listener?.(createQueryable((query) => runQuery(client, query)));
     } catch (error) {
@@ -224,8 +224,8 @@ function createServerCheck(): ServerCheck {
       const { rows } = await client.query<{ identity: string }>(IDENTITY);
       const identity = rows[0]?.identity ?? '';
       // Known only once it was looked at: until then every new connection looks.
-      if (known !== null && identity !== known) await look(client);
-      known = identity;
+      if (lastIdentity !== null && identity !== lastIdentity) await runListener(client);
+      lastIdentity = identity;
     },
     listen: (act) => {
       listener = act;

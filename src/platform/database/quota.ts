@@ -144,11 +144,11 @@ export async function takeQuotaAndDo<Done extends object>(
   act: CountedAct | null,
 ): Promise<{ existing: bigint } | (Done & { existing: null })> {
   const now = clock.now();
-  const found = await database.one<{ used: number | null } & ({ existing: bigint } | (Done & { existing: null }))>(
+  const row = await database.one<{ used: number | null } & ({ existing: bigint } | (Done & { existing: null }))>(
     countUnless(existing, countingOf(quota, now), act),
   );
-  if (found.existing === null && (found.used ?? 0) > quota.limit) throw refusalOf(quota, now);
-  return found;
+  if (row.existing === null && (row.used ?? 0) > quota.limit) throw refusalOf(quota, now);
+  return row;
 }
 
 /** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
@@ -185,7 +185,7 @@ function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal 
 }
 
 /** Counts are 32 bits. */
-const MOST = 1_000_000_000;
+const MAX_COUNT = 1_000_000_000;
 
 /** What one client network may do in a window, and how many such networks' worth the site around it may. */
 interface ClientQuota extends Omit<Quota, 'subject'> {
@@ -201,6 +201,6 @@ export async function takeClientQuota(
   await takeQuota(context, { ...quota, subject: clientNetwork });
   const { site } = networkLevels(clientNetwork);
   if (site === clientNetwork) return;
-  const limit = Math.min(MOST, quota.limit * networksPerSite);
+  const limit = Math.min(MAX_COUNT, quota.limit * networksPerSite);
   await takeQuota(context, { ...quota, subject: site, limit });
 }

@@ -6,15 +6,15 @@ import type { Queryable } from './database.ts';
 import { isReadOnly, isRefused, isUnavailable, withAvailability } from './database-error.ts';
 import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
-const MOST_KNOWN = 1_000;
+const MAX_NAMES = 1_000;
 /** Hashes of texts, so that a text is hashed once. */
 const names = new Map<string, string>();
 
 function statementName(text: string): string {
-  const known = names.get(text);
-  if (known !== undefined) return known;
+  const cached = names.get(text);
+  if (cached !== undefined) return cached;
   const name = `q_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
-  if (names.size >= MOST_KNOWN) names.clear();
+  if (names.size >= MAX_NAMES) names.clear();
   names.set(text, name);
   return name;
 }
@@ -36,11 +36,11 @@ export function commandOf(text: string): Statement {
 export async function runQuery(client: ClientBase, query: Sql): Promise<Answer> {
   const [answer] = runStatements(client, [statementOf(query)]);
   assert(answer !== undefined);
-  return await answer.catch(traced);
+  return await answer.catch(rethrowTraced);
 }
 
 /** Rethrows with the stack of the caller, which is gone by the time the server's answer comes in. */
-export function traced(error: unknown): never {
+export function rethrowTraced(error: unknown): never {
   if (error instanceof DatabaseError) Error.captureStackTrace(error);
   throw error;
 }
@@ -48,18 +48,18 @@ export function traced(error: unknown): never {
 /** Runs them as one batch; see `runBatch`. */
 function runStatements(client: ClientBase, statements: readonly Statement[], limitMs?: number): Promise<Answer>[] {
   return runBatch(client, statements, limitMs).map((answer) => {
-    const guarded = guard(client, answer);
-    guarded.catch(() => {});
-    return guarded;
+    const watched = watchConnection(client, answer);
+    watched.catch(() => {});
+    return watched;
   });
 }
 
 /** Ends what has failed. By the plain way, which needs nothing of what was prepared. */
 export async function runRollback(client: ClientBase): Promise<void> {
-  await guard(client, client.query('rollback'));
+  await watchConnection(client, client.query('rollback'));
 }
 
-async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
+async function watchConnection<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
@@ -107,7 +107,7 @@ export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable
 }
 
 /** The statements of one transaction on their way to the server: in the order in which they were handed in, one batch at a time. */
-export interface Turns {
+export interface StatementQueue {
   ask(statement: Statement): Promise<Answer>;
   /** Never in one batch with a statement that a caller waits for: the failure of that one must not hinder this one. */
   askAlone(statement: Statement): Promise<Answer>;
@@ -127,9 +127,9 @@ export interface Turns {
    */
   end(statement: Statement): Ending | null;
   /** Resolves when everything that was asked is answered; never rejects. */
-  settled(): Promise<void>;
+  allAnswered(): Promise<void>;
   /** Whether anything was sent. The transaction begins with its first statement. */
-  begun(): boolean;
+  hasBegun(): boolean;
 }
 
 interface Ending {
@@ -146,8 +146,12 @@ interface Waiting {
   resolve(answer: Promise<Answer>): void;
 }
 
-export function createTurns(client: ClientBase, begin: readonly Statement[], limitMs?: number): Turns {
-  let begun = false;
+export function createStatementQueue(
+  client: ClientBase,
+  begin: readonly Statement[],
+  limitMs?: number,
+): StatementQueue {
+  let hasBegun = false;
   let trailing: Statement[] = [];
   const waiting: Waiting[] = [];
   let sending: Promise<void> | null = null;
@@ -155,8 +159,8 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
   let ended: Ending | null = null;
 
   const send = (statements: readonly Statement[]): Promise<Answer>[] => {
-    if (begun) return runStatements(client, statements, limitMs);
-    begun = true;
+    if (hasBegun) return runStatements(client, statements, limitMs);
+    hasBegun = true;
     return runStatements(client, [...begin, ...statements], limitMs).slice(begin.length);
   };
   const takeTrailing = (): Statement[] => {
@@ -176,13 +180,13 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
       const ending = batch.at(-1)?.ending ?? null;
       const statements = batch.flatMap((one) => one.statements);
       const answers = send(ending === null ? statements : [...statements, ending]);
-      handOut(batch, answers);
+      resolveWaiting(batch, answers);
       if (ending !== null) ended = { trailing: [], answer: lastOf(answers) };
       await Promise.allSettled(answers);
     }
     sending = null;
   };
-  const queue = (statement: Statement, alone: boolean, ending: Statement | null = null): Promise<Answer> => {
+  const enqueue = (statement: Statement, alone: boolean, ending: Statement | null = null): Promise<Answer> => {
     const answer = new Promise<Answer>((resolve) => {
       waiting.push({ statements: [...takeTrailing(), statement], alone, ending, resolve });
     });
@@ -191,11 +195,11 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
   };
 
   return {
-    ask: (statement) => queue(statement, false).catch(notEnded),
-    askAlone: (statement) => queue(statement, true).catch(notEnded),
+    ask: (statement) => enqueue(statement, false).catch(rethrowUncommitted),
+    askAlone: (statement) => enqueue(statement, true).catch(rethrowUncommitted),
     askLast: (statement, ending) => {
       closed = true;
-      return queue(statement, false, ending);
+      return enqueue(statement, false, ending);
     },
     closed: () => closed,
     ended: () => ended,
@@ -203,24 +207,24 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
     drop: () => void takeTrailing(),
     end: (statement) => {
       if (ended !== null) return ended;
-      if (!begun && trailing.length === 0) return null;
+      if (!hasBegun && trailing.length === 0) return null;
       const answers = send([...takeTrailing(), statement]);
       return { trailing: answers.slice(0, -1), answer: lastOf(answers) };
     },
-    settled: async () => {
+    allAnswered: async () => {
       await sending;
     },
-    begun: () => begun,
+    hasBegun: () => hasBegun,
   };
 }
 
 /** Of what went without the commit. */
-function notEnded(error: unknown): never {
+function rethrowUncommitted(error: unknown): never {
   throw withAvailability(error, false);
 }
 
 /** To each the answer of its last statement. */
-function handOut(batch: readonly Waiting[], answers: readonly Promise<Answer>[]): void {
+function resolveWaiting(batch: readonly Waiting[], answers: readonly Promise<Answer>[]): void {
   let at = -1;
   for (const { statements, resolve } of batch) {
     at += statements.length;

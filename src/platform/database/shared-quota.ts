@@ -9,7 +9,7 @@ import { countInWindow, windowAt } from './quota.ts';
 /** Longer than any window. */
 const KEPT_MS = 2 * 86_400_000;
 /** Counts stop there. They are read as numbers of the share, which is far below. */
-const MOST = 1_000_000_000;
+const MAX_COUNT = 1_000_000_000;
 
 interface SharedQuotaContext {
   database: Database;
@@ -39,20 +39,20 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
     await tx.lock(`quota:${name}:all`);
     const now = context.clock.now();
     const start = windowAt(now, windowSeconds).start;
-    const asked = { units: 1, elapsedMs: now - start.getTime() };
-    const slots = slotsAt(share, start, asked.elapsedMs);
+    const request = { units: 1, elapsedMs: now - start.getTime() };
+    const slots = slotsAt(share, start, request.elapsedMs);
     const use = await readShareUse(tx, names, { start, since: slots.before });
     const count = (of: string, subject: string, at: Date): void =>
       tx.later(
         countInWindow({
           window: { name: of, subject, start: at },
-          limit: MOST,
+          limit: MAX_COUNT,
           sweepBefore: new Date(now - KEPT_MS),
         }),
       );
-    const ask = needsKept(share, use, asked);
-    if (ask) count(`${name}:asked`, region, slots.current);
-    const verdict = judgeShare(share, ask ? asking(use) : use, asked, () => drawOf(context.random));
+    const isAsking = needsKept(share, use, request);
+    if (isAsking) count(`${name}:asked`, region, slots.current);
+    const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () => drawOf(context.random));
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
     count(name, verdict.part === 'open' ? 'all' : 'kept', start);
@@ -72,7 +72,7 @@ function countKept(
 }
 
 /** With this very request in it. */
-function asking(use: ShareUse): ShareUse {
+function withThisRequest(use: ShareUse): ShareUse {
   return {
     ...use,
     regionsAsking: use.regionsAsking + (use.asksOfRegion === 0 ? 1 : 0),
@@ -102,11 +102,11 @@ async function readShareUse(
 ): Promise<ShareUse> {
   const used = (subject: string) => sql`coalesce((select used from rate_counters
     where name = ${name} and subject = ${subject} and window_start = ${start}), 0)`;
-  const asked = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
+  const requests = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
   const row = await queryable.one<Record<keyof ShareUse, number>>(sql`
     select ${used('all')} as "open", ${used('kept')} as "kept", ${used(`network ${network}`)} as "network",
       ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${region}`)} as "regionKept",
-      (select count(distinct subject)::int4 ${asked}) as "regionsAsking",
-      (select coalesce(max(used), 0) ${asked} and subject = ${region}) as "asksOfRegion"`);
+      (select count(distinct subject)::int4 ${requests}) as "regionsAsking",
+      (select coalesce(max(used), 0) ${requests} and subject = ${region}) as "asksOfRegion"`);
   return { ...row };
 }

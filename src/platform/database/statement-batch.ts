@@ -23,7 +23,7 @@ export interface Answer {
 }
 
 /** How the rows of a statement are read. */
-interface Shape {
+interface RowFormat {
   names: string[];
   parsers: ((text: string) => unknown)[];
   /** Each row begins as a copy of it, so that all rows are of one form. */
@@ -39,7 +39,7 @@ interface Notice {
 /** What one connection has prepared, and how the rows of it look: that never changes, or the server refuses to run it. */
 interface Prepared {
   names: Set<string>;
-  shapes: Map<string, Shape>;
+  formats: Map<string, RowFormat>;
   /** The batch under way, which is told when a statement was parsed, and of warnings: the driver does not pass them on. */
   running: { parsed(): void; warned(notice: Notice): void } | null;
 }
@@ -48,17 +48,17 @@ interface Prepared {
  * Each name costs memory on its connection, so that a text beyond this many goes unnamed there and is parsed each time. Hand lists in as
  * one array (`= any(${list})`): a text for each length would use the names up.
  */
-const MOST_NAMES = 500;
+const MAX_NAMES = 500;
 
-const known = new WeakMap<Connection, Prepared>();
+const preparedByConnection = new WeakMap<Connection, Prepared>();
 
 function preparedOn(connection: Connection): Prepared {
-  const found = known.get(connection);
-  if (found !== undefined) return found;
-  const prepared: Prepared = { names: new Set(), shapes: new Map(), running: null };
+  const existing = preparedByConnection.get(connection);
+  if (existing !== undefined) return existing;
+  const prepared: Prepared = { names: new Set(), formats: new Map(), running: null };
   connection.on('parseComplete', () => prepared.running?.parsed());
   connection.on('notice', (notice: Notice) => prepared.running?.warned(notice));
-  known.set(connection, prepared);
+  preparedByConnection.set(connection, prepared);
   return prepared;
 }
 
@@ -67,7 +67,7 @@ function namesOn({ names }: Prepared, statements: readonly Statement[]): (string
   const added = new Set<string>();
   return statements.map(({ name }) => {
     if (names.has(name) || added.has(name)) return name;
-    if (names.size + added.size >= MOST_NAMES) return undefined;
+    if (names.size + added.size >= MAX_NAMES) return undefined;
     added.add(name);
     return name;
   });
@@ -114,26 +114,26 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   const values = statements.map((statement) => statement.values.map(prepareValue));
   const answers: Answer[] = [];
   let current = startAnswer();
-  let shape: Shape | null = null;
+  let format: RowFormat | null = null;
   let prepared: Prepared | null = null;
   let names: readonly (string | undefined)[] = [];
   let unreadable: { error: unknown } | null = null;
   let isUnreplicated = false;
 
-  const shapeOf = (): Shape | null => prepared?.shapes.get(names[answers.length] ?? '') ?? null;
+  const currentFormat = (): RowFormat | null => prepared?.formats.get(names[answers.length] ?? '') ?? null;
   const complete = (): void => {
     const name = names[answers.length];
-    if (name !== undefined && !prepared?.shapes.has(name)) prepared?.shapes.set(name, shape ?? NOTHING);
+    if (name !== undefined && !prepared?.formats.has(name)) prepared?.formats.set(name, format ?? NO_COLUMNS);
     answers.push(current);
     current = startAnswer();
-    shape = shapeOf();
+    format = currentFormat();
   };
   const finish = (error: unknown): void => {
     if (prepared !== null) prepared.running = null;
     // Everything ran, and then the server said no: outside of a transaction that is the commit, which takes all of it back.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
     const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
-    settle(outcomes, answers, { every, others: error });
+    handOutAnswers(outcomes, answers, { every, others: error });
   };
 
   const batch = {
@@ -151,17 +151,17 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
           isUnreplicated ||= isWaitCanceled(notice);
         },
       };
-      shape = shapeOf();
+      format = currentFormat();
       connection.stream.cork();
-      send(connection, prepared, { statements, names, values });
+      sendStatements(connection, prepared, { statements, names, values });
       connection.stream.uncork();
     },
     handleRowDescription: ({ fields }: { fields: FieldDef[] }): void => {
-      shape = readShape(fields);
+      format = readRowFormat(fields);
     },
     handleDataRow: ({ fields }: { fields: (string | null)[] }): void => {
       try {
-        current.rows.push(readRow(fields, shape ?? NOTHING));
+        current.rows.push(readRow(fields, format ?? NO_COLUMNS));
       } catch (error) {
         unreadable ??= { error };
       }
@@ -180,7 +180,7 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
 }
 
 /** `every`: fails all of them. `others`: fails those without an answer. */
-function settle(
+function handOutAnswers(
   outcomes: readonly Outcome[],
   answers: readonly Answer[],
   { every, others }: { every: { error: unknown } | null; others: unknown },
@@ -196,9 +196,9 @@ function settle(
 /** What the server says was done: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
 const TAG = /^(\w+)(?:.*? (\d+)$)?/;
 
-const NOTHING: Shape = { names: [], parsers: [], empty: {} };
+const NO_COLUMNS: RowFormat = { names: [], parsers: [], empty: {} };
 
-function readShape(fields: readonly FieldDef[]): Shape {
+function readRowFormat(fields: readonly FieldDef[]): RowFormat {
   const names = fields.map(({ name }) => name);
   return {
     names,
@@ -217,7 +217,7 @@ interface Message {
   values: readonly (string | Buffer | null)[][];
 }
 
-function send(connection: Connection, prepared: Prepared, { statements, names, values }: Message): void {
+function sendStatements(connection: Connection, prepared: Prepared, { statements, names, values }: Message): void {
   const sent = new Set<string>();
   statements.forEach(({ text }, at) => {
     const name = names[at];
@@ -226,13 +226,13 @@ function send(connection: Connection, prepared: Prepared, { statements, names, v
       if (name !== undefined) sent.add(name);
     }
     connection.bind({ statement: name ?? '', values: values[at] ?? [] }, true);
-    if (name === undefined || !prepared.shapes.has(name)) connection.describe({ type: 'P' }, true);
+    if (name === undefined || !prepared.formats.has(name)) connection.describe({ type: 'P' }, true);
     connection.execute(null, true);
   });
   connection.sync();
 }
 
-function readRow(fields: readonly (string | null)[], { names, parsers, empty }: Shape): Record<string, unknown> {
+function readRow(fields: readonly (string | null)[], { names, parsers, empty }: RowFormat): Record<string, unknown> {
   const row = { ...empty };
   for (let at = 0; at < names.length; at += 1) {
     const text = fields[at] ?? null;

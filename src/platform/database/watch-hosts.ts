@@ -5,7 +5,7 @@ import { type ConnectionOptions, connectClient } from './connection.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 
 /** How long two primaries may go unnoticed. */
-const LOOK_EVERY_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 
 export interface HostWatch {
   /** Asks each of the hosts which timeline it is on, and goes on asking. */
@@ -16,7 +16,7 @@ export interface HostWatch {
 /** Looks for a second primary among several hosts; a single one is not looked at. Whoever is on the highest timeline is the primary. */
 export function watchHosts(servers: ServerChoice, connection: ConnectionOptions, log: Log | null): HostWatch {
   const stopping = new AbortController();
-  let looking: Promise<void> = Promise.resolve();
+  let checking: Promise<void> = Promise.resolve();
   let isSplit = false;
 
   /** Whether the host is a primary, or takes itself for one. */
@@ -30,26 +30,26 @@ export function watchHosts(servers: ServerChoice, connection: ConnectionOptions,
       return whyUnavailable(error) === 'split';
     }
   };
-  const look = async (): Promise<void> => {
+  const checkHosts = async (): Promise<void> => {
     const primaries = (await Promise.all(servers.hosts.map(isPrimary))).filter((one) => one).length;
     if (primaries > 1 && !isSplit) log?.error('database_split', { count: primaries });
     isSplit = primaries > 1;
   };
-  const lookAgain = async (): Promise<void> => {
+  const keepChecking = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      await systemClock.sleep(LOOK_EVERY_MS, stopping.signal);
-      if (!stopping.signal.aborted) await look();
+      await systemClock.sleep(CHECK_EVERY_MS, stopping.signal);
+      if (!stopping.signal.aborted) await checkHosts();
     }
   };
   return {
     start: async () => {
       if (servers.hosts.length === 1) return;
-      await look();
-      looking = lookAgain();
+      await checkHosts();
+      checking = keepChecking();
     },
     stop: async () => {
       stopping.abort();
-      await looking;
+      await checking;
     },
   };
 }

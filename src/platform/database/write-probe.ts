@@ -6,7 +6,7 @@ import { isUnavailable, whyUnavailable } from './database-error.ts';
 /** However many ask, no more is written than this. */
 const EVERY_MS = 3_000;
 /** Who asks must not wait for a server that hangs, or for a standby that a commit waits for. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 
 export interface WriteProbe {
   /** Why the database takes no writes, in one word; null: it does. What was found a moment ago is said again. */
@@ -18,7 +18,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
   let last: { at: number; why: Promise<string | null>; ended: boolean } | null = null;
 
   const begin = (): Promise<string | null> => {
-    const why = write(database);
+    const why = writeProbeRow(database);
     const begun = { at: clock.now(), why, ended: false };
     last = begun;
     const end = (): void => {
@@ -33,7 +33,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
       const why = isFresh && last !== null ? last.why : begin();
       const giveUp = new AbortController();
       try {
-        return await Promise.race([why, clock.sleep(PATIENCE_MS, giveUp.signal).then(() => 'no_answer')]);
+        return await Promise.race([why, clock.sleep(TIMEOUT_MS, giveUp.signal).then(() => 'no_answer')]);
       } finally {
         giveUp.abort();
       }
@@ -41,7 +41,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
   };
 }
 
-async function write(database: Database): Promise<string | null> {
+async function writeProbeRow(database: Database): Promise<string | null> {
   try {
     await database.transaction(async (tx) => {
       // A row that is changed in its place needs no room on the disk, and would be written when it is full. What is counted here does

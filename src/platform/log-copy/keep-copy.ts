@@ -9,11 +9,11 @@ import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
 import { MEMORY_MS } from './watch-growth.ts';
 
 /** Well within the second in which an event has to be on disk. */
-const LOOK_MS = 200;
-const AT_ONCE = 500;
-const NOTE_EVERY_MS = 10_000;
+const POLL_MS = 200;
+const BATCH_SIZE = 500;
+const RECORD_EVERY_MS = 10_000;
 /** How long the copy may rest after the process that wrote it has died. */
-const TRY_EVERY_MS = 1_000;
+const RETRY_MS = 1_000;
 
 interface LogCopyContext {
   database: Database;
@@ -60,7 +60,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
         await round();
         if (failing) log.info('log_copy_recovered');
         failing = false;
-        await clock.sleep(LOOK_MS, signal);
+        await clock.sleep(POLL_MS, signal);
       }
     } finally {
       writing = false;
@@ -91,7 +91,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
           failing = true;
         }
       }
-      await clock.sleep(TRY_EVERY_MS, signal);
+      await clock.sleep(RETRY_MS, signal);
     }
   };
   return {
@@ -111,7 +111,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
 /** One look at what is new. */
 function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promise<void> {
   const { database, clock, host } = context;
-  let notedAt = 0;
+  let recordedAt = 0;
 
   const reportBreak = async (at: bigint): Promise<void> => {
     await context.onBreak();
@@ -123,20 +123,20 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
       const end = copy.end();
       const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MEMORY_MS)));
       if (after === null || (end !== null && context.newestId() <= end.id)) return;
-      const events = await readEventsToCopy(database, after, AT_ONCE);
+      const events = await readEventsToCopy(database, after, BATCH_SIZE);
       const [first] = events;
       if (first === undefined) return;
       if (!isNextEvent(end, first)) return await reportBreak(first.id);
       await copy.append(events);
-      if (events.length < AT_ONCE) return;
+      if (events.length < BATCH_SIZE) return;
     }
   };
   return async () => {
     if (context.isLost()) return;
     await copyNew();
     const end = copy.end();
-    if (end === null || Math.abs(clock.now() - notedAt) < NOTE_EVERY_MS) return;
+    if (end === null || Math.abs(clock.now() - recordedAt) < RECORD_EVERY_MS) return;
     await noteEnd(database, host, end, new Date(clock.now()));
-    notedAt = clock.now();
+    recordedAt = clock.now();
   };
 }

@@ -79,7 +79,7 @@ export async function openLogCopy(folder: string, now: () => number): Promise<Lo
     const handle = await open(path, 'a', 0o600);
     file = { name, handle };
     await syncFolder(folder);
-    await prune(folder, now());
+    await deleteOldFiles(folder, now());
     return handle;
   };
   return {
@@ -119,7 +119,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** The newest stays however old it is: it says how far the log went. */
-async function prune(folder: string, now: number): Promise<void> {
+async function deleteOldFiles(folder: string, now: number): Promise<void> {
   const oldest = nameOf(now - KEPT_DAYS * DAY_MS);
   for (const name of (await filesOf(folder)).slice(0, -1)) {
     if (name < oldest) await rm(join(folder, name), { force: true });
@@ -128,12 +128,12 @@ async function prune(folder: string, now: number): Promise<void> {
 
 /** The files of copies that some paths name: each a file, or a folder of them. */
 export async function filesAt(paths: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
+  const files: string[] = [];
   for (const path of paths) {
-    if (!(await stat(path)).isDirectory()) found.push(path);
-    else for (const name of await filesOf(path)) found.push(join(path, name));
+    if (!(await stat(path)).isDirectory()) files.push(path);
+    else for (const name of await filesOf(path)) files.push(join(path, name));
   }
-  return found;
+  return files;
 }
 
 /** All events of some files of copies, in the order of their ids, each once. Throws where two files hold different events of one id. */
@@ -143,8 +143,8 @@ export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[
     for (const line of (await readFile(path, 'utf8')).split('\n')) {
       const event = readLine(line);
       if (event === null) continue;
-      const known = events.get(event.id);
-      if (known !== undefined && !known.hash.equals(event.hash)) {
+      const existing = events.get(event.id);
+      if (existing !== undefined && !existing.hash.equals(event.hash)) {
         throw new Error(
           `${path}: event ${event.id} is another one than in the copies before it. Leave out copies of what was written after the loss`,
         );
@@ -182,9 +182,9 @@ function readLine(line: string): CopiedEvent | null {
 
 /** The running hash of an event that comes right after another one. */
 export function hashAfter(before: LogEnd, { id, canonical }: Pick<CopiedEvent, 'id' | 'canonical'>): Buffer {
-  const place = Buffer.alloc(8);
-  place.writeBigInt64BE(id);
-  return sha256(before.hash, place, canonical);
+  const idBytes = Buffer.alloc(8);
+  idBytes.writeBigInt64BE(id);
+  return sha256(before.hash, idBytes, canonical);
 }
 
 /**

@@ -51,12 +51,12 @@ const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
 
 /** Processes that start at once agree on the one that was there first. What a crash has left torn is replaced. */
 async function readHost(path: string, random: Random): Promise<string> {
-  const found = await readFile(path, 'utf8').catch(nullIfMissing);
-  if (found !== null && HOST.test(found)) return found.trim();
+  const existing = await readFile(path, 'utf8').catch(nullIfMissing);
+  if (existing !== null && HOST.test(existing)) return existing.trim();
   // The file gets its name once it is whole: a process that finds the name finds all of it.
   const own = `${path}.${random.uuid()}`;
   await writeFile(own, `${random.uuid()}\n`, { mode: 0o600, flush: true });
-  if (found === null) await link(own, path).catch(passWhenThere);
+  if (existing === null) await link(own, path).catch(ignoreExisting);
   else await rename(own, path);
   await rm(own, { force: true });
   return (await readFile(path, 'utf8')).trim();
@@ -67,11 +67,12 @@ function nullIfMissing(error: unknown): null {
   throw error;
 }
 
-function passWhenThere(error: unknown): void {
+function ignoreExisting(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
 }
 
-export interface History<Known extends Losses> extends Pick<HistoryWatch<Known>, 'start' | 'isLost' | 'losses'> {
+export interface History<SiteLosses extends Losses>
+  extends Pick<HistoryWatch<SiteLosses>, 'start' | 'isLost' | 'losses'> {
   stop(): Promise<void>;
   /** For `/readyz`. */
   status(): HistoryStatus;
@@ -94,7 +95,7 @@ export interface HistoryFacts {
   copyBehindSeconds: number;
 }
 
-interface HistoryContext<Known extends Losses> {
+interface HistoryContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
@@ -102,7 +103,7 @@ interface HistoryContext<Known extends Losses> {
   place: LogCopyPlace | null;
   /** How far the log goes, as far as this process knows; one that does not know may say more. */
   newestId(): bigint;
-  readLosses(queryable: Queryable): Promise<Known>;
+  readLosses(queryable: Queryable): Promise<SiteLosses>;
   /** Another history stands in the database: whatever was read of it has to be read again. */
   onOtherHistory(): void;
 }
@@ -114,7 +115,7 @@ function secondsSince(since: number | null, clock: Clock): number {
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
 /** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
-export function createHistory<Known extends Losses>(context: HistoryContext<Known>): History<Known> {
+export function createHistory<SiteLosses extends Losses>(context: HistoryContext<SiteLosses>): History<SiteLosses> {
   const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
   const watch = watchHistory({ ...context, ...where, writer: () => copy?.writer() ?? null });

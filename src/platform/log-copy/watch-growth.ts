@@ -20,36 +20,36 @@ interface GrowthContext {
 
 export interface GrowthWatch {
   /** Compares the copy's end with the log. While history is lost, or the server is a standby, nothing is expected of the copy. */
-  look(queryable: Queryable, end: LogEnd | null, isExpected: boolean): Promise<void>;
+  check(queryable: Queryable, end: LogEnd | null, isExpected: boolean): Promise<void>;
   /** Since when the copy has not grown while the log did; null: it does. Milliseconds since 1970. */
   behindSince(): number | null;
 }
 
-/** Notices a copy that stands still. It goes by the copy, whichever process writes it: one that has the lock may be stopped, or broken. */
+/** Notices a copy that stands stalled. It goes by the copy, whichever process writes it: one that has the lock may be stopped, or broken. */
 export function watchGrowth({ clock, log, folder, writer }: GrowthContext): GrowthWatch {
-  let still: { id: bigint; sinceMs: number } | null = null;
+  let stalled: { id: bigint; sinceMs: number } | null = null;
   let isBehind = false;
   return {
-    look: async (queryable, end, isExpected) => {
+    check: async (queryable, end, isExpected) => {
       const nowMs = clock.now();
       const lacks = isExpected && (await lacksEvents(queryable, end, new Date(nowMs - MEMORY_MS)));
       const id = end?.id ?? 0n;
-      if (lacks && still?.id === id) {
+      if (lacks && stalled?.id === id) {
         // Also where the clock was set back.
-        if (isBehind || Math.abs(nowMs - still.sinceMs) < BEHIND_AFTER_MS) return;
+        if (isBehind || Math.abs(nowMs - stalled.sinceMs) < BEHIND_AFTER_MS) return;
         isBehind = true;
         log.error('log_copy_behind', {
           path: folder,
           event_id: Number(id),
           pid: writer(),
-          from: isoTime(still.sinceMs),
+          from: isoTime(stalled.sinceMs),
         });
         return;
       }
-      still = lacks ? { id, sinceMs: nowMs } : null;
+      stalled = lacks ? { id, sinceMs: nowMs } : null;
       if (isBehind) log.info('log_copy_caught_up', { event_id: Number(id) });
       isBehind = false;
     },
-    behindSince: () => (isBehind ? (still?.sinceMs ?? null) : null),
+    behindSince: () => (isBehind ? (stalled?.sinceMs ?? null) : null),
   };
 }

@@ -9,11 +9,11 @@ import { watchGrowth } from './watch-growth.ts';
 
 const COMPARE_EVERY_MS = 10_000;
 /** What another process has noticed. */
-const LOOK_EVERY_MS = 1_000;
+const READ_LOSSES_EVERY_MS = 1_000;
 /** Between the two readings that have to agree before anything is stopped. */
 const SECOND_READING_MS = 500;
 
-interface WatchContext<Known extends Losses> {
+interface WatchContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
@@ -22,12 +22,12 @@ interface WatchContext<Known extends Losses> {
   host: string;
   /** The process that writes this host's copy; null where that is not known. */
   writer(): number | null;
-  readLosses(queryable: Queryable): Promise<Known>;
+  readLosses(queryable: Queryable): Promise<SiteLosses>;
   /** Another history stands in the database: whatever was read of it has to be read again. */
   onOtherHistory(): void;
 }
 
-export interface HistoryWatch<Known extends Losses> {
+export interface HistoryWatch<SiteLosses extends Losses> {
   /** Compares before anything is served, then again and again. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -36,7 +36,7 @@ export interface HistoryWatch<Known extends Losses> {
   /** While history is lost, nothing is written and no buyer is asked to pay. */
   isLost(): boolean;
   /** As they were last read; null before the first comparison. */
-  losses(): Known | null;
+  losses(): SiteLosses | null;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
   /** Since when this host's copy has not grown while the log did; null: it does, or there is none. Milliseconds since 1970. */
@@ -44,48 +44,48 @@ export interface HistoryWatch<Known extends Losses> {
 }
 
 /** Notices when the database holds less than what was public, and stops every process then. */
-export function watchHistory<Known extends Losses>(context: WatchContext<Known>): HistoryWatch<Known> {
+export function watchHistory<SiteLosses extends Losses>(context: WatchContext<SiteLosses>): HistoryWatch<SiteLosses> {
   const { database, clock, log, readLosses } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
   /** Found here, and not yet written down for the others. */
   let unwritten = false;
   let remembers: boolean | null = null;
-  let known: Known | null = null;
+  let lastLosses: SiteLosses | null = null;
   let running: Promise<void> | null = null;
   const growth = watchGrowth(context);
-  const isLost = (): boolean => unwritten || (known !== null && known.open !== null);
+  const isLost = (): boolean => unwritten || (lastLosses !== null && lastLosses.open !== null);
 
-  const note = (losses: Known): void => {
-    const isOther = known !== null && losses.count !== known.count;
-    known = losses;
+  const updateLosses = (losses: SiteLosses): void => {
+    const isOther = lastLosses !== null && losses.count !== lastLosses.count;
+    lastLosses = losses;
     if (isOther) context.onOtherHistory();
   };
   const compare = async (queryable: Queryable = database): Promise<void> => {
     const own = context.folder === null ? null : await readLogEnd(context.folder);
-    const { loss: found, remembers: has, inRecovery } = await findLoss(context, { own, queryable });
+    const { loss, remembers: has, inRecovery } = await findLoss(context, { own, queryable });
     if (!has && remembers !== false) log.warn('log_copy_missing');
     remembers = has;
-    unwritten = found !== null;
-    if (found !== null) {
-      const isFirst = await insertLoss(queryable, { ...found, host: context.host, now: new Date(clock.now()) });
-      if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
+    unwritten = loss !== null;
+    if (loss !== null) {
+      const isFirst = await insertLoss(queryable, { ...loss, host: context.host, now: new Date(clock.now()) });
+      if (isFirst) log.error('history_lost', { event_id: Number(loss.copy.id), count: Number(loss.foundId) });
       unwritten = false;
     }
-    note(await readLosses(queryable));
-    await growth.look(queryable, own, context.folder !== null && !inRecovery && !isLost());
+    updateLosses(await readLosses(queryable));
+    await growth.check(queryable, own, context.folder !== null && !inRecovery && !isLost());
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
     let failing = false;
     while (!signal.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, signal);
+      await clock.sleep(READ_LOSSES_EVERY_MS, signal);
       if (signal.aborted) return;
       // Also where the clock was set back.
       const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
         if (isDue) await compare();
-        else note(await readLosses(database));
+        else updateLosses(await readLosses(database));
         if (isDue) comparedAt = clock.now();
         failing = false;
       } catch (error) {
@@ -105,7 +105,7 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
     },
     compare,
     isLost,
-    losses: () => known,
+    losses: () => lastLosses,
     memory: () => (remembers === true ? 'kept' : 'none'),
     behindSince: growth.behindSince,
   };

@@ -26,8 +26,8 @@ export async function readSecret(folder: string): Promise<string | null> {
  */
 export async function secureCluster(home: Home, launch: Launch, log: (line: string) => void): Promise<string> {
   const rules = join(home.cluster, 'pg_hba.conf');
-  const kept = await readSecret(home.folder);
-  if (kept !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return kept;
+  const existing = await readSecret(home.folder);
+  if (existing !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return existing;
   const secret = systemRandom.bytes(SECRET_BYTES).toString('base64url');
   // Set first and kept then: a kept password is one that the server knows. A start that is cut off sets another one.
   await setPassword(home, launch, secret);
@@ -42,9 +42,9 @@ async function setPassword(home: Home, launch: Launch, secret: string): Promise<
   // More rounds make guessing dear. Nothing guesses 256 random bits, and each connection would pay for them.
   const settings = "set password_encryption = 'scram-sha-256'; set scram_iterations = 1;";
   const statement = `${settings} alter role ${SUPERUSER} password '${secret}';\n`;
-  const said = await runBinary(launch, 'postgres', ['--single', '-D', home.cluster, 'postgres'], statement);
+  const output = await runBinary(launch, 'postgres', ['--single', '-D', home.cluster, 'postgres'], statement);
   // It ends with success whatever became of the statement. What it says may hold the statement.
-  if (/\b(?:ERROR|FATAL|PANIC):/.test(said))
+  if (/\b(?:ERROR|FATAL|PANIC):/.test(output))
     throw new Error('the password of the embedded PostgreSQL could not be set');
 }
 

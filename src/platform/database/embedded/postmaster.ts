@@ -53,35 +53,35 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
  * Call it only under the folder's lock: without it the server might have an owner.
  */
 export async function stopOrphan(cluster: string, log: (line: string) => void): Promise<void> {
-  const left = await readPostmaster(cluster);
-  if (left === null) return;
-  if (await isServerOf(cluster, left.pid)) {
-    log(`stopping the PostgreSQL (process ${left.pid}) that an earlier run left behind`);
-    await stopServer(cluster, left.pid);
+  const orphan = await readPostmaster(cluster);
+  if (orphan === null) return;
+  if (await isServerOf(cluster, orphan.pid)) {
+    log(`stopping the PostgreSQL (process ${orphan.pid}) that an earlier run left behind`);
+    await stopServer(cluster, orphan.pid);
   }
-  if ((await readPostmaster(cluster)) !== null && isAlive(left.pid)) {
+  if ((await readPostmaster(cluster)) !== null && isAlive(orphan.pid)) {
     // The server was killed, and its id is that of a dead process that was not reaped yet, or by now of another process.
     // PostgreSQL would take that one for its predecessor and refuse to start, so the file goes. PostgreSQL also uses the
     // file to find processes that outlive a killed server: look for them here instead.
-    if (!(await waitUntil(async () => !(await isAttached(left.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
+    if (!(await waitUntil(async () => !(await isAttached(orphan.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
       throw new Error(`processes of a killed PostgreSQL are still at work on ${cluster}: end them first`);
     await rm(join(cluster, 'postmaster.pid'), { force: true });
   }
-  if (basename(left.socketFolder).startsWith('openaisle-'))
-    await rm(left.socketFolder, { recursive: true, force: true });
+  if (basename(orphan.socketFolder).startsWith('openaisle-'))
+    await rm(orphan.socketFolder, { recursive: true, force: true });
 }
 
 async function stopServer(cluster: string, pid: number): Promise<void> {
   const ended = async (): Promise<boolean> => !(await isServerOf(cluster, pid));
-  signal(pid, 'SIGINT');
+  sendSignal(pid, 'SIGINT');
   if (await waitUntil(ended, FAST_SHUTDOWN_MS)) return;
-  signal(pid, 'SIGQUIT');
+  sendSignal(pid, 'SIGQUIT');
   if (await waitUntil(ended, IMMEDIATE_SHUTDOWN_MS)) return;
   throw new Error(`PostgreSQL process ${pid}, left behind on ${cluster}, does not end`);
 }
 
 /** It may end by itself just before. */
-function signal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
+function sendSignal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   try {
     process.kill(pid, name);
   } catch (error) {

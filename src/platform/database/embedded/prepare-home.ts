@@ -24,15 +24,15 @@ export async function prepareHome(
   log: (line: string) => void,
   commonRoot: string = COMMON_ROOT,
 ): Promise<Home> {
-  const wanted = join(resolve(dataDir), 'postgres');
-  await mkdir(dirname(wanted), { recursive: true });
-  const there = await lstat(wanted).catch((error: unknown) => {
+  const homePath = join(resolve(dataDir), 'postgres');
+  await mkdir(dirname(homePath), { recursive: true });
+  const existing = await lstat(homePath).catch((error: unknown) => {
     if (isMissing(error)) return null;
     throw error;
   });
-  if (there === null) await makeHome(wanted, log, commonRoot);
-  const folder = await realpath(wanted).catch((cause: unknown) => {
-    throw new Error(`${wanted} points to a folder that is gone: restore it, or remove ${wanted} to start empty`, {
+  if (existing === null) await makeHome(homePath, log, commonRoot);
+  const folder = await realpath(homePath).catch((cause: unknown) => {
+    throw new Error(`${homePath} points to a folder that is gone: restore it, or remove ${homePath} to start empty`, {
       cause,
     });
   });
@@ -40,22 +40,22 @@ export async function prepareHome(
   const user = await serverUser(cluster, log);
   if (user !== null) {
     // The operator may have closed the data folder again since the first start.
-    if (there?.isDirectory() === true) await allowTraversal(dirname(wanted), user, log);
+    if (existing?.isDirectory() === true) await allowTraversal(dirname(homePath), user, log);
     const blocked = await blockingFolder(folder, user);
     if (blocked !== null) throw new Error(blockedMessage(blocked, user));
   }
   return { folder, cluster, user };
 }
 
-async function makeHome(wanted: string, log: (line: string) => void, commonRoot: string): Promise<void> {
-  const user = await serverUser(join(wanted, 'cluster'), log);
+async function makeHome(homePath: string, log: (line: string) => void, commonRoot: string): Promise<void> {
+  const user = await serverUser(join(homePath, 'cluster'), log);
   if (user === null) {
-    await mkdir(wanted, { recursive: true, mode: 0o700 });
+    await mkdir(homePath, { recursive: true, mode: 0o700 });
     return;
   }
-  const blocked = await allowTraversal(dirname(wanted), user, log);
+  const blocked = await allowTraversal(dirname(homePath), user, log);
   if (blocked === null) {
-    await makePassable(wanted);
+    await makePassable(homePath);
     return;
   }
   let real: string;
@@ -71,8 +71,8 @@ async function makeHome(wanted: string, log: (line: string) => void, commonRoot:
     throw new Error(blockedMessage(blocked, user));
   }
   try {
-    await symlink(real, wanted);
-    log(`the database is kept in ${real} (linked from ${wanted}): ${user.name} may not enter ${blocked}`);
+    await symlink(real, homePath);
+    log(`the database is kept in ${real} (linked from ${homePath}): ${user.name} may not enter ${blocked}`);
   } catch (error) {
     await rm(real, { recursive: true });
     // Another process that starts now was faster: its link is as good.
@@ -105,7 +105,7 @@ function blockedMessage(blocked: string, user: ServerUser): string {
 }
 
 /** The kernel's limit for the path of a socket, without its closing zero. */
-const MOST_BYTES = 103;
+const MAX_PATH_BYTES = 103;
 export const SOCKET_PORT = 5432;
 
 /**
@@ -114,7 +114,7 @@ export const SOCKET_PORT = 5432;
  */
 export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
   for (const base of new Set([tmpdir(), '/tmp'])) {
-    if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MOST_BYTES) continue;
+    if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MAX_PATH_BYTES) continue;
     if (user !== null && (await blockingFolder(await realpath(base), user)) !== null) continue;
     const folder = await mkdtemp(join(base, 'openaisle-'));
     if (user !== null) await chown(folder, user.uid, user.gid);

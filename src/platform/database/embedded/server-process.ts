@@ -24,7 +24,7 @@ const STILL_IN_USE_ATTEMPTS = 60;
 const STILL_IN_USE_MS = 250;
 const INVALID_CATALOG_NAME = '3D000';
 
-export interface Entrance {
+export interface SocketAccess {
   /** Of the socket. */
   folder: string;
   /** Null for a server of an earlier version, which asks for none. */
@@ -39,7 +39,7 @@ export interface ServerProcess {
 }
 
 /** Holds the password: not for logs or arguments. */
-export function socketUrl({ folder, secret }: Entrance, database: string = DATABASE_NAME): string {
+export function socketUrl({ folder, secret }: SocketAccess, database: string = DATABASE_NAME): string {
   // Everything is said here: what is left out, the driver would take from PGPORT, PGSSLMODE and the like.
   const user = secret === null ? SUPERUSER : `${SUPERUSER}:${encodeURIComponent(secret)}`;
   return `postgres://${user}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(folder)}&sslmode=disable`;
@@ -66,22 +66,22 @@ function serverArguments(cluster: string, socketFolder: string): string[] {
 }
 
 /** Starts the server and waits until it answers and the database is there. */
-export async function startServer(home: Home, launch: Launch, entrance: Entrance): Promise<ServerProcess> {
+export async function startServer(home: Home, launch: Launch, access: SocketAccess): Promise<ServerProcess> {
   const logFile = join(home.folder, 'server.log');
   for (let attempt = 1; ; attempt += 1) {
     const logStart = await rotateLog(logFile);
-    const { child, exited } = spawnServer(home, launch, entrance.folder, logFile);
+    const { child, exited } = spawnServer(home, launch, access.folder, logFile);
     try {
-      await waitUntilReady(child, entrance);
-      return { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) };
+      await waitUntilReady(child, access);
+      return { pid: child.pid ?? 0, exited, stop: () => stopServer(child, exited) };
     } catch (error) {
-      await stop(child, exited);
-      const said = (await readFile(logFile)).subarray(logStart).toString('utf8').trim();
-      if (said.includes(STILL_IN_USE) && attempt < STILL_IN_USE_ATTEMPTS) {
+      await stopServer(child, exited);
+      const output = (await readFile(logFile)).subarray(logStart).toString('utf8').trim();
+      if (output.includes(STILL_IN_USE) && attempt < STILL_IN_USE_ATTEMPTS) {
         await systemClock.sleep(STILL_IN_USE_MS);
         continue;
       }
-      throw new Error(`the embedded PostgreSQL did not start; ${logFile} says: ${said}`, { cause: error });
+      throw new Error(`the embedded PostgreSQL did not start; ${logFile} says: ${output}`, { cause: error });
     }
   }
 }
@@ -115,15 +115,15 @@ function spawnServer(
   return { child, exited };
 }
 
-async function waitUntilReady(child: ChildProcess, entrance: Entrance): Promise<void> {
+async function waitUntilReady(child: ChildProcess, access: SocketAccess): Promise<void> {
   for (let waitedMs = 0; waitedMs < READY_MS; waitedMs += POLL_MS) {
     if (hasEnded(child)) throw new Error(`it ended with ${child.signalCode ?? child.exitCode ?? 'no process'}`);
     try {
-      const client = await connectClient({ url: socketUrl(entrance), statementTimeoutMs: 0 });
+      const client = await connectClient({ url: socketUrl(access), statementTimeoutMs: 0 });
       await client.end();
       return;
     } catch (error) {
-      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(entrance);
+      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(access);
       else if (!isUnavailable(error)) throw error;
     }
     await systemClock.sleep(POLL_MS);
@@ -131,8 +131,8 @@ async function waitUntilReady(child: ChildProcess, entrance: Entrance): Promise<
   throw new Error('it does not answer');
 }
 
-async function createDatabase(entrance: Entrance): Promise<void> {
-  const client = await connectClient({ url: socketUrl(entrance, 'postgres'), statementTimeoutMs: 0 });
+async function createDatabase(access: SocketAccess): Promise<void> {
+  const client = await connectClient({ url: socketUrl(access, 'postgres'), statementTimeoutMs: 0 });
   try {
     await client.query(`create database ${DATABASE_NAME}`);
   } finally {
@@ -141,7 +141,7 @@ async function createDatabase(entrance: Entrance): Promise<void> {
 }
 
 /** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
-async function stop(child: ChildProcess, exited: Promise<void>): Promise<void> {
+async function stopServer(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGINT');
   await endWithin(exited, FAST_SHUTDOWN_MS);

@@ -85,8 +85,8 @@ export async function findUser(name: string): Promise<ServerUser | null> {
 /** Finds that user or makes it. Only root can; null with the reason in the log where it cannot be made. */
 async function ensureSystemUser(log: (line: string) => void, command: string = 'useradd'): Promise<ServerUser | null> {
   for (let attempt = 1; ; attempt += 1) {
-    const found = await findUser(SYSTEM_USER);
-    if (found !== null) return found;
+    const user = await findUser(SYSTEM_USER);
+    if (user !== null) return user;
     try {
       await promisify(execFile)(command, [...USERADD, '--shell', '/usr/sbin/nologin', SYSTEM_USER], {
         env: { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LC_ALL: 'C' },

@@ -45,11 +45,11 @@ export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | 
 export function findMismatch(applied: readonly AppliedMigration[], migrations: readonly Migration[]): string | null {
   for (const [index, { number, name, sha256, compatible }] of applied.entries()) {
     if (number !== index + 1) return `schema_migrations lacks number ${index + 1}: rows of it were removed`;
-    const known = migrations[index];
-    if (known === undefined && !compatible)
+    const migration = migrations[index];
+    if (migration === undefined && !compatible)
       return `the database is ahead of this code: migration ${name} is applied and unknown here; run the newer version`;
-    if (known !== undefined && !known.sha256.equals(sha256))
-      return `migration ${known.name} was changed after it was applied (as ${name}): restore its text and add a new file`;
+    if (migration !== undefined && !migration.sha256.equals(sha256))
+      return `migration ${migration.name} was changed after it was applied (as ${name}): restore its text and add a new file`;
   }
   return null;
 }
@@ -67,21 +67,21 @@ export class RightsMissing extends Error {
 
 /** Throws where this role owns neither the tables nor a place for them, and so may neither apply what waits nor give rights. */
 export async function checkMayMigrate(rows: ReadRows, pending: readonly Migration[]): Promise<void> {
-  const [found] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
+  const [table] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
     select current_user::text as role, pg_get_userbyid(c.relowner)::text as owner,
       has_schema_privilege(current_schema(), 'create') and coalesce(pg_has_role(c.relowner, 'usage'), true) as may
     from (select to_regclass('schema_migrations') as oid) t left join pg_class c on c.oid = t.oid`);
-  if (found === undefined || found.may) return;
+  if (table === undefined || table.may) return;
   const names = pending.map(({ name }) => name).join(', ');
   const waiting = pending.length === 0 ? '' : `migrations wait (${names}), and `;
-  const owner = found.owner === null ? 'a role that may create tables has' : `their owner, "${found.owner}", has`;
+  const owner = table.owner === null ? 'a role that may create tables has' : `their owner, "${table.owner}", has`;
   throw new RightsMissing(
-    found.role,
-    `${waiting}the role "${found.role}" may not change the tables: ${owner} to do it`,
+    table.role,
+    `${waiting}the role "${table.role}" may not change the tables: ${owner} to do it`,
   );
 }
 
-const SHOWN = 5;
+const MAX_LISTED = 5;
 
 /** Throws where the owner has made tables since this role was given its rights. */
 export async function checkMayRead(rows: ReadRows): Promise<void> {
@@ -92,7 +92,7 @@ export async function checkMayRead(rows: ReadRows): Promise<void> {
     order by 2`);
   const [first] = hidden;
   if (first === undefined) return;
-  const shown = hidden.slice(0, SHOWN).map(({ name }) => name);
-  if (hidden.length > SHOWN) shown.push(`${hidden.length - SHOWN} more`);
-  throw new RightsMissing(first.role, `the role "${first.role}" has no rights yet to tables: ${shown.join(', ')}`);
+  const listed = hidden.slice(0, MAX_LISTED).map(({ name }) => name);
+  if (hidden.length > MAX_LISTED) listed.push(`${hidden.length - MAX_LISTED} more`);
+  throw new RightsMissing(first.role, `the role "${first.role}" has no rights yet to tables: ${listed.join(', ')}`);
 }

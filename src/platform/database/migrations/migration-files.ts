@@ -111,11 +111,11 @@ export function splitStatements(text: string): string[] {
       current = '';
     } else current += token;
   }
-  return [...statements, current].map(tidy).filter((statement) => statement !== '');
+  return [...statements, current].map(collapseSpaces).filter((statement) => statement !== '');
 }
 
 /** Spaces outside of quotes and bodies become one. */
-function tidy(text: string): string {
+function collapseSpaces(text: string): string {
   let line = '';
   for (const [token] of text.matchAll(TOKEN)) line += /^\s/.test(token) ? ' ' : token;
   return line.replaceAll(/^ +| +$/g, '');
