@@ -14,23 +14,24 @@ import { isListenedAt, type Listener, listenAt, waitForEnd } from './sockets.ts'
  * looks once more after it made its link, and takes it back.
  */
 const HOLDER = 'holder';
-/** The process, and 96 random bits. */
+/** Process id and 96 random bits. */
 const ID = /^\d{1,10}-[0-9a-f]{24}$/;
 
 export interface Lock {
   release(): Promise<void>;
 }
 
-/** The process that holds it. */
 interface Busy {
   id: string;
   pid: number;
 }
 
-/** The folder may vanish so often in a row, since the holder before takes it along. */
+/** The folder may vanish this often in a row, because the previous holder deletes it. */
 const MAX_MISSES = 50;
 
-/** Waits for the lock until the signal; without one a lock that is held is refused at once. Throws `LockFailure`, and as the file system does. */
+/**
+ * Waits for the lock until the signal. Without a signal a held lock is refused at once. Throws `LockFailure` and errors of the file system.
+ */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {
@@ -43,7 +44,7 @@ export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): P
       }
       misses = 0;
     } catch (error) {
-      // A socket in a folder that is gone is refused with EACCES.
+      // A socket in a deleted folder is refused with EACCES.
       if (!['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
       misses += 1;
       if (misses > MAX_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
@@ -57,7 +58,7 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Null: another was faster, or has just let go. */
+/** Returns null if another process was faster, or has just released the lock. */
 async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | null> {
   const last = await findLast(at);
   if (last !== null && (await isAlive(at, last, folder))) return { id: last, pid: Number.parseInt(last, 10) };
@@ -83,12 +84,12 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
   return {
     release: async () => {
       try {
-        // While this process still listens no other can have led it to itself. It may have been deleted by hand, and made again.
+        // While this process listens, nobody else may move `holder`. Somebody may have deleted and remade it by hand.
         if ((await readId(join(path, HOLDER))) === own.id) await rm(join(path, HOLDER), { force: true });
       } finally {
         await closeSocket(path, own);
       }
-      // Others may be at it: then the last one takes it along.
+      // If others are in the folder, the last one deletes it.
       await rmdir(path).catch(() => {});
     },
   };
@@ -96,14 +97,14 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
 
 const successorLink = (id: string): string => `after-${id}`;
 
-/** The last in the row; null where there is no row. */
+/** Returns the last id of the chain from `holder`, or null. */
 async function findLast(at: string): Promise<string | null> {
   let last: string | null = null;
   for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, successorLink(id)))) last = id;
   return last;
 }
 
-/** Null where there is no link. */
+/** Returns null if there is no link. */
 async function readId(link: string): Promise<string | null> {
   const id = await readlink(link).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return null;
@@ -114,7 +115,7 @@ async function readId(link: string): Promise<string | null> {
   return id;
 }
 
-/** False where the name is taken. */
+/** Returns false if the name is taken. */
 async function makeLink(id: string, path: string): Promise<boolean> {
   try {
     await symlink(id, path);
@@ -138,7 +139,7 @@ interface OwnSocket {
   listener: Listener;
 }
 
-/** Under its id only once it listens: a name that none listens at is dead. */
+/** Renames the socket to its id only once it listens: an id without a listener counts as dead. */
 async function openSocket(at: string): Promise<OwnSocket> {
   const id = `${process.pid}-${randomBytes(12).toString('hex')}`;
   const fresh = join(at, `${id}.new`);
@@ -164,7 +165,7 @@ async function leadToOwn(at: string, own: string): Promise<void> {
   await rename(temporary, join(at, HOLDER));
 }
 
-/** Takes away what others left that died, or were late. `holder` leads to our own id by now. */
+/** Deletes what dead or late processes left. `holder` already points to our own id. */
 async function clearUp(at: string, own: string, folder: LockFolder): Promise<void> {
   for (const name of await readdir(at)) {
     if (name === HOLDER || name === own) continue;

@@ -1,13 +1,13 @@
 /**
- * timeout: no whole answer within the deadline. transport: the connection failed or was cut. http: a status outside 2xx (`code` is
- * the status). malformed: an answer that breaks the protocol. error: the node answered with an error object (`code` is its code).
+ * timeout: no complete answer before the deadline. transport: the connection failed or was cut. http: a status outside 2xx (`code` is the
+ * status). malformed: an answer that breaks the protocol. error: the node answered with an error object (`code` is its code).
  */
 export type RpcFailureKind = 'timeout' | 'transport' | 'http' | 'malformed' | 'error';
 
 export class RpcFailure extends Error {
   readonly kind: RpcFailureKind;
   readonly code: number | null;
-  /** The `data` of the node's error: the revert data of a call, as a rule. */
+  /** The `data` of the node's error, usually the revert data of a call. */
   readonly data: unknown;
 
   constructor(kind: RpcFailureKind, message: string, details: { code?: number | null; data?: unknown } = {}) {
@@ -19,7 +19,6 @@ export class RpcFailure extends Error {
   }
 }
 
-/** What came of one call. */
 export type RpcAnswer = { result: unknown } | RpcFailure;
 
 interface CallContext {
@@ -28,13 +27,13 @@ interface CallContext {
 }
 
 const REASON_LIMIT = 300;
-/** HTTP statuses of nodes for a body that they do not take as a batch, or not of that size. */
+/** HTTP statuses of nodes that do not take a body as a batch, or not one of that size. */
 const BATCH_STATUSES: readonly (number | null)[] = [400, 405, 413, 415, 422];
 
-/** Marks a failure of a batch as such: the node answered with one object for all calls. */
+/** Marks a refused batch: the node answered with one object for all calls. */
 class BatchRefused extends RpcFailure {}
 
-/** Whether the same calls may come through in smaller batches. A rate limit is none of these: more requests would make it worse. */
+/** Returns true if smaller batches may succeed. They do not help against a rate limit: more requests would make it worse. */
 export function refusesBatches(error: unknown): boolean {
   if (error instanceof BatchRefused) return !/limit|rate|too many requests/i.test(error.message) || isAboutSize(error);
   return error instanceof RpcFailure && error.kind === 'http' && BATCH_STATUSES.includes(error.code);
@@ -45,8 +44,8 @@ function isAboutSize({ message }: RpcFailure): boolean {
 }
 
 /**
- * In the order of the ids. An error object is the outcome of its own call. An answer that does not fit what was asked says nothing about any
- * call: then this throws for all of them.
+ * Returns the answers in the order of the ids. An error object fails only its own call. Throws for all calls if the answer does not match
+ * the request.
  */
 export function readAnswers(answer: unknown, ids: readonly number[], context: CallContext): RpcAnswer[] {
   const isBatch = ids.length > 1;
@@ -58,7 +57,7 @@ export function readAnswers(answer: unknown, ids: readonly number[], context: Ca
   const answers = new Map<unknown, RpcAnswer>();
   for (const one of isBatch && Array.isArray(answer) ? answer : [answer]) {
     const { id, answer: parsed } = readAnswer(one, context);
-    // A node that refuses a request before reading it answers with id null, or with none.
+    // A node that refuses a request before reading it answers with a null or missing id.
     const isFor = !isBatch && parsed instanceof RpcFailure ? ids[0] : id;
     if (answers.has(isFor)) throw malformedAnswer(context, 'two answers with one id');
     answers.set(isFor, parsed);
@@ -75,7 +74,7 @@ function readAnswer(answer: unknown, context: CallContext): { id: unknown; answe
   if (!isRecord(answer) || answer['jsonrpc'] !== '2.0')
     throw malformedAnswer(context, 'the answer is not JSON-RPC 2.0');
   const { id, result } = answer;
-  // Some nodes send `error: null` in addition to a result.
+  // Some nodes send `error: null` with a result.
   const error = answer['error'] ?? undefined;
   if ((error === undefined) === (result === undefined)) {
     throw malformedAnswer(context, 'the answer has neither or both of result and error');
@@ -106,25 +105,25 @@ export interface RpcCall {
   params: readonly unknown[];
 }
 
-/** One call on the wire, and all who made it at that time. */
+/** One call, shared by everybody who makes it at the same time. */
 interface WaitingCall {
   name: string;
   call: RpcCall;
   settled: PromiseWithResolvers<unknown>;
 }
 
-/** Longer than this no call waits for others to share its request. */
+/** A call waits at most this long for others to share its request. */
 const MAX_WAIT_MS = 5;
 const MAX_SUSPECTS = 1_000;
-/** A reading. The same reading twice at one moment is one; anything else is done as often as it is asked for. */
+/** Methods that only read. Equal reads at one moment share a call; other methods run as often as they are called. */
 const READING = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
 
 /**
- * Calls of one turn of the event loop go out together. While a request is on its way, calls wait for its answer, at most 5 ms: a quiet process
- * loses no time, and a busy one sends a handful of requests for hundreds of calls.
+ * Sends the calls of one turn of the event loop together. While a request is running, calls wait for its answer, at most 5 ms: an idle
+ * process loses no time, and a busy one sends a handful of requests for hundreds of calls.
  *
- * Where a whole request fails, any of its calls may be the cause: a receipt of many megabytes, say. The next time each of them travels alone,
- * so that nothing a stranger does makes the calls for others fail again.
+ * If a whole request fails, any of its calls may be the cause, such as a receipt of many megabytes. Each of them travels alone next time,
+ * so a stranger cannot make the calls of others fail again.
  */
 export function gatherCalls(
   ask: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]>,

@@ -12,24 +12,24 @@ import { type Block, type Log, readBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
 export interface LogSearch extends BlockRange, RangeFilter {
-  /** Ends the search early. Left out: the logs of all blocks are ranges. */
+  /** Ends the search early. Omitted: all blocks are read. */
   isEnough?(logs: readonly Log[]): boolean;
 }
 
-/** A search that goes on with the next reading: so far it shows nothing. */
+/** The search needs another reading. So far it proves nothing. */
 export class SearchUnfinished extends RpcFailure {}
 
-/** Bounds one reading. The next one goes on from there. */
+/** Bounds one reading. The next one continues from there. */
 const MAX_QUERIES = 120;
 const MAX_PARALLEL = 16;
-/** The newest blocks are read in each reading: a node may have a block some time before its logs are found. */
+/** These newest blocks are read again each time: a node may have a block before its logs are found. */
 const NEWEST_BLOCKS = 32n;
 
 /**
- * The logs of a range of blocks on one provider, in the order of the chain: all of them, or an error. A range that the provider does not
- * take in one query is read from its newest block down. What was read is stored by the hash of its newest block, and not read again while
- * that block stands; so a search that needs more queries than one reading has throws SearchUnfinished, and ends in a later one. Throws
- * RpcFailure when the provider cannot say.
+ * Returns all logs of a range on one provider, in the order of the chain, or throws. If one query does not suffice, the range is read from
+ * its newest block down. Finished parts are stored under the hash of their newest block, and not read again while that block is canonical.
+ * A search that needs more queries than one reading has throws SearchUnfinished, and ends in a later reading. Throws RpcFailure if the
+ * provider cannot answer.
  */
 export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   if (countBlocks(search) === 0n) return [];
@@ -48,13 +48,13 @@ export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   throw new RpcFailure('malformed', `${rpc.endpoint} changed its chain while its logs were read`);
 }
 
-/** The blocks from `low` to `high`, of the chain on which `high` has that hash, and their logs. */
+/** The logs of the blocks from `low` to `high`, on the chain on which `high` has that hash. */
 interface Progress {
   low: bigint;
   high: bigint;
   hash: Hex;
   logs: Log[];
-  /** Milliseconds; null while blocks are missing. */
+  /** By `performance.now()`; null while blocks are missing. */
   endedAt: number | null;
 }
 
@@ -64,7 +64,7 @@ type Memory = Map<string, Progress>;
 const memories = new WeakMap<Rpc, Memory>();
 const MAX_SEARCHES = 500;
 const MAX_LOGS = 5_000;
-/** A search that has ended is made anew after ten minutes: a chain that went and came back in between would be hidden. */
+/** A finished search is repeated after ten minutes: until then a chain that left and came back would stay hidden. */
 const KEPT_MS = 600_000;
 
 function memoryOf(rpc: Rpc): Memory {
@@ -76,7 +76,7 @@ function memoryOf(rpc: Rpc): Memory {
 const keyOf = ({ address, topics, fromBlock }: LogSearch): string =>
   JSON.stringify([address, topics, fromBlock.toString()]);
 
-/** Goes on from what an earlier reading has left. A second search for the same begins anew meanwhile: only one may add to it. */
+/** Continues an earlier reading. A second search for the same logs starts anew meanwhile: only one may extend the stored progress. */
 async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
   const memory = memoryOf(rpc);
   const name = keyOf(search);
@@ -85,7 +85,7 @@ async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promi
   try {
     progress = await resumeSearch(rpc, progress, anchor);
     const logs = await readMissing(rpc, search, progress, anchor);
-    // It was to find something: the provider contradicts itself, and is asked for all of it once more.
+    // The search was to find something, so the provider contradicts itself. Next time read everything again.
     if (search.isEnough?.(logs) === false) progress = null;
     return logs;
   } finally {
@@ -107,7 +107,7 @@ async function readMissing(rpc: Rpc, search: LogSearch, progress: Progress, anch
   });
   if (isEnough(newer)) return newer;
   if (anchor.number > progress.high) {
-    // They count as read once all of them are.
+    // Counts them as read only after all of them are.
     progress.logs.push(...newer.filter(({ blockNumber }) => blockNumber <= anchor.number));
     Object.assign(progress, { high: anchor.number, hash: anchor.hash });
   }
@@ -138,14 +138,14 @@ function storeProgress(memory: Memory, name: string, progress: Progress): void {
   memory.set(name, progress);
 }
 
-/** Takes up the work of an earlier reading, if its newest block stands; otherwise begins below the anchor. */
+/** Continues an earlier reading if its newest block is still canonical; otherwise starts below the anchor. */
 async function resumeSearch(rpc: Rpc, stored: Progress | null, anchor: Block): Promise<Progress> {
   const isUsable = stored !== null && !isOutdated(rpc, stored, anchor) && (await isStillCanonical(rpc, stored, anchor));
   if (isUsable) return stored;
   return { low: anchor.number + 1n, high: anchor.number, hash: anchor.hash, logs: [], endedAt: null };
 }
 
-/** Too old, or so far below the anchor that one reading may not come down to it. */
+/** True if it is too old, or so far below the anchor that one reading may not reach down to it. */
 function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
   const reach = (logSpanOf(rpc) * BigInt(MAX_QUERIES)) / 2n;
   return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
@@ -156,7 +156,7 @@ async function isStillCanonical(rpc: Rpc, { high, hash }: Progress, anchor: Bloc
   return block?.hash === hash;
 }
 
-/** Reads a range from its newest block down, until `take` has enough. */
+/** Reads a range from its newest block down until `take` has enough. */
 async function readDown(
   rpc: Rpc,
   search: LogSearch,
@@ -174,12 +174,15 @@ async function readDown(
       top = part.fromBlock - 1n;
       if (take(part)) return;
     }
-    // More than one at once only while the provider takes that many blocks: a change is learned by one query.
+    // Parallel queries only while the provider takes this many blocks. One query at a time learns a new limit.
     atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MAX_PARALLEL);
   }
 }
 
-/** Neighbouring parts, from the newest down, as far as all before them were answered whole. Throws what the first of them met. */
+/**
+ * Reads neighbouring parts in parallel, and returns those from the newest down to the first that was not answered completely. Throws the
+ * error of the newest part.
+ */
 async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
   const ranges: BlockRange[] = [];
@@ -206,8 +209,8 @@ function searchUnfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
 }
 
 /**
- * The blocks of a range with a time of at least `from` and less than `before`, in seconds; no blocks where there are none. Costs some
- * reads of blocks: for providers to which a query for each few blocks costs more.
+ * Narrows a range to the blocks with a time from `from` to before `before`, in seconds. Costs a few block reads, which pays where a log
+ * query covers only few blocks.
  */
 export async function blocksBetween(
   rpc: Rpc,
@@ -221,13 +224,13 @@ export async function blocksBetween(
   return { fromBlock: first, toBlock: after - 1n };
 }
 
-/** The first block of that time or later; the one after `high` where there is none. */
+/** Returns the first block of that time or later, or the one after `high`. */
 async function firstBlockAt(rpc: Rpc, seconds: bigint, low: Block, high: Block): Promise<bigint> {
   if (low.timestamp >= seconds) return low.number;
   if (high.timestamp < seconds) return high.number + 1n;
   let [below, at] = [low, high];
   for (let isByTime = true; at.number - below.number > 1n; isByTime = !isByTime) {
-    // Blocks come at an even pace as a rule. Halving in every second step bounds the steps where they do not.
+    // Blocks usually come at an even pace, so guess by time. Halving in every second step bounds the steps if they do not.
     const blocks = at.number - below.number;
     const share = isByTime ? ((seconds - below.timestamp) * blocks) / (at.timestamp - below.timestamp) : blocks / 2n;
     const step = share < 1n ? 1n : share < blocks ? share : blocks - 1n;

@@ -5,22 +5,22 @@ import { type Rpc, RpcFailure } from './rpc.ts';
 import { SearchUnfinished } from './search-logs.ts';
 import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
 
-/** Why what one provider shows may not be relied on, by the word of another one. */
+/** Why the view of the leading provider cannot be relied on, according to another one. */
 export type Objection = 'silent' | 'behind' | 'disagrees';
 
-/** What the other provider has to be asked for, in addition to the payment itself. */
+/** Facts from the other provider, in addition to the payment itself. */
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
-  /** Its block at the height that the leader calls final; only where the decision rests on that. */
+  /** Its block at the height that the leader calls final. Needed only if the decision rests on it. */
   atFinalized: Pick<Block, 'hash'> | null;
 }
 
-/** What the leading provider shows of a transaction, and the head by which it would be decided. */
+/** The leading provider's view of a transaction, and the finalized head for its decision. */
 export interface LeaderView extends Mined {
   finalized: FinalizedHead | null;
 }
 
-/** Null where the other provider shows the same transaction in the same block, or no such transaction. Pure. */
+/** Returns null if the other provider shows the same transaction in the same block, or no such transaction either. Pure. */
 export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, mined: Mined): Objection | null {
   const { receipt, finalized } = leader;
   if (receipt !== null) {
@@ -33,19 +33,19 @@ export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, m
   return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
 }
 
-/** That nothing came until a final block says something only where that block is the other's too. */
+/** Checks a decision that rests on an absence: it counts only if the other provider has the same final block. */
 export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: SecondView): Objection | null {
   if (latest.number < finalized.number) return 'behind';
   return atFinalized?.hash === finalized.hash ? null : 'disagrees';
 }
 
-/** What the leading provider calls its chain, and final. */
+/** Chain id and finalized block of the leading provider. */
 interface LeadingHead {
   chainId: bigint;
   finalized: FinalizedHead | null;
 }
 
-/** Its chain and its latest block, read before anything else of it. */
+/** Reads the chain id and latest block of a provider. Call it before other reads of that provider. */
 export async function readChainAndLatest(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
   const { provider } = health;
   try {
@@ -58,7 +58,7 @@ export async function readChainAndLatest(health: ProviderHealth): Promise<{ chai
   }
 }
 
-/** What one provider has against what the leading one shows of some transactions. */
+/** Returns one provider's objections to the leading one's view of some transactions. */
 export async function objectToMined(
   health: ProviderHealth,
   head: LeadingHead,
@@ -81,7 +81,7 @@ export async function objectToMined(
   return objections;
 }
 
-/** Its block at the leader's final height is asked for only where the decision rests on an absence. */
+/** Reads its block at the leader's final height only if the decision rests on an absence. */
 export async function readSecondView(
   rpc: Rpc,
   { finalized }: LeadingHead,
@@ -92,25 +92,26 @@ export async function readSecondView(
   return { latest, atFinalized: isThere ? await readBlock(rpc, finalized.number) : null };
 }
 
-/** By what they are about. */
 export type Objections<Key> = Map<Key, Objection>;
 
-/** What one provider is asked about what another one shows. */
 export interface CorroborationRequest<Key> {
   about: PaymentQuestion;
   keys: readonly Key[];
-  /** One provider's objections. Throws RpcFailure when it cannot say anything. */
+  /** Returns one provider's objections. Throws RpcFailure if it cannot answer. */
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
 }
 
-/** One other provider's objections: none if it is left out, and never `behind` if it is late, since no decision waits for it. */
+/**
+ * Returns the objections of one other provider. Returns none if that provider is excluded, and never `behind` if it is late, since no
+ * decision waits for it.
+ */
 export async function findObjections<Key>(
   providerHealth: ProvidersHealth,
   health: ProviderHealth,
   request: CorroborationRequest<Key>,
 ): Promise<Objections<Key>> {
   const before = health.exclusionReason(providerHealth.best());
-  // One that is mute is asked all the same: as soon as it answers this question it has its say about it again.
+  // Asks a mute provider all the same: once it answers this question, its view counts again.
   if (before === 'silent' || before === 'stuck') return new Map();
   const objections = await askPatiently(health, request);
   const heard = objections.size < request.keys.length || [...objections.values()].some((why) => why !== 'silent');
@@ -132,7 +133,7 @@ async function askPatiently<Key>(
     return await askOne(health);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // It answers, and takes few blocks in one query: it is waited for like one that has not reached the block.
+    // It answers, but takes few blocks per query. Wait for it, as for one that has not reached the block.
     return all(error instanceof SearchUnfinished ? 'behind' : 'silent');
   }
 }

@@ -4,7 +4,7 @@ import { withAvailability } from './database-error.ts';
 
 export interface AdvisoryLocks {
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
-  /** Every key that is held is lost, and the next is asked for on a new session. */
+  /** Gives up all keys and opens a new session for the next one. */
   drop(): void;
   close(): Promise<void>;
 }
@@ -15,8 +15,8 @@ interface Session {
 }
 
 /**
- * All keys a process holds are held by one session of its own, outside the pool: a held key costs no connection.
- * PostgreSQL grants a session the same lock twice, hence the set of keys that are heldKeys.
+ * One session outside the pool holds all keys of this process, so a held key costs no connection. PostgreSQL grants a session the same lock
+ * twice; `heldKeys` prevents that.
  */
 export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Client>): AdvisoryLocks {
   const heldKeys = new Set<string>();
@@ -43,13 +43,13 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
   ): Promise<boolean> => {
     const query = { name: verb, text: `select ${verb}($1::int8) as done`, values: [lockKey('session', key)] };
     const answer = last.then(async () => (await session.client.query<{ done: boolean }>(query)).rows[0]?.done === true);
-    // Without an answer it is unknown whether the session holds the key. Ending the session frees it, and all others.
+    // Without an answer we cannot know whether the session holds the key. Ending the session frees this key and all others.
     last = answer.catch(() => session.client.end().catch(() => {}));
     return answer;
   };
 
   const releaseKey = async (session: Session, key: string): Promise<void> => {
-    // An open session that nobody asks any more would stay on the server, with its locks.
+    // An abandoned session would stay open on the server and keep its locks.
     if (session.lost.signal.aborted) await session.client.end().catch(() => {});
     else await sendLockQuery(session, 'pg_advisory_unlock', key).catch(() => {});
   };
@@ -90,7 +90,7 @@ async function leaveSession({ client, lost }: Session): Promise<void> {
   await client.end();
 }
 
-/** The int8 an advisory lock is taken under. The kind keeps locks of a session and of a transaction out of each other's way. */
+/** Returns the advisory lock number of a key. The kind keeps session, transaction and migration locks apart. */
 export function lockKey(kind: 'session' | 'transaction' | 'migration', key: string): bigint {
   return createHash('sha256').update(`${kind}:${key}`).digest().readBigInt64BE(0);
 }

@@ -3,20 +3,20 @@ import { ConfigError } from '../config.ts';
 import { DatabaseUnavailable, isUnavailable, withAvailability } from './database-error.ts';
 import { readTimeline } from './timeline.ts';
 
-/** A transaction that forgets to end must not hold its locks for ever. */
+/** Ends forgotten transactions, so that they do not hold their locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const READ_ONLY_SQL_TRANSACTION = '25006';
-/** How long past the server's own limit an answer is awaited before the connection is taken for dead. */
+/** Waits this long past the server's own limit, then takes the connection for dead. */
 export const ANSWER_GRACE_MS = 5_000;
 
 export interface ConnectionOptions {
-  /** With several hosts, the first that is a primary. */
+  /** May name several hosts. The first one that is a primary is used. */
   url: string;
   applicationName?: string;
-  /** The server ends a longer statement; 0 for no limit. */
+  /** Longest time of one statement, enforced by the server. 0: no limit. */
   statementTimeoutMs: number;
   connectTimeoutMs?: number;
-  /** Throws for a primary on a timeline that is not to be used. Without it, no server is asked for its timeline. */
+  /** Throws for a primary on an outdated timeline. Without it, servers are not asked for their timeline. */
   acceptTimeline?: ((timeline: number) => void) | null;
 }
 
@@ -34,8 +34,8 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
 }
 
 /**
- * A server holds the session of a client whose machine or network is gone, with its locks, until it notices: by default after hours.
- * Without effect on a Unix socket, where a client cannot be lost that way.
+ * Without keepalives a server keeps the session and the locks of a client whose machine or network is gone, by default for hours. No effect
+ * on Unix sockets, where a client cannot be lost that way.
  */
 const KEEPALIVES = [
   ['tcp_keepalives_idle', 10],
@@ -44,12 +44,12 @@ const KEEPALIVES = [
   ['tcp_user_timeout', 30_000],
 ] as const;
 
-/** Set by statement: a pooler refuses them at the start of a connection, or drops them. */
+/** Settings are sent as a statement: poolers refuse or drop them when a connection starts. */
 function sessionSettings(statementTimeoutMs: number): string {
   const settings: readonly (readonly [string, string | number])[] = [
-    // So that dates in SQL mean the same wherever the server stands.
+    // Makes dates in SQL mean the same on every server.
     ['timezone', "'UTC'"],
-    // Without its warnings a commit whose wait for a standby was canceled would look like any other.
+    // Needed for the warning that a commit stopped waiting for its standby; without it that commit looks like any other.
     ['client_min_messages', 'warning'],
     ['statement_timeout', statementTimeoutMs],
     ['idle_in_transaction_session_timeout', IDLE_IN_TRANSACTION_MS],
@@ -61,7 +61,7 @@ function sessionSettings(statementTimeoutMs: number): string {
 const STANDBY =
   'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
 
-/** Prepares every new connection. A standby is refused: it lags, hands out locks of its own and takes no writes. */
+/** Prepares a new connection. Refuses a standby: it lags, hands out its own locks and takes no writes. */
 export async function prepareConnection(
   client: ClientBase,
   { statementTimeoutMs, acceptTimeline }: Pick<ConnectionOptions, 'statementTimeoutMs' | 'acceptTimeline'>,
@@ -77,8 +77,8 @@ export async function prepareConnection(
 }
 
 /**
- * One connection outside the pool. Its loss is reported to `onLost`, once, and never that of an attempt that another host followed; without
- * a listener the driver would end the process.
+ * Opens one connection outside the pool, to the first host that works. Calls `onLost` once when the connection is lost, but not for hosts
+ * that failed before. Without an error listener the driver would end the process.
  */
 export async function connectClient(options: ConnectionOptions, onLost: () => void = () => {}): Promise<Client> {
   const [first = '', ...others] = hostsOf(options.url);
@@ -115,8 +115,8 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
 }
 
 /**
- * One URL for each host that a URL of PostgreSQL names, in their order: `postgresql://user@one:5432,two:5432/name`. The driver understands
- * one host only.
+ * Splits a PostgreSQL URL with several hosts into one URL per host, in the same order: `postgresql://user@one:5432,two:5432/name`. The
+ * driver understands only one host.
  */
 export function hostsOf(url: string): string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/.exec(url) ?? [];
@@ -142,8 +142,8 @@ const parseTextArray = driverParser(TEXT_ARRAY) as (text: string) => (string | n
 const asIs: Parser = (text) => text;
 
 /**
- * Where the driver's defaults would lose something: int8 becomes a bigint, numeric stays text, and a date without a
- * zone stays text too, as a `Date` would put it at the midnight of whatever zone this machine is in.
+ * Replaces parsers of the driver that lose something: int8 becomes a bigint, numeric stays text. A date without a zone stays text too:
+ * `Date` would read it in this machine's zone.
  */
 const PARSERS = new Map<number, Parser>([
   [INT8, BigInt],
@@ -158,28 +158,27 @@ export const columnTypes = {
     (format !== 'binary' && PARSERS.get(oid)) || driverParser(oid, format),
 };
 
-/** More is slower on few cores. */
+/** Larger pools are slower on few cores. */
 export const MAX_POOL_SIZE = 16;
-/** Fewer, and a request waits for the site's own reading. */
+/** With fewer, requests wait for the site's own background reads. */
 export const MIN_POOL_SIZE = 2;
-/** The one that holds locks. */
 export const LOCK_CONNECTIONS = 1;
-/** Of a budget nothing is left over by itself: a successor has a share of its own, since the server notices late that its predecessor is gone. */
+/** Each process may have a successor with its own connections: the server notices late that the old process is gone. */
 const SUCCESSORS = 1;
 
 export interface Budget {
-  /** What names it, for the operator. */
+  /** Name of the environment variable, for errors. */
   variable: string;
-  /** How many connections all processes of this host may have together. */
+  /** Most connections of all processes on this host together. */
   connections: number;
   processes: number;
-  /** As in "at least 12 with OPENAISLE_WORKERS 3". */
+  /** Ends the error message, as in "at least 12 with OPENAISLE_WORKERS 3". */
   forWhat: string;
 }
 
 /**
- * The size of each process's pool, so that this host never has more than its budget. What other hosts have is theirs: all budgets
- * together have to fit into `room`, what the server takes, as well.
+ * Returns the pool size of each process, so that this host stays within its budget. The budgets of all hosts together must fit into `room`,
+ * the number of connections that the server takes.
  */
 export function shareBudget({ variable, connections, processes, forWhat }: Budget, room: number): number {
   if (connections > room) {

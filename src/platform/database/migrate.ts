@@ -17,14 +17,14 @@ import {
 import { type Migration, readMigrations, readSteps, type Step } from './migrations/migration-files.ts';
 import { refuseTransactionPooler } from './refuse-pooler.ts';
 
-/** How long a process that finds another one at work waits before it looks again. */
+/** Wait before trying the lock again while another process migrates. */
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Brings the database at `url` up to the last file of the folder and returns the names of what it applied. A file is one
- * transaction, or several steps that are noted one by one. Two processes that start at once are safe: the second waits for
- * the first, then finds nothing to do. A process that finds nothing to do does not wait. `rights` are statements that are run afterwards,
- * in one transaction. Throws `RightsMissing` where the role of `url` may not do what there is to do, or not read what is there.
+ * Applies all migrations of the folder that are missing and returns their names. A file is one transaction, or several steps that are
+ * recorded one by one. If two processes start at once, the second waits for the first and finds nothing to do; with nothing to do, no lock
+ * is taken. `rights` are statements that run afterwards in one transaction. Throws `RightsMissing` if the role of `url` may not make these
+ * changes or read the tables.
  */
 export async function migrate(
   url: string,
@@ -33,7 +33,6 @@ export async function migrate(
   rights: readonly string[] = [],
 ): Promise<string[]> {
   const migrations = await readMigrations(folder);
-  // A migration may take as long as it needs.
   const connection = { url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 };
   const client = await connectClient(connection);
   const rows: ReadRows = async (query) => (await client.query(query)).rows;
@@ -41,7 +40,7 @@ export async function migrate(
     const waiting = await findPending(rows, migrations);
     if (waiting.length === 0 && rights.length === 0) return [];
     await checkMayMigrate(rows, waiting);
-    // It would keep the lock.
+    // A transaction pooler would keep the session, and with it the lock.
     await refuseTransactionPooler(connection);
     await lockMigrations(client);
     const applied = await readApplied(rows);
@@ -52,7 +51,7 @@ export async function migrate(
     if (rights.length > 0) await grantRights(client, rights);
     return pending.map(({ name }) => name);
   } finally {
-    // The session's end gives the lock back.
+    // Ending the session releases the lock.
     await client.end();
   }
 }
@@ -64,7 +63,7 @@ async function grantRights(client: Client, rights: readonly string[]): Promise<v
   });
 }
 
-/** Asks again and again: an index that is made concurrently waits for every statement that runs, also for one that waits for this lock. */
+/** Polls instead of waiting: `create index concurrently` waits for every running statement, also for one that waits for this lock. */
 async function lockMigrations(client: Client): Promise<void> {
   const key = lockKey('migration', 'schema_migrations');
   for (;;) {
@@ -74,18 +73,21 @@ async function lockMigrations(client: Client): Promise<void> {
   }
 }
 
-/** What the database still lacks. Throws when it holds a migration that this code does not know and cannot do with, or another text of one. */
+/**
+ * Returns the migrations that the database lacks. Throws if it holds an unknown, incompatible migration, or a different text of a known
+ * one.
+ */
 export async function pendingMigrations(database: Queryable, folder: string): Promise<Migration[]> {
   return findPending((query) => database.rows(query), await readMigrations(folder));
 }
 
-/** Whether this code may begin to work on the database: it has all of the folder, and beyond it only what is compatible. */
+/** Returns true if this code may start on the database: all of its migrations are applied, and any further ones are compatible. */
 export async function migrationsComplete(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return findMismatch(applied, migrations) === null && applied.length >= migrations.length;
 }
 
-/** Whether the database has all that code which runs already needs: it may be ahead, since what comes later only adds. */
+/** Returns true if the database has everything that running code needs. It may be ahead: later migrations only add. */
 export async function migrationsSuffice(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return applied.length >= migrations.length && findMismatch(applied.slice(0, migrations.length), migrations) === null;
@@ -94,7 +96,7 @@ export async function migrationsSuffice(database: Queryable, folder: string): Pr
 async function findPending(rows: ReadRows, migrations: readonly Migration[]): Promise<Migration[]> {
   const applied = (await readApplied(rows)) ?? [];
   const pending = pendingAfter(applied, migrations);
-  // What only a newer version has made is none of this one's business.
+  // Rights to tables of a newer version do not matter to this one.
   if (applied.length <= migrations.length) await checkMayRead(rows);
   return pending;
 }
@@ -109,7 +111,7 @@ function pendingAfter(applied: readonly AppliedMigration[], migrations: readonly
   return migrations.slice(applied.length);
 }
 
-/** Said of what takes long: at the end of a step, and meanwhile every few seconds. */
+/** Reported at the end of each long step, and every few seconds during a fill. */
 export interface Progress {
   migration: string;
   step: string;
@@ -129,7 +131,7 @@ const CREATE_STEPS = `create table if not exists schema_migration_steps (
   primary key (number, step)
 )`;
 
-/** Applies one migration. What was done of it before a kill is not done again. */
+/** Applies one migration. Skips steps that finished before a kill. */
 async function applyMigration(client: Client, migration: Migration, onProgress: OnProgress): Promise<void> {
   try {
     const steps = readSteps(migration.text);
@@ -180,7 +182,7 @@ function stepName(step: Step, index: number): string {
   return step.kind === 'concurrently' ? step.indexes.map(({ name }) => name).join(', ') : `part ${index + 1}`;
 }
 
-/** Together with the note that it is done: of a part, or of the whole migration. */
+/** Runs the text and records it in the same transaction: as one step, or as the whole migration. */
 async function inTransaction(client: Client, text: string, migration: Migration, part?: number): Promise<void> {
   await client.query('begin');
   await client.query(text);
@@ -206,7 +208,7 @@ async function recordMigration(client: Client, migration: Migration): Promise<vo
   ]);
 }
 
-/** The statement finds by itself what is left to do, so a kill loses one batch at most. */
+/** Repeats the statement until it changes no row. It finds the remaining rows itself, so a kill loses at most one batch. */
 async function runFill(client: Client, text: string, report: (rows: number, isDone: boolean) => void): Promise<number> {
   let rows = 0;
   let reportedAtMs = systemClock.now();
@@ -220,7 +222,7 @@ async function runFill(client: Client, text: string, report: (rows: number, isDo
   }
 }
 
-/** An index whose making was cut off stays behind, is kept up to date and serves nothing: it is made again. */
+/** Makes the indexes. Drops and remakes an invalid one: it was cut off, costs writes and serves no reads. */
 async function makeIndexes(client: Client, indexes: readonly { name: string; text: string }[]): Promise<number> {
   for (const { name, text } of indexes) {
     const result = await client.query<{ valid: boolean }>(

@@ -2,12 +2,12 @@ import type { Sql } from 'sql-template-tag';
 import type { Database } from './database.ts';
 import { isOutcomeUnknown } from './database-error.ts';
 
-/** A database of which is known whether this process may have changed something through it. */
+/** A database that records whether this process may have changed something through it. */
 export interface NotedDatabase {
   database: Database;
   /**
-   * A number that changes after each statement or transaction that may have changed something, before its caller goes on. Null while one
-   * is under way: another client may have seen what it has committed before this process has heard of it.
+   * Changes after each statement or transaction that may have changed something, before its caller continues. Null while one is running:
+   * another client may see its commit before this process hears of it.
    */
   mark(): number | null;
 }
@@ -28,7 +28,7 @@ export function noteWrites(database: Database): NotedDatabase {
       underWay -= 1;
     }
   };
-  // What its answer was refused for may have been done all the same.
+  // A statement may have taken effect even if its answer was an error.
   const runQuery = <T>(query: Sql, act: () => Promise<T>): Promise<T> =>
     onlyReads(query) ? act() : trackChange(act, () => true);
   return {
@@ -40,7 +40,7 @@ export function noteWrites(database: Database): NotedDatabase {
       run: (query) => runQuery(query, () => database.run(query)),
       transaction: (act, options) => {
         const run = () => database.transaction(act, options);
-        // One that failed was rolled back, unless its commit was never answered.
+        // A failed transaction was rolled back, unless the outcome of its commit is unknown.
         return options?.readOnly === true ? run() : trackChange(run, isOutcomeUnknown);
       },
       withAdvisoryLock: (key, act) => database.withAdvisoryLock(key, act),
@@ -50,7 +50,7 @@ export function noteWrites(database: Database): NotedDatabase {
   };
 }
 
-/** No statement changes a row without one of these words, and there is no function here that does it out of sight. */
+/** Every statement that changes rows contains one of these words. We have no functions that hide writes. */
 function onlyReads(query: Sql): boolean {
   return /^\s*(?:select|with)\b/i.test(query.sql) && !/\b(?:insert|update|delete|merge)\b/i.test(query.sql);
 }

@@ -6,15 +6,15 @@ import type { Refusal } from '../refusal.ts';
 import type { Database, Queryable } from './database.ts';
 
 export interface Quota {
-  /** As in OPENAISLE_LIMITS. */
+  /** Name in OPENAISLE_LIMITS. */
   name: string;
-  /** Whose calls are counted together: a client network, a merchant's id, or one word for everybody. */
+  /** Calls of one subject are counted together: a client network, a merchant's id, or one word for everybody. */
   subject: string;
   limit: number;
   windowSeconds: number;
 }
 
-/** Windows are fixed: they begin at whole multiples of their length since 1970. */
+/** Returns the window around a time. Windows begin at whole multiples of their length since 1970. */
 export function windowAt(nowMs: number, windowSeconds: number): { start: Date; end: Date } {
   const lengthMs = windowSeconds * 1_000;
   const startMs = Math.floor(nowMs / lengthMs) * lengthMs;
@@ -27,19 +27,19 @@ interface Window {
   start: Date;
 }
 
-/** A query for one value, of one row at most. */
+/** A query for one value. Returns at most one row. */
 export type ScalarQuery = Sql;
 
 export interface Counting {
   window: Window;
   limit: number;
-  /** Windows before this are over for long. */
+  /** Counters of windows before this are deleted. */
   sweepBefore: Date;
 }
 
 /**
- * Counts one more and returns the count, which stops one above the limit. Clears away some windows that are long over on the
- * way, so that the table stays as small as the traffic of the last days without a task of its own.
+ * Counts one call and returns the count, at most the limit plus one. Also deletes a few old windows, so the table stays as small as the
+ * traffic of the last days without a cleanup job.
  */
 export function countInWindow(counting: Counting): Sql {
   return sql`
@@ -47,15 +47,16 @@ export function countInWindow(counting: Counting): Sql {
     select used from counted`;
 }
 
-/** What is done in the statement that counts. */
+/** Extra work in the statement that counts. */
 export interface CountedAct {
-  /** Queries of the WITH list. `allowed` has one row where the call is within the limit, and none otherwise. */
+  /** Queries of the WITH list. `allowed` has one row if the call is within the limit, else none. */
   steps: Sql;
-  /** Columns of the one row that comes back. */
   columns: Sql;
 }
 
-/** The same, unless that scalar query (of an int8) has a value: then nothing is counted or done, and the value comes back. */
+/**
+ * Counts like `countInWindow`, unless the query (of an int8) returns a value: then nothing is counted or done, and that value is returned.
+ */
 function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
@@ -90,12 +91,12 @@ async function readWindow(database: Queryable, window: Window): Promise<number> 
 
 interface QuotaUse {
   limit: number;
-  /** At most the limit, though refused calls count too. */
+  /** Capped at the limit, although refused calls count too. */
   used: number;
   resetsAt: Date;
 }
 
-/** How much of a quota is used, without using any. */
+/** Returns how much of a quota is used, without using any. */
 export async function readQuota(database: Queryable, nowMs: number, quota: Quota): Promise<QuotaUse> {
   const { name, subject, limit, windowSeconds } = quota;
   const { start, end } = windowAt(nowMs, windowSeconds);
@@ -103,7 +104,7 @@ export async function readQuota(database: Queryable, nowMs: number, quota: Quota
   return { limit, used: Math.min(used, limit), resetsAt: end };
 }
 
-/** Longer than any window. */
+/** Must be longer than any window. */
 const KEPT_MS = 2 * 86_400_000;
 
 interface QuotaContext {
@@ -112,8 +113,8 @@ interface QuotaContext {
 }
 
 /**
- * Counts this call, in a transaction of its own, and refuses it beyond the limit. To be called before the check it guards:
- * refused calls count too, and nothing that fails later takes the count back.
+ * Counts this call in its own transaction, and throws beyond the limit. Call it before the check that it guards: refused calls count too,
+ * and a later failure does not undo the count.
  */
 export async function takeQuota(context: QuotaContext, quota: Quota): Promise<void> {
   const now = context.clock.now();
@@ -122,8 +123,8 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
 }
 
 /**
- * The same, unless that scalar query (of an int8) has a value: then this call counts nothing, is never refused, and the value is the
- * answer. One statement.
+ * Like `takeQuota`, but if the query (of an int8) returns a value, this call counts nothing, is never refused, and returns that value. One
+ * statement.
  */
 export async function takeQuotaUnless(
   context: QuotaContext,
@@ -134,8 +135,8 @@ export async function takeQuotaUnless(
 }
 
 /**
- * The same together with an act that context no other statement, and what that says. Only an error of the database, which undoes the act,
- * takes the count back.
+ * Like `takeQuotaUnless`, and runs an act in the same statement and returns its result. Only a database error, which also undoes the act,
+ * undoes the count.
  */
 export async function takeQuotaAndDo<Done extends object>(
   { database, clock }: QuotaContext,
@@ -151,7 +152,7 @@ export async function takeQuotaAndDo<Done extends object>(
   return row;
 }
 
-/** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
+/** Like `takeQuota`, but counts nothing if `seen` was already counted in this window. */
 export async function takeQuotaOnce(
   context: QuotaContext,
   quota: Quota,
@@ -159,7 +160,7 @@ export async function takeQuotaOnce(
 ): Promise<void> {
   const now = context.clock.now();
   const mark = countingOf({ ...quota, ...seen, limit: 1 }, now);
-  // Under a lock, so that fifty at once with the same thing count once, and a refused one leaves no mark to slip in by.
+  // The lock makes fifty parallel calls for the same thing count once. A refused call must leave no mark, or the next one would pass.
   const isWithin = await context.database.transaction(async (tx) => {
     const [, marked] = await Promise.all([
       tx.lock(`quota:${quota.name}:${quota.subject}`),
@@ -184,16 +185,19 @@ function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal 
   return exceeded({ name, limit, windowSeconds, retryAfterMs: end.getTime() - now });
 }
 
-/** Counts are 32 bits. */
+/** The column is an int4. */
 const MAX_COUNT = 1_000_000_000;
 
-/** What one client network may do in a window, and how many such networks' worth the site around it may. */
+/** The limit of one client network. The site around it may use `networksPerSite` times as much. */
 interface ClientQuota extends Omit<Quota, 'subject'> {
   clientNetwork: string;
   networksPerSite: number;
 }
 
-/** Counts this call of that network and of its site, and refuses it beyond either. What the network has not left uses nothing of the site's. */
+/**
+ * Counts this call for the network and for its site, and throws beyond either limit. A call that the network limit refuses uses none of the
+ * site limit.
+ */
 export async function takeClientQuota(
   context: { database: Database; clock: Clock },
   { clientNetwork, networksPerSite, ...quota }: ClientQuota,

@@ -3,12 +3,12 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
 
 export interface ResolvedDatabase {
   url: string;
-  /** Resolves when a database that this process runs has ended; never for any other database. */
+  /** Resolves when the embedded server has ended. Never resolves for another database. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The database that the configuration names, or one of this process's own in the data folder. */
+/** Returns the configured database, or starts an embedded one in the data folder. */
 export async function resolveDatabase(
   { databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string },
   log: Log,
@@ -23,7 +23,7 @@ interface CommandDatabase {
   release(): Promise<void>;
 }
 
-/** For a command: the database named, or the one that the site runs, or one that runs for as long as the command does. */
+/** For a command: returns the named database, or the one that the running site embeds, or starts one until `release`. */
 export async function resolveCommandDatabase(databaseUrl: string | null, dataDir: string): Promise<CommandDatabase> {
   const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
   if (url !== null) return { url, release: async () => {} };

@@ -7,7 +7,7 @@ import { isReadOnly, isRefused, isUnavailable, withAvailability } from './databa
 import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
 const MAX_NAMES = 1_000;
-/** Hashes of texts, so that a text is hashed once. */
+/** Caches the hash of each text. */
 const names = new Map<string, string>();
 
 function statementName(text: string): string {
@@ -21,14 +21,14 @@ function statementName(text: string): string {
 
 const spoiled = new WeakSet<ClientBase>();
 
-/** A query as a prepared statement named after its text, so that each connection prepares the text once. */
+/** Names a query after its text, so that each connection prepares the text once. */
 export function statementOf({ text, values }: Sql): Statement {
-  // The driver would write NULL: a forgotten field must not become one.
+  // The driver would write NULL. A forgotten field must not become NULL.
   assert(!values.includes(undefined), `undefined value in query: ${text}`);
   return { name: statementName(text), text, values };
 }
 
-/** One command of the transaction itself, such as begin or commit. */
+/** A command of the transaction itself, such as begin or commit. */
 export function commandOf(text: string): Statement {
   return { name: statementName(text), text, values: [] };
 }
@@ -39,13 +39,12 @@ export async function runQuery(client: ClientBase, query: Sql): Promise<Answer> 
   return await answer.catch(rethrowTraced);
 }
 
-/** Rethrows with the stack of the caller, which is gone by the time the server's answer comes in. */
+/** Rethrows with the stack of the caller, which is lost by the time the answer arrives. */
 export function rethrowTraced(error: unknown): never {
   if (error instanceof DatabaseError) Error.captureStackTrace(error);
   throw error;
 }
 
-/** Runs them as one batch; see `runBatch`. */
 function runStatements(client: ClientBase, statements: readonly Statement[], limitMs?: number): Promise<Answer>[] {
   return runBatch(client, statements, limitMs).map((answer) => {
     const watched = watchConnection(client, answer);
@@ -54,7 +53,7 @@ function runStatements(client: ClientBase, statements: readonly Statement[], lim
   });
 }
 
-/** Ends what has failed. By the plain way, which needs nothing of what was prepared. */
+/** Rolls back with a plain query, which needs no prepared statement. */
 export async function runRollback(client: ClientBase): Promise<void> {
   await watchConnection(client, client.query('rollback'));
 }
@@ -69,26 +68,26 @@ async function watchConnection<T>(client: ClientBase, answer: Promise<T>): Promi
 }
 
 /**
- * Most SQL errors leave the connection whole, also of a server whose disk is full; a server that takes no writes is left. A prepared
- * statement that no longer fits the tables, is gone, or was prepared by somebody else would fail for ever on it. After anything that is
- * not the server's answer it is unknown what is still on the wire.
+ * Returns whether the connection can be used after an error. Most SQL errors do no harm, a full disk included; a read-only server is left.
+ * A prepared statement that no longer fits its tables, is gone, or was prepared by somebody else would fail for ever. After an error that
+ * is not an answer of the server, unread data may be on the wire.
  */
 function leavesConnectionWhole(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || isReadOnly(error)) return false;
   return (isRefused(error) || !isUnavailable(error)) && !['0A000', '26000', '42P05'].includes(error.code ?? '');
 }
 
-/** Whether it is unknown what is still on the wire. */
+/** Returns true if unread data may be on the wire. */
 export function isSpoiled(client: ClientBase): boolean {
   return spoiled.has(client);
 }
 
-/** Whether the connection is between transactions and fit for the query of another caller. */
+/** Returns true if the connection is healthy and between transactions. */
 export function isReusable(client: ClientBase): boolean {
   return !spoiled.has(client) && client.getTransactionStatus() === 'I';
 }
 
-/** The four forms of asking, over one way to run. */
+/** Builds the four query methods from one function. */
 export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable {
   return {
     rows: async <T>(query: Sql) => (await run(query)).rows as T[],
@@ -106,29 +105,28 @@ export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable
   };
 }
 
-/** The statements of one transaction on their way to the server: in the order in which they were handed in, one batch at a time. */
+/** Sends the statements of one transaction in order, one batch at a time. */
 export interface StatementQueue {
   ask(statement: Statement): Promise<Answer>;
-  /** Never in one batch with a statement that a caller waits for: the failure of that one must not hinder this one. */
+  /** Sends it in a batch of its own, so that the failure of another statement cannot stop it. */
   askAlone(statement: Statement): Promise<Answer>;
-  /** The last one that is asked, and what ends the transaction along with it. Nothing may be handed in after that. */
+  /** Sends the last statement together with the one that ends the transaction. Nothing may follow. */
   askLast(statement: Statement, ending: Statement): Promise<Answer>;
-  /** Whether the last one was handed in. */
   closed(): boolean;
-  /** What went along with it; null while it has not gone. */
+  /** The ending that was sent along with `askLast`; null until then. */
   ended(): Ending | null;
-  /** Goes along with what is asked next. */
+  /** Sends it together with the next statement. */
   later(statement: Statement): void;
-  /** Forgets what has not gone along yet. */
+  /** Discards statements of `later` that were not sent yet. */
   drop(): void;
   /**
-   * Ends the transaction after all others are answered, unless that went along with the last of them. `trailing` are those of `later` that
-   * went along. Null: there is nothing to end.
+   * Ends the transaction after all answers, unless `askLast` did. `trailing` are statements of `later` sent along. Null: there is nothing
+   * to end.
    */
   end(statement: Statement): Ending | null;
-  /** Resolves when everything that was asked is answered; never rejects. */
+  /** Resolves when all statements are answered; never rejects. */
   allAnswered(): Promise<void>;
-  /** Whether anything was sent. The transaction begins with its first statement. */
+  /** Whether a statement was sent. The transaction begins with the first one. */
   hasBegun(): boolean;
 }
 
@@ -138,10 +136,10 @@ interface Ending {
 }
 
 interface Waiting {
-  /** Those of `later` first. */
+  /** Statements of `later` come first. */
   statements: Statement[];
   alone: boolean;
-  /** What ends the transaction behind them. */
+  /** Ends the transaction after them. */
   ending: Statement | null;
   resolve(answer: Promise<Answer>): void;
 }
@@ -173,7 +171,7 @@ export function createStatementQueue(
     return waiting.splice(0, stop === -1 ? waiting.length : stop);
   };
   const sendAll = async (): Promise<void> => {
-    // So that whatever is handed in without waiting is in the same batch.
+    // Waits one microtask, so that statements issued together share a batch.
     await null;
     while (waiting.length > 0) {
       const batch = nextBatch();
@@ -218,12 +216,12 @@ export function createStatementQueue(
   };
 }
 
-/** Of what went without the commit. */
+/** Rethrows the error of a statement that was sent without the commit: its outcome is known. */
 function rethrowUncommitted(error: unknown): never {
   throw withAvailability(error, false);
 }
 
-/** To each the answer of its last statement. */
+/** Resolves each caller with the answer of its last statement. */
 function resolveWaiting(batch: readonly Waiting[], answers: readonly Promise<Answer>[]): void {
   let at = -1;
   for (const { statements, resolve } of batch) {

@@ -6,9 +6,9 @@ import { drawOf, type Random } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
 import { countInWindow, windowAt } from './quota.ts';
 
-/** Longer than any window. */
+/** Must be longer than any window. */
 const KEPT_MS = 2 * 86_400_000;
-/** Counts stop there. They are read as numbers of the share, which is far below. */
+/** Counters stop here. Limits are far below. */
 const MAX_COUNT = 1_000_000_000;
 
 interface SharedQuotaContext {
@@ -17,9 +17,8 @@ interface SharedQuotaContext {
   random: Random;
 }
 
-/** One that all share, whose last part is kept for networks that have not had their turn. */
+/** A quota shared by everybody. Its last part is reserved for networks that have not had their turn. */
 export interface SharedQuota {
-  /** As in the named limits. */
   name: string;
   limit: number;
   windowSeconds: number;
@@ -27,8 +26,8 @@ export interface SharedQuota {
 }
 
 /**
- * Takes one unit of what all processes share, in a transaction of its own, or refuses. What is refused uses nothing: a share that
- * strangers could use up by asking would be none.
+ * Takes one unit of a quota shared by all processes, in its own transaction, or throws. Refused calls use nothing; otherwise strangers
+ * could use up the quota just by asking.
  */
 export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
@@ -71,7 +70,7 @@ function countKept(
   count(name, `kept region ${region}`, start);
 }
 
-/** With this very request in it. */
+/** Adds this request to the usage. */
 function withThisRequest(use: ShareUse): ShareUse {
   return {
     ...use,
@@ -86,7 +85,7 @@ function slotsAt(share: Share, start: Date, elapsedMs: number): { current: Date;
   return { current: new Date(currentMs), before: new Date(currentMs - slot) };
 }
 
-/** Under which a shared quota and who asks are counted. */
+/** Subjects under which a caller is counted. */
 interface SharedNames {
   name: string;
   network: string;
@@ -94,7 +93,7 @@ interface SharedNames {
   region: string;
 }
 
-/** How much of a shared quota is used in the window that began then, and who has asked for its kept part since `since`. */
+/** Reads the use of the window that began at `start`, and who has asked for the reserved part since `since`. */
 async function readShareUse(
   queryable: Queryable,
   { name, network, site, region }: SharedNames,

@@ -3,13 +3,13 @@ import type { ClientBase, Connection, FieldDef } from 'pg';
 import { ANSWER_GRACE_MS, columnTypes } from './connection.ts';
 import { isWaitCanceled, unreplicatedCommit } from './database-error.ts';
 
-/** A value as the server reads it: text, or bytes as they are. A part of the driver that its types leave out. */
+/** Converts a value to text or bytes for the server. Part of the driver, but missing in its types. */
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
   prepareValue(value: unknown): string | Buffer | null;
 };
 
 export interface Statement {
-  /** Under which a connection prepares it. */
+  /** Name of the prepared statement. */
   name: string;
   text: string;
   values: readonly unknown[];
@@ -18,35 +18,38 @@ export interface Statement {
 export interface Answer {
   rows: Record<string, unknown>[];
   rowCount: number;
-  /** As the server names it: SELECT, COMMIT. */
+  /** Command tag of the server, such as SELECT or COMMIT. */
   command: string;
 }
 
-/** How the rows of a statement are read. */
+/** Describes how to read the rows of a statement. */
 interface RowFormat {
   names: string[];
   parsers: ((text: string) => unknown)[];
-  /** Each row begins as a copy of it, so that all rows are of one form. */
+  /** Each row starts as a copy of this, so all rows have the same keys in the same order. */
   empty: Record<string, unknown>;
 }
 
-/** Messages that the server sends beside its answers. */
+/** A message that the server sends besides its answers. */
 interface Notice {
-  /** The file of its source code. */
+  /** Source file of the server that it comes from. */
   file?: string;
 }
 
-/** What one connection has prepared, and how the rows of it look: that never changes, or the server refuses to run it. */
+/**
+ * The statements that a connection has prepared, and their row formats. A format never changes: otherwise the server refuses to run the
+ * statement.
+ */
 interface Prepared {
   names: Set<string>;
   formats: Map<string, RowFormat>;
-  /** The batch under way, which is told when a statement was parsed, and of warnings: the driver does not pass them on. */
+  /** The running batch. It hears of parsed statements and of warnings, which the driver does not pass on. */
   running: { parsed(): void; warned(notice: Notice): void } | null;
 }
 
 /**
- * Each name costs memory on its connection, so that a text beyond this many goes unnamed there and is parsed each time. Hand lists in as
- * one array (`= any(${list})`): a text for each length would use the names up.
+ * Each name costs memory on its connection. Texts beyond this many stay unnamed and are parsed each time. Pass lists as one array (`=
+ * any(${list})`): one text per length would use up the names.
  */
 const MAX_NAMES = 500;
 
@@ -62,7 +65,7 @@ function preparedOn(connection: Connection): Prepared {
   return prepared;
 }
 
-/** The name of each on this connection; undefined for one that stays unnamed. */
+/** Returns the name of each statement on this connection; undefined for one that stays unnamed. */
 function namesOn({ names }: Prepared, statements: readonly Statement[]): (string | undefined)[] {
   const added = new Set<string>();
   return statements.map(({ name }) => {
@@ -79,9 +82,9 @@ interface Outcome {
 }
 
 /**
- * Sends all of these to the server at once and hands out their answers in turn. After the first that fails none is run, and all that
- * follow fail with the same error. One turn of the event loop, one write and one answer, however many there are. If a commit among them did
- * not wait for its standby, all fail: none of them may be taken for done.
+ * Sends all statements at once and returns their answers. After the first failure none of the rest runs, and all of them fail with the same
+ * error. Costs one turn of the event loop, one write and one answer, however many there are. If a commit among them did not wait for its
+ * standby, all of them fail: none may be taken for done.
  */
 export function runBatch(client: ClientBase, statements: readonly Statement[], limitMs = 0): Promise<Answer>[] {
   const outcomes: Outcome[] = [];
@@ -91,7 +94,7 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
         outcomes.push({ resolve, reject });
       }),
   );
-  // All are handed out: a caller that waits for none but the last still hears of every failure through it.
+  // Marks every answer as handled: a caller that awaits only the last one still hears of each failure through it.
   for (const answer of answers) answer.catch(() => {});
   try {
     client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length, limitMs)));
@@ -101,16 +104,16 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
   return answers;
 }
 
-/** The limit of the driver is meant for one statement. */
+/** Extends the timeout of the driver, which is meant for one statement. */
 function waitFor(client: ClientBase, statements: number, limitMs: number): { query_timeout?: number } {
   const { query_timeout: ownMs } =
     (client as { connectionParameters?: { query_timeout?: unknown } }).connectionParameters ?? {};
   return typeof ownMs === 'number' ? { query_timeout: Math.max(ownMs, limitMs + ANSWER_GRACE_MS) * statements } : {};
 }
 
-/** In the form in which the driver runs what is not its own: it is called for each message that comes back. */
+/** Implements the interface of the driver for custom queries. The driver calls it for each message that arrives. */
 function createBatch(statements: readonly Statement[], outcomes: readonly Outcome[]) {
-  // Before anything is sent: a value that cannot be written must not leave half a batch on the wire.
+  // Converts all values first: one that cannot be written must not leave half a batch on the wire.
   const values = statements.map((statement) => statement.values.map(prepareValue));
   const answers: Answer[] = [];
   let current = startAnswer();
@@ -130,14 +133,14 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   };
   const finish = (error: unknown): void => {
     if (prepared !== null) prepared.running = null;
-    // Everything ran, and then the server said no: outside of a transaction that is the commit, which takes all of it back.
+    // All statements ran, then the server reported an error: outside a transaction the commit failed, so all of them are undone.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
     const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
     handOutAnswers(outcomes, answers, { every, others: error });
   };
 
   const batch = {
-    /** The driver puts its own in the place of this, which also ends the wait for an answer. */
+    /** The driver replaces this to also clear its timeout. */
     callback: finish,
     submit: (connection: Connection): void => {
       prepared = preparedOn(connection);
@@ -179,7 +182,7 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   return batch;
 }
 
-/** `every`: fails all of them. `others`: fails those without an answer. */
+/** Resolves or rejects each outcome. `every` fails all of them, `others` those without an answer. */
 function handOutAnswers(
   outcomes: readonly Outcome[],
   answers: readonly Answer[],
@@ -193,7 +196,7 @@ function handOutAnswers(
   });
 }
 
-/** What the server says was done: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
+/** Command tags: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
 const TAG = /^(\w+)(?:.*? (\d+)$)?/;
 
 const NO_COLUMNS: RowFormat = { names: [], parsers: [], empty: {} };

@@ -16,7 +16,7 @@ import {
 } from './run-statements.ts';
 import type { Answer, Statement } from './statement-batch.ts';
 
-/** True as long as statements may go into the transaction. */
+/** `open` is true while statements may be sent. */
 export interface TransactionScope {
   open: boolean;
 }
@@ -55,7 +55,7 @@ function openTransaction(queue: StatementQueue, scope: TransactionScope): { tx: 
     } catch (error) {
       afterCommit.length = actsBefore;
       queue.drop();
-      // When this fails, the connection is gone and the first error says why.
+      // If this fails, the connection is gone, and the first error tells why.
       await command(`rollback to savepoint s${level}`).catch(() => {});
       throw error;
     } finally {
@@ -104,8 +104,8 @@ function beginStatements(options: TransactionOptions): Statement[] {
 }
 
 /**
- * Shutdown, lost connections, internal errors, and a full disk that the server ends at: after these a commit may be on disk all the same.
- * One that it refuses and lives, it has rolled back.
+ * Returns true if a commit may be on disk despite its error: shutdown, lost connection, internal error, or a full disk that crashes the
+ * server. A commit refused by a server that keeps running was rolled back.
  */
 function mayHaveCommitted(error: unknown): boolean {
   if (isRefused(error)) return false;
@@ -113,7 +113,7 @@ function mayHaveCommitted(error: unknown): boolean {
   return /^(?:08|53|57P|58|XX|F0|40003)/.test(error.code);
 }
 
-/** Of what went to the server together with the commit. */
+/** Rethrows the error of a statement that was sent with the commit. */
 function rethrowCommitError(error: unknown): never {
   throw mayHaveCommitted(error) ? unknownOutcome(error) : error;
 }
@@ -122,7 +122,10 @@ function unknownOutcome(error: unknown): DatabaseUnavailable {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown ? error : new DatabaseUnavailable(error, true);
 }
 
-/** Of what went together all is lost with the connection, the commit too, whichever statement tells of it first. */
+/**
+ * Returns the error of the commit if its outcome is unknown. A lost connection fails the whole batch, so any of its statements may report
+ * it first.
+ */
 async function findLostCommit(queue: StatementQueue): Promise<DatabaseUnavailable | null> {
   const ending = queue.ended();
   if (ending === null) return null;
@@ -133,7 +136,7 @@ async function findLostCommit(queue: StatementQueue): Promise<DatabaseUnavailabl
 }
 
 async function commitTransaction(queue: StatementQueue): Promise<void> {
-  // Statements whose answers were not awaited go along. If the server says that one failed, there was no commit.
+  // Statements that were not awaited go along. If the server reports that one failed, there was no commit.
   const ending = queue.end(COMMIT);
   if (ending === null) return;
   for (const last of ending.trailing) {
@@ -142,11 +145,11 @@ async function commitTransaction(queue: StatementQueue): Promise<void> {
     });
   }
   const { command } = await ending.answer.catch(rethrowCommitError);
-  // The server answers a commit after a failed statement with a rollback, and without an error.
+  // After a failed statement the server answers a commit with ROLLBACK and no error.
   assert(command === 'COMMIT', 'a failed statement was passed over inside this transaction: it is rolled back');
 }
 
-/** Runs one transaction on a connection of its own. Returns what to do after the commit. */
+/** Runs one transaction on the connection. Returns the acts to run after the commit. */
 export async function runTransaction<T>(
   client: ClientBase,
   act: (tx: Tx) => Promise<T>,
@@ -167,7 +170,7 @@ export async function runTransaction<T>(
     await queue.allAnswered();
     const lost = await findLostCommit(queue);
     if (lost !== null) throw lost;
-    // When this fails too, the connection is given up and the server rolls back by itself.
+    // If this fails too, the connection is closed and the server rolls back by itself.
     if (queue.hasBegun() && !isOutcomeUnknown(error) && !isSpoiled(client)) await runRollback(client).catch(() => {});
     throw withAvailability(error, false);
   }

@@ -4,22 +4,22 @@ import type { ServerChoice } from './choose-server.ts';
 import { type ConnectionOptions, connectClient } from './connection.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 
-/** How long two primaries may go unnoticed. */
+/** Finds a second primary within this time. */
 const CHECK_EVERY_MS = 10_000;
 
 export interface HostWatch {
-  /** Asks each of the hosts which timeline it is on, and goes on asking. */
+  /** Checks all hosts once, then again and again. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Looks for a second primary among several hosts; a single one is not looked at. Whoever is on the highest timeline is the primary. */
+/** Looks for a second primary among several hosts. The one on the highest timeline is right. Does nothing for a single host. */
 export function watchHosts(servers: ServerChoice, connection: ConnectionOptions, log: Log | null): HostWatch {
   const stopping = new AbortController();
   let checking: Promise<void> = Promise.resolve();
   let isSplit = false;
 
-  /** Whether the host is a primary, or takes itself for one. */
+  /** Returns true if the host is a primary, or takes itself for one. */
   const isPrimary = async (url: string): Promise<boolean> => {
     try {
       const client = await connectClient({ ...connection, url });

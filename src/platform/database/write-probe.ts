@@ -3,17 +3,17 @@ import type { Clock } from '../clock.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 
-/** However many ask, no more is written than this. */
+/** Writes at most this often, however many callers ask. */
 const EVERY_MS = 3_000;
-/** Who asks must not wait for a server that hangs, or for a standby that a commit waits for. */
+/** Callers must not wait for a server that hangs, or for a commit that waits for its standby. */
 const TIMEOUT_MS = 2_000;
 
 export interface WriteProbe {
-  /** Why the database takes no writes, in one word; null: it does. What was found a moment ago is said again. */
+  /** Returns in one word why the database takes no writes, or null if it does. Reuses a recent answer. */
   check(): Promise<string | null>;
 }
 
-/** Knows by writing whether the database can be written to: one row, the same each time. The tables of both sites have `rate_counters`. */
+/** Checks by writing one row whether the database takes writes. The tables of both sites include `rate_counters`. */
 export function createWriteProbe({ database, clock }: { database: Database; clock: Clock }): WriteProbe {
   let last: { at: number; why: Promise<string | null>; ended: boolean } | null = null;
 
@@ -44,8 +44,8 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
 async function writeProbeRow(database: Database): Promise<string | null> {
   try {
     await database.transaction(async (tx) => {
-      // A row that is changed in its place needs no room on the disk, and would be written when it is full. What is counted here does
-      // not fit into the memory it may have: it goes through a file, which is gone at the end.
+      // Updating a row in place needs no disk space, so it would succeed on a full disk. This count exceeds its memory limit and needs a
+      // temporary file, which is deleted at the end.
       tx.later(sql`set local work_mem = '64kB'`);
       tx.later(sql`set local temp_tablespaces = ''`);
       await tx.one(sql`select count(*) from generate_series(1, 8000)`);

@@ -11,7 +11,7 @@ import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
 import type { Losses } from './store.ts';
 import { type HistoryWatch, watchHistory } from './watch-history.ts';
 
-/** Where a host keeps its copy of the log, and the name under which the database knows it. */
+/** The folder of a host's copy of the log, and the name of that host in the database. */
 export interface LogCopyPlace {
   folder: string;
   host: string;
@@ -29,7 +29,7 @@ export function logCopyFolder({ logCopyDir, dataDir }: Pick<PlaceConfig, 'logCop
   return logCopyDir ?? join(dataDir, 'log-copy');
 }
 
-/** Makes the folder, and a name for the host, if they are not there. Warns where a restore would take the copy back together with the database. */
+/** Makes the folder and a name for the host, if they are missing. Warns if a restore would set the copy back together with the database. */
 export async function openLogCopyPlace(
   config: PlaceConfig,
   { random, log, variable }: { random: Random; log: Log; variable: string },
@@ -49,11 +49,11 @@ async function isOnOneVolume(one: string, other: string): Promise<boolean> {
 
 const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
 
-/** Processes that start at once agree on the one that was there first. What a crash has left torn is replaced. */
+/** Reads or makes the name of the host. Processes that start at once agree on the first one. Replaces a file that a crash has torn. */
 async function readHost(path: string, random: Random): Promise<string> {
   const existing = await readFile(path, 'utf8').catch(nullIfMissing);
   if (existing !== null && HOST.test(existing)) return existing.trim();
-  // The file gets its name once it is whole: a process that finds the name finds all of it.
+  // Writes the file completely before it gets its name, so readers never see half of it.
   const own = `${path}.${random.uuid()}`;
   await writeFile(own, `${random.uuid()}\n`, { mode: 0o600, flush: true });
   if (existing === null) await link(own, path).catch(ignoreExisting);
@@ -81,7 +81,7 @@ export interface History<SiteLosses extends Losses>
 
 export interface HistoryStatus {
   history: 'lost' | 'whole';
-  /** `none`: nothing here would notice that the database went back. `behind`: the copy has not grown since then, and the log has. */
+  /** `none`: nothing here would notice a database that went back. `behind`: the log has grown since then, the copy has not. */
   log_copy: 'kept' | 'behind' | 'none';
   log_copy_behind_since?: string;
 }
@@ -91,7 +91,7 @@ export interface HistoryFacts {
   remembers: boolean;
   writesCopy: boolean;
   copyFails: boolean;
-  /** For how long the copy has not grown while the log did; 0: it grows. */
+  /** Seconds for which the log has grown and the copy has not; 0: it grows. */
   copyBehindSeconds: number;
 }
 
@@ -99,12 +99,12 @@ interface HistoryContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Null: this process keeps no copy and only hears of what others notice. */
+  /** Null: this process keeps no copy. It only hears what others notice. */
   place: LogCopyPlace | null;
-  /** How far the log goes, as far as this process knows; one that does not know may say more. */
+  /** The newest id of the log, as far as this process knows. A process that does not know may return more. */
   newestId(): bigint;
   readLosses(queryable: Queryable): Promise<SiteLosses>;
-  /** Another history stands in the database: whatever was read of it has to be read again. */
+  /** The database holds another history. Read everything again. */
   onOtherHistory(): void;
 }
 
@@ -114,7 +114,7 @@ function secondsSince(since: number | null, clock: Clock): number {
 
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
-/** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
+/** Remembers the log of a site, and stops the site if the database no longer holds it. */
 export function createHistory<SiteLosses extends Losses>(context: HistoryContext<SiteLosses>): History<SiteLosses> {
   const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
@@ -130,7 +130,7 @@ export function createHistory<SiteLosses extends Losses>(context: HistoryContext
   return {
     start: async () => {
       await watch.start();
-      // Before a connection to a restarted server, or to another one, is used for anything.
+      // Compares before a connection to a restarted or another server is used.
       database.onOtherServer(watch.compare);
       copy?.start();
     },
@@ -157,7 +157,7 @@ export function historyLost(): Refusal {
   return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
 }
 
-/** What the database refuses by itself, before this process has heard of a loss; null for anything else. */
+/** Translates a write that the database refused because history is lost, before this process has heard of it; null for other errors. */
 export function refuseLost(error: unknown): Refusal | null {
   return constraintOf(error)?.constraint === 'history_is_whole' ? historyLost() : null;
 }

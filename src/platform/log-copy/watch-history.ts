@@ -8,47 +8,47 @@ import { findLastAlike, findOtherEnd, insertLoss, type LogAtEnd, type Losses, re
 import { watchGrowth } from './watch-growth.ts';
 
 const COMPARE_EVERY_MS = 10_000;
-/** What another process has noticed. */
+/** Interval for reading losses that other processes recorded. */
 const READ_LOSSES_EVERY_MS = 1_000;
-/** Between the two readings that have to agree before anything is stopped. */
+/** Pause between two reads that must agree before anything stops. */
 const SECOND_READING_MS = 500;
 
 interface WatchContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Of this host's copy; null: it keeps none. */
+  /** Folder of this host's copy; null: it keeps none. */
   folder: string | null;
   host: string;
-  /** The process that writes this host's copy; null where that is not known. */
+  /** Process id of the writer of this host's copy; null if it is not known. */
   writer(): number | null;
   readLosses(queryable: Queryable): Promise<SiteLosses>;
-  /** Another history stands in the database: whatever was read of it has to be read again. */
+  /** The database holds another history. Read everything again. */
   onOtherHistory(): void;
 }
 
 export interface HistoryWatch<SiteLosses extends Losses> {
-  /** Compares before anything is served, then again and again. */
+  /** Compares once before anything is served, then regularly. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Compares now, by that connection where one is given. */
+  /** Compares now, on the connection passed if there is one. */
   compare(queryable?: Queryable): Promise<void>;
-  /** While history is lost, nothing is written and no buyer is asked to pay. */
+  /** While true, nothing is written and no buyer is asked to pay. */
   isLost(): boolean;
-  /** As they were last read; null before the first comparison. */
+  /** Losses as last read; null before the first comparison. */
   losses(): SiteLosses | null;
-  /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
+  /** `none`: nothing remembers the earlier log, so a restore would go unnoticed. */
   memory(): 'kept' | 'none';
-  /** Since when this host's copy has not grown while the log did; null: it does, or there is none. Milliseconds since 1970. */
+  /** Since when the log has grown and this host's copy has not, in milliseconds since 1970; null if it grows, or there is none. */
   behindSince(): number | null;
 }
 
-/** Notices when the database holds less than what was public, and stops every process then. */
+/** Notices if the database holds less than what was public, and then stops every process. */
 export function watchHistory<SiteLosses extends Losses>(context: WatchContext<SiteLosses>): HistoryWatch<SiteLosses> {
   const { database, clock, log, readLosses } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** Found here, and not yet written down for the others. */
+  /** A loss that was found here, but not recorded for the others yet. */
   let unwritten = false;
   let remembers: boolean | null = null;
   let lastLosses: SiteLosses | null = null;
@@ -81,7 +81,7 @@ export function watchHistory<SiteLosses extends Losses>(context: WatchContext<Si
     while (!signal.aborted) {
       await clock.sleep(READ_LOSSES_EVERY_MS, signal);
       if (signal.aborted) return;
-      // Also where the clock was set back.
+      // `Math.abs` also covers a clock that was set back.
       const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
         if (isDue) await compare();
@@ -111,7 +111,7 @@ export function watchHistory<SiteLosses extends Losses>(context: WatchContext<Si
   };
 }
 
-/** `loss` is null if nothing is missing, or if that cannot be told. */
+/** `loss` is null if nothing is missing, or that cannot be told. */
 async function findLoss(
   { clock, host }: Pick<WatchContext<Losses>, 'clock' | 'host'>,
   { own, queryable }: { own: LogEnd | null; queryable: Queryable },
@@ -119,7 +119,7 @@ async function findLoss(
   const copy = own ?? (await findOtherEnd(queryable, host));
   const first = await readLogAtEnd(queryable, copy?.id ?? 0n);
   const { inRecovery } = first;
-  // In an empty log there is nothing to remember.
+  // An empty log has nothing to remember.
   if (copy === null) return { loss: null, remembers: first.newestId === 0n, inRecovery };
   const nothing = { loss: null, remembers: true, inRecovery };
   if (first.lostId !== null || compareLog(copy, first) !== 'lost') return nothing;
@@ -129,8 +129,8 @@ async function findLoss(
 }
 
 /**
- * `same`: the log holds what the copy ends with. `unknown`: there is nothing to compare, or the server is in recovery and may lag.
- * `lost`: what was public is not in the log, or other content has its id.
+ * `same`: the log holds the end of the copy. `unknown`: there is nothing to compare, or the server is in recovery and may lag. `lost`: the
+ * log lacks public events, or has others under their ids.
  */
 type Comparison = 'same' | 'unknown' | 'lost';
 
@@ -143,7 +143,10 @@ export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
 
 const COMPARED_AT_ONCE = 10_000;
 
-/** The last event that copies and log have alike: from there on they part. `newest`: the log's own last. Refuses copies that do not tell. */
+/**
+ * Returns the id of the last event that copies and log share, or `newest`, the last one of the log, if the copies continue it. Throws if
+ * the copies cannot tell.
+ */
 export async function findLastCommonId(
   queryable: Queryable,
   copied: readonly CopiedEvent[],
@@ -157,7 +160,7 @@ export async function findLastCommonId(
       throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
     }
   }
-  // From the end: what an earlier recovery left out is in the copies too, and not in the log.
+  // Searches from the end: events that an earlier recovery left out are in the copies, but not in the log.
   for (let end = copied.length; end > 0; end -= COMPARED_AT_ONCE) {
     const alike = await findLastAlike(queryable, copied.slice(Math.max(0, end - COMPARED_AT_ONCE), end));
     if (alike !== null) return alike;

@@ -10,11 +10,11 @@ const POLL_MS = 10;
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 15_000;
 
-/** What a running server writes into its data directory. */
+/** Contents of postmaster.pid, which a running server writes into its data directory. */
 export interface Postmaster {
   pid: number;
   socketFolder: string;
-  /** The shared memory that its processes are attached to. */
+  /** Id of the shared memory segment that its processes use. */
   memoryId: string;
   ready: boolean;
 }
@@ -35,7 +35,7 @@ export async function readPostmaster(cluster: string): Promise<Postmaster | null
   };
 }
 
-/** Whether that process id is, today, a server on this cluster: after a crash the id may be anybody's. */
+/** Returns true if this process is a server on this cluster now. After a crash another program may have the id. */
 export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   if (process.platform === 'linux')
     return readFile(`/proc/${pid}/cmdline`, 'utf8').then(
@@ -49,8 +49,8 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
 }
 
 /**
- * Ends the server that a killed owner left behind, so that the new one starts with today's binaries and settings.
- * Call it only under the folder's lock: without it the server might have an owner.
+ * Stops the server that a killed owner left behind, so that the new one runs the current binaries and settings. Call it only under the lock
+ * of the folder: without it the server might have an owner.
  */
 export async function stopOrphan(cluster: string, log: (line: string) => void): Promise<void> {
   const orphan = await readPostmaster(cluster);
@@ -60,9 +60,9 @@ export async function stopOrphan(cluster: string, log: (line: string) => void): 
     await stopServer(cluster, orphan.pid);
   }
   if ((await readPostmaster(cluster)) !== null && isAlive(orphan.pid)) {
-    // The server was killed, and its id is that of a dead process that was not reaped yet, or by now of another process.
-    // PostgreSQL would take that one for its predecessor and refuse to start, so the file goes. PostgreSQL also uses the
-    // file to find processes that outlive a killed server: look for them here instead.
+    // The server was killed, and its id belongs to an unreaped process or by now to another program. PostgreSQL would take that for a
+    // running server and refuse to start, so delete the file. PostgreSQL also uses the file to find processes that outlive a killed server,
+    // so check for them here.
     if (!(await waitUntil(async () => !(await isAttached(orphan.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
       throw new Error(`processes of a killed PostgreSQL are still at work on ${cluster}: end them first`);
     await rm(join(cluster, 'postmaster.pid'), { force: true });
@@ -80,7 +80,7 @@ async function stopServer(cluster: string, pid: number): Promise<void> {
   throw new Error(`PostgreSQL process ${pid}, left behind on ${cluster}, does not end`);
 }
 
-/** It may end by itself just before. */
+/** Ignores a process that has just ended. */
 function sendSignal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   try {
     process.kill(pid, name);
@@ -89,7 +89,7 @@ function sendSignal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   }
 }
 
-/** Whether any process is attached to that shared memory. Only Linux shows it. */
+/** Returns true if any process uses that shared memory. Only Linux shows this; elsewhere false. */
 async function isAttached(memoryId: string): Promise<boolean> {
   const segments = await readFile('/proc/sysvipc/shm', 'utf8').catch(() => '');
   const [, id, , , , , attached] =

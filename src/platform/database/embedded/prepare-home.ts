@@ -4,20 +4,20 @@ import { dirname, join, resolve } from 'node:path';
 import { isMissing } from '../../data-folder.ts';
 import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
 
-/** Where root keeps databases whose data folder the server's user may not enter. */
+/** Used by root if the server's user may not enter the data folder. */
 const COMMON_ROOT = '/var/lib/openaisle';
 
 export interface Home {
-  /** Real path of the folder that holds everything of the server. This process owns it. */
+  /** Real path of the folder with everything of the server. This process owns it. */
   folder: string;
-  /** Inside of it: PostgreSQL's own data directory, owned by the server's user. */
+  /** PostgreSQL's own data directory inside `folder`. The server's user owns it. */
   cluster: string;
   user: ServerUser | null;
 }
 
 /**
- * Finds or makes `<dataDir>/postgres`. When root starts it and the server's user may not come that far (below /root, or
- * in a private temporary folder), the real folder is made under /var/lib/openaisle and `postgres` is a link to it.
+ * Finds or makes `<dataDir>/postgres`. If root starts it where the server's user cannot enter (below /root or in a private temporary
+ * folder), makes the real folder under /var/lib/openaisle and links `postgres` to it.
  */
 export async function prepareHome(
   dataDir: string,
@@ -39,7 +39,7 @@ export async function prepareHome(
   const cluster = join(folder, 'cluster');
   const user = await serverUser(cluster, log);
   if (user !== null) {
-    // The operator may have closed the data folder again since the first start.
+    // The operator may have closed the data folder since the first start.
     if (existing?.isDirectory() === true) await allowTraversal(dirname(homePath), user, log);
     const blocked = await blockingFolder(folder, user);
     if (blocked !== null) throw new Error(blockedMessage(blocked, user));
@@ -75,12 +75,14 @@ async function makeHome(homePath: string, log: (line: string) => void, commonRoo
     log(`the database is kept in ${real} (linked from ${homePath}): ${user.name} may not enter ${blocked}`);
   } catch (error) {
     await rm(real, { recursive: true });
-    // Another process that starts now was faster: its link is as good.
+    // Another process that starts now was faster; its link is as good.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }
 
-/** Opens the data folder itself for passing through (not for listing) when only it is in the way. Returns what still is. */
+/**
+ * Lets users pass through the data folder, without listing it, if that folder alone blocks the way. Returns the folder that still blocks.
+ */
 async function allowTraversal(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
   const real = await realpath(dataDir);
   const blocked = await blockingFolder(real, user);
@@ -104,13 +106,13 @@ function blockedMessage(blocked: string, user: ServerUser): string {
   );
 }
 
-/** The kernel's limit for the path of a socket, without its closing zero. */
+/** Limit of the kernel for the path of a socket, without the closing zero. */
 const MAX_PATH_BYTES = 103;
 export const SOCKET_PORT = 5432;
 
 /**
- * A new folder for the server's socket, which only the server's user (and root) may enter; who does is asked for the
- * password. A fresh name cannot be taken by another program beforehand.
+ * Makes a new folder for the socket of the server, which only the server's user and root may enter; clients also need the password. No
+ * program can take a random name beforehand.
  */
 export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
   for (const base of new Set([tmpdir(), '/tmp'])) {

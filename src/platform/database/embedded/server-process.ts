@@ -14,33 +14,32 @@ import { type Home, SOCKET_PORT } from './prepare-home.ts';
 const DATABASE_NAME = 'openaisle';
 
 const POLL_MS = 10;
-/** After a crash the server first replays its log, which can take a while. */
+/** After a crash the server first replays its log, which can take minutes. */
 const READY_MS = 300_000;
 const FAST_SHUTDOWN_MS = 30_000;
 const LOG_BYTES = 8_000_000;
-/** Said when processes of a killed server still end. They notice soon. */
+/** The server says this while processes of a killed server are still ending, which takes moments. */
 const STILL_IN_USE = 'pre-existing shared memory block';
 const STILL_IN_USE_ATTEMPTS = 60;
 const STILL_IN_USE_MS = 250;
 const INVALID_CATALOG_NAME = '3D000';
 
 export interface SocketAccess {
-  /** Of the socket. */
   folder: string;
-  /** Null for a server of an earlier version, which asks for none. */
+  /** Null: a server of an earlier version, which asks for none. */
   secret: string | null;
 }
 
 export interface ServerProcess {
   pid: number;
-  /** Resolves when it has ended, for whatever reason. */
+  /** Resolves when the server has ended, for whatever reason. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Holds the password: not for logs or arguments. */
+/** Contains the password: never put it into logs or arguments. */
 export function socketUrl({ folder, secret }: SocketAccess, database: string = DATABASE_NAME): string {
-  // Everything is said here: what is left out, the driver would take from PGPORT, PGSSLMODE and the like.
+  // Names every part: the driver would read missing ones from PGPORT, PGSSLMODE and the like.
   const user = secret === null ? SUPERUSER : `${SUPERUSER}:${encodeURIComponent(secret)}`;
   return `postgres://${user}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(folder)}&sslmode=disable`;
 }
@@ -59,13 +58,13 @@ function serverArguments(cluster: string, socketFolder: string): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_checkpoints: 'off',
-    // Failed statements are the caller's to report: here they would carry values into the log.
+    // The caller reports failed statements. The log would contain their values.
     log_min_messages: 'log',
   };
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** Starts the server and waits until it answers and the database is there. */
+/** Starts the server and waits until it answers and the database exists. */
 export async function startServer(home: Home, launch: Launch, access: SocketAccess): Promise<ServerProcess> {
   const logFile = join(home.folder, 'server.log');
   for (let attempt = 1; ; attempt += 1) {
@@ -86,7 +85,7 @@ export async function startServer(home: Home, launch: Launch, access: SocketAcce
   }
 }
 
-/** Keeps one old log. Returns where the new entries will begin. */
+/** Keeps one old log. Returns the offset of the new entries. */
 async function rotateLog(logFile: string): Promise<number> {
   const size = await stat(logFile).then(
     (file) => file.size,
@@ -107,7 +106,7 @@ function spawnServer(
   const child = spawn(`${launch.binaries}/bin/postgres`, serverArguments(home.cluster, socketFolder), {
     ...launchOptions(launch),
     stdio: ['ignore', logDescriptor, logDescriptor],
-    // Its own group: Ctrl-C in the terminal reaches this process alone, which finishes its requests first.
+    // Own process group: Ctrl-C in the terminal must reach only this process, which finishes its requests first.
     detached: true,
   });
   closeSync(logDescriptor);
@@ -140,12 +139,12 @@ async function createDatabase(access: SocketAccess): Promise<void> {
   }
 }
 
-/** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
+/** Requests a fast shutdown: open transactions are rolled back, committed data is on disk. */
 async function stopServer(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGINT');
   await endWithin(exited, FAST_SHUTDOWN_MS);
-  // Immediate shutdown: nothing acknowledged is lost, the next start replays the log.
+  // Immediate shutdown. Acknowledged data is safe: the next start replays the log.
   if (!hasEnded(child)) child.kill('SIGQUIT');
   await exited;
 }

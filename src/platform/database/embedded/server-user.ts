@@ -5,12 +5,12 @@ import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
 import { isMissing } from '../../data-folder.ts';
 
-/** Where the list of users has no entry for it. */
+/** Used if /etc/passwd has no such user. */
 const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
 
 /**
- * Null when the server can run as this process's own user. Existing data keeps the user that owns it, unless that is one
- * whose rights other programs have too: see `takeOver`.
+ * Returns the user for the server, or null if the server can run as this process's own user. Existing data keeps its owner, unless other
+ * programs run as that user too: see `takeOver`.
  */
 export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
@@ -24,7 +24,7 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
     return null;
   }
   const nobody = (await findUser(NOBODY.name)) ?? NOBODY;
-  // Root's own is data that was on its way to another user when a start was cut off.
+  // Data owned by root was being handed to another user when a start was cut off.
   if (owner !== null && owner.uid !== 0 && owner.uid !== nobody.uid) {
     const own = await findUser(SYSTEM_USER);
     if (own?.uid === owner.uid) return own;
@@ -39,7 +39,7 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
   return nobody;
 }
 
-/** The first folder on the way to `path`, itself included, that the user may not pass through; null when there is none. */
+/** Returns the first folder on the way to `path`, itself included, that the user may not enter; null if there is none. */
 export async function blockingFolder(path: string, user: ServerUser): Promise<string | null> {
   const parent = dirname(path);
   if (parent !== path) {
@@ -56,15 +56,15 @@ function nullWhenMissing(error: unknown): null {
   throw error;
 }
 
-/** Runs the database and nothing else, so that no other program of the machine has its rights. */
+/** This user runs only the database, so no other program has its rights. */
 const SYSTEM_USER = 'openaisle-postgres';
 
 const USERADD = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];
-/** Another start, or an installation, may hold the list of users at the moment. */
+/** Another start, or an installer, may hold the lock of the user list. */
 const ATTEMPTS = 10;
 const WAIT_MS = 300;
 
-/** Whom the server runs as when this process is root, which PostgreSQL refuses. */
+/** The user for the server when this process is root: PostgreSQL refuses to run as root. */
 export interface ServerUser {
   name: string;
   uid: number;
@@ -78,11 +78,11 @@ export async function findUser(name: string): Promise<ServerUser | null> {
       .split('\n')
       .map((line) => line.split(':'))
       .find(([first]) => first === name) ?? [];
-  // Some systems write -2: the same bits, but the kernel takes them without a sign.
+  // Some systems write -2; the kernel takes the same bits without a sign.
   return uid === undefined || gid === undefined ? null : { name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
 }
 
-/** Finds that user or makes it. Only root can; null with the reason in the log where it cannot be made. */
+/** Finds or creates the system user. Only root can. Returns null, with the reason in the log, if that fails. */
 async function ensureSystemUser(log: (line: string) => void, command: string = 'useradd'): Promise<ServerUser | null> {
   for (let attempt = 1; ; attempt += 1) {
     const user = await findUser(SYSTEM_USER);
@@ -104,7 +104,7 @@ async function ensureSystemUser(log: (line: string) => void, command: string = '
   }
 }
 
-/** Whether the system knows a user of that number: PostgreSQL does not run as one it does not know. */
+/** PostgreSQL does not run as a user id without a name. */
 function isKnownUser(uid: number): Promise<boolean> {
   return promisify(execFile)('id', ['-un', String(uid)]).then(
     () => true,

@@ -5,11 +5,10 @@ export interface AppliedMigration {
   number: number;
   name: string;
   sha256: Buffer;
-  /** Code that does not know it goes on, and starts, on its tables. */
+  /** Older code that does not know it may still start. */
   compatible: boolean;
 }
 
-/** All rows that a query gives, of a pool or of one connection. */
 export type ReadRows = <Row extends object>(query: Sql) => Promise<Row[]>;
 
 const COLUMNS = `(
@@ -20,14 +19,16 @@ const COLUMNS = `(
 )`;
 
 export const CREATE_MIGRATIONS = `create table schema_migrations ${COLUMNS}`;
-/** A table apart: versions before it do not start where schema_migrations names what they do not know, and do not look here. */
+/** A table of its own: older versions refuse to start if schema_migrations names an unknown migration, but never read this table. */
 export const CREATE_COMPATIBLE = `create table if not exists compatible_migrations ${COLUMNS}`;
 
-/** Where it is noted once it is applied. */
 export const tableOf = ({ compatible }: Migration): string =>
   compatible ? 'compatible_migrations' : 'schema_migrations';
 
-/** In their order; null where there is no table of them yet. What this role may not read is left out: see `checkMayRead`. */
+/**
+ * Returns the applied migrations in order; null if their table does not exist yet. Leaves out tables that this role may not read;
+ * `checkMayRead` reports those.
+ */
 export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | null> {
   const [may] = await rows<{ all: boolean | null; compatible: boolean | null }>(sql`
     select has_table_privilege(to_regclass('schema_migrations'), 'select') as all,
@@ -41,7 +42,7 @@ export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | 
     union all select number, name, sha256, true from compatible_migrations order by number`);
 }
 
-/** Why this code must not work on such a database, or null. */
+/** Returns why this code must not work on such a database, or null. */
 export function findMismatch(applied: readonly AppliedMigration[], migrations: readonly Migration[]): string | null {
   for (const [index, { number, name, sha256, compatible }] of applied.entries()) {
     if (number !== index + 1) return `schema_migrations lacks number ${index + 1}: rows of it were removed`;
@@ -54,7 +55,7 @@ export function findMismatch(applied: readonly AppliedMigration[], migrations: r
   return null;
 }
 
-/** The role of this connection lacks the rights that a start needs; the operator has to act first. */
+/** The role lacks rights that a start needs; the operator has to act first. */
 export class RightsMissing extends Error {
   override readonly name = 'RightsMissing';
   readonly role: string;
@@ -65,7 +66,7 @@ export class RightsMissing extends Error {
   }
 }
 
-/** Throws where this role owns neither the tables nor a place for them, and so may neither apply what waits nor give rights. */
+/** Throws if this role neither owns the tables nor may create them: it can then neither migrate nor grant rights. */
 export async function checkMayMigrate(rows: ReadRows, pending: readonly Migration[]): Promise<void> {
   const [table] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
     select current_user::text as role, pg_get_userbyid(c.relowner)::text as owner,
@@ -83,7 +84,7 @@ export async function checkMayMigrate(rows: ReadRows, pending: readonly Migratio
 
 const MAX_LISTED = 5;
 
-/** Throws where the owner has made tables since this role was given its rights. */
+/** Throws if this role has no rights to tables that the owner made since granting them. */
 export async function checkMayRead(rows: ReadRows): Promise<void> {
   const hidden = await rows<{ role: string; name: string }>(sql`
     select current_user::text as role, t.relname::text as name
