@@ -16,7 +16,7 @@ import {
   symlink,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { isMissing, lockDataFolder } from '../data-folder.ts';
+import { lockDataFolder, nullIfMissing } from '../data-folder.ts';
 import { readSecret, SUPERUSER, secureCluster } from './embedded/authentication.ts';
 import { type Binaries, findBinaries, type Launch, runBinary } from './embedded/binaries.ts';
 import { isServerOf, readPostmaster, stopOrphan } from './embedded/postmaster.ts';
@@ -132,10 +132,7 @@ export async function linkSharedLibraries(binaries: string, folder: string): Pro
  */
 async function takeOver({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
   if (user === null) return;
-  const owner = await lstat(cluster).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const owner = await lstat(cluster).catch(nullIfMissing);
   if (owner === null || owner.uid === user.uid) return;
   log(`the database in ${cluster} belongs to user id ${owner.uid} and is given to ${user.name} (${user.uid})`);
   await lchown(cluster, 0, 0);
@@ -158,10 +155,7 @@ async function giveContent(folder: string, user: ServerUser): Promise<void> {
 
 /** Creates the cluster on the first start. Deletes half-made clusters of earlier starts. */
 async function initCluster(home: Home, launch: Launch, major: string): Promise<void> {
-  const format = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const format = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch(nullIfMissing);
   if (format !== null) {
     if (format.trim() === major) return;
     throw new Error(

@@ -105,7 +105,7 @@ export async function readQuota(database: Queryable, nowMs: number, quota: Quota
 }
 
 /** Must be longer than any window. */
-const KEPT_MS = 2 * 86_400_000;
+export const KEPT_MS = 2 * 86_400_000;
 
 interface QuotaContext {
   database: Database;

@@ -4,10 +4,8 @@ import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import { drawOf, type Random } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
-import { countInWindow, windowAt } from './quota.ts';
+import { countInWindow, KEPT_MS, windowAt } from './quota.ts';
 
-/** Must be longer than any window. */
-const KEPT_MS = 2 * 86_400_000;
 /** Counters stop here. Limits are far below. */
 const MAX_COUNT = 1_000_000_000;
 

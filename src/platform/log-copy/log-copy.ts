@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256 } from '../canonical-json.ts';
-import { isMissing } from '../data-folder.ts';
+import { nullIfMissing } from '../data-folder.ts';
 
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 30;
@@ -11,10 +11,7 @@ const TAIL_BYTES = 262_144;
 
 /** Returns the files of a copy, the oldest first. */
 async function filesOf(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const names = (await readdir(folder).catch(nullIfMissing)) ?? [];
   return names.filter((name) => NAME.test(name)).sort();
 }
 

@@ -1,7 +1,7 @@
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, isoTime } from '../clock.ts';
-import { isMissing } from '../data-folder.ts';
+import { nullIfMissing } from '../data-folder.ts';
 import type { Database, Queryable } from '../database/database.ts';
 import { constraintOf } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
@@ -60,11 +60,6 @@ async function readHost(path: string, random: Random): Promise<string> {
   else await rename(own, path);
   await rm(own, { force: true });
   return (await readFile(path, 'utf8')).trim();
-}
-
-function nullIfMissing(error: unknown): null {
-  if (isMissing(error)) return null;
-  throw error;
 }
 
 function ignoreExisting(error: unknown): void {

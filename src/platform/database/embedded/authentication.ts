@@ -1,6 +1,6 @@
 import { constants, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 import { systemRandom } from '../../random.ts';
 import { type Launch, runBinary } from './binaries.ts';
 import type { Home } from './prepare-home.ts';
@@ -14,10 +14,7 @@ const secretFile = (folder: string): string => join(folder, 'password');
 
 /** Returns the password of the database's only role; null if no start has set one yet. */
 export async function readSecret(folder: string): Promise<string | null> {
-  return readFile(secretFile(folder), 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  return readFile(secretFile(folder), 'utf8').catch(nullIfMissing);
 }
 
 /**

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 import { isAlive } from '../../run-command.ts';
 
 const POLL_MS = 10;
@@ -20,10 +20,7 @@ export interface Postmaster {
 }
 
 export async function readPostmaster(cluster: string): Promise<Postmaster | null> {
-  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return '';
-    throw error;
-  });
+  const text = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(nullIfMissing)) ?? '';
   const lines = text.split('\n');
   const pid = Number(lines[0]);
   if (!Number.isSafeInteger(pid) || pid <= 1) return null;

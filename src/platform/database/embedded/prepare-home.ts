@@ -1,7 +1,7 @@
 import { chmod, chown, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
 
 /** Used by root if the server's user may not enter the data folder. */
@@ -26,10 +26,7 @@ export async function prepareHome(
 ): Promise<Home> {
   const homePath = join(resolve(dataDir), 'postgres');
   await mkdir(dirname(homePath), { recursive: true });
-  const existing = await lstat(homePath).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const existing = await lstat(homePath).catch(nullIfMissing);
   if (existing === null) await makeHome(homePath, log, commonRoot);
   const folder = await realpath(homePath).catch((cause: unknown) => {
     throw new Error(`${homePath} points to a folder that is gone: restore it, or remove ${homePath} to start empty`, {

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 
 /** Used if /etc/passwd has no such user. */
 const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
@@ -14,7 +14,7 @@ const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
  */
 export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
-  const owner = await stat(cluster).catch(nullWhenMissing);
+  const owner = await stat(cluster).catch(nullIfMissing);
   if (ownUid !== 0) {
     if (owner !== null && ownUid !== undefined && owner.uid !== ownUid)
       throw new Error(
@@ -49,11 +49,6 @@ export async function blockingFolder(path: string, user: ServerUser): Promise<st
   const { mode, uid, gid } = await stat(path);
   const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
   return (mode & bit) === 0 ? path : null;
-}
-
-function nullWhenMissing(error: unknown): null {
-  if (isMissing(error)) return null;
-  throw error;
 }
 
 /** This user runs only the database, so no other program has its rights. */
