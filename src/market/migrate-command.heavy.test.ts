@@ -84,7 +84,7 @@ test('a market whose role may not migrate says what to run; that is all there is
     expect(refused.said.join('\n')).not.toContain(password);
 
     expect((await run('--app-role', 'no such role')).stderr).toContain(
-      'the migrations are applied, and no rights were given: role "no such role" does not exist\n',
+      'the migrations are applied, but no rights were granted: role "no such role" does not exist\n',
     );
     expect(await run('--app-role', role)).toMatchObject({
       code: 0,

@@ -236,6 +236,6 @@ async function checkNetwork({ network, providers, variables }: CheckedNetwork, p
     verifyingContract: network.usdc,
   });
   if (decimals !== USDC_DECIMALS || separator !== expected) {
-    throw new Error(`${variables.usdc}: the contract there is not the native USDC of the network, as ${name} shows it`);
+    throw new Error(`${variables.usdc}: according to ${name}, the contract there is not the native USDC of the network`);
   }
 }

@@ -158,7 +158,7 @@ function parseEndpoint(address: string, headers: Record<string, string> = {}): E
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the RPC address is not a URL');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new TypeError('the RPC address is not http or https');
+    throw new TypeError('the RPC address must begin with http:// or https://');
   const secrets = secretsOf(url, headers);
   const sent = { ...headers };
   if (url.username !== '' || url.password !== '') {

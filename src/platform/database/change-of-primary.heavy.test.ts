@@ -102,7 +102,7 @@ async function changePlaces(): Promise<void> {
 
 test('a standby is refused at the start with what to do, by the pool and by the migrations', async () => {
   await expect(openDatabase({ url: second.url })).rejects.toThrow(
-    'the server is a standby, which takes no writes: name the primary, or several hosts',
+    'the server is a standby and takes no writes: name the primary, or several hosts',
   );
   await expect(migrate(second.url, 'migrations/city')).rejects.toThrow('the server is a standby');
 });

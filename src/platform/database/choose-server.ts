@@ -29,7 +29,7 @@ export interface ServerChoice {
 }
 
 const SPLIT =
-  'the server was replaced by one on a newer timeline among the hosts of DATABASE_URL, and does not know it: make it a standby of that one';
+  'another host of DATABASE_URL has replaced this server as primary (newer timeline): make this server its standby';
 
 /** Chooses the host that a pool connects to, and tells which connections must no longer be used. */
 export function chooseServer(url: string, onMoved: () => void): ServerChoice {

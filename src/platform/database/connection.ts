@@ -58,8 +58,7 @@ function sessionSettings(statementTimeoutMs: number): string {
   return settings.map(([name, value]) => `set ${name} = ${value}`).join('; ');
 }
 
-const STANDBY =
-  'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
+const STANDBY = 'the server is a standby and takes no writes: name the primary, or several hosts separated by commas';
 
 /** Prepares a new connection. Refuses a standby: it lags, hands out its own locks and takes no writes. */
 export async function prepareConnection(
@@ -183,14 +182,14 @@ export interface Budget {
 export function shareBudget({ variable, connections, processes, forWhat }: Budget, room: number): number {
   if (connections > room) {
     throw new ConfigError([
-      `${variable} must be at most ${room}, together with those of all other hosts: PostgreSQL takes no more (max_connections without the reserved ones)`,
+      `${variable} must be at most ${room}, summed over all hosts: PostgreSQL takes no more connections (max_connections minus reserved ones)`,
     ]);
   }
   const shares = processes + SUCCESSORS;
   const each = Math.floor(connections / shares) - LOCK_CONNECTIONS;
   if (each >= MIN_POOL_SIZE) return Math.min(each, MAX_POOL_SIZE);
   throw new ConfigError([
-    `${variable} must be at least ${shares * (MIN_POOL_SIZE + LOCK_CONNECTIONS)} ${forWhat}: ${MIN_POOL_SIZE + LOCK_CONNECTIONS} for each process, and for one that takes another's place`,
+    `${variable} must be at least ${shares * (MIN_POOL_SIZE + LOCK_CONNECTIONS)} ${forWhat}: ${MIN_POOL_SIZE + LOCK_CONNECTIONS} per process, and as many for a process that replaces another`,
   ]);
 }
 

@@ -146,7 +146,7 @@ async function giveContent(folder: string, user: ServerUser): Promise<void> {
     const { nlink } = await lstat(path);
     // PostgreSQL makes no hard links. One may point to another program's file, which must not change its owner.
     if (!entry.isDirectory() && nlink > 1)
-      throw new Error(`${path} is a file with more than one name: it is not PostgreSQL's; remove it and start again`);
+      throw new Error(`${path} has several hard links, so it is not a file of PostgreSQL: remove it and start again`);
     // Changes the link itself, not its target.
     await lchown(path, user.uid, user.gid);
     if (entry.isDirectory()) await giveContent(path, user);
@@ -159,8 +159,8 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
   if (format !== null) {
     if (format.trim() === major) return;
     throw new Error(
-      `the database in ${home.cluster} has the format of PostgreSQL ${format.trim()} and the installed one is ${major}: ` +
-        'install the packages it was made with, or move the data over with a dump',
+      `the database in ${home.cluster} has the format of PostgreSQL ${format.trim()}, but version ${major} is installed: ` +
+        'install the packages it was made with, or move the data with a dump',
     );
   }
   for (const name of await readdir(home.folder))

@@ -141,17 +141,17 @@ test('starters at once do not stop each other while an index is made', async () 
   await expectWhole();
 });
 
-test('a text that changes after a part of it was applied is refused', async () => {
+test('a migration that changes after some of its steps were applied is refused', async () => {
   await writeFile(join(folder, '0002-steps.sql'), `${STEPS}\nselect 1 / 0;`);
   await expect(migrate(db.url, folder)).rejects.toThrow('migration 0002-steps failed: division by zero');
   await writeFile(join(folder, '0002-steps.sql'), STEPS);
-  await expect(migrate(db.url, folder)).rejects.toThrow('changed after a part of it was applied');
+  await expect(migrate(db.url, folder)).rejects.toThrow('changed after some of its steps were applied');
 });
 
 test.each([
   ['-- concurrently\ncreate index t_by_w on t (v);', 'is expected, not: create index t_by_w'],
   ['-- fill: two\nupdate t set v = 1; update t set v = 2;', 'fill two must be one statement'],
-  ['-- Fill: odd name\nupdate t set v = 1;', 'is no mark of a migration'],
+  ['-- Fill: odd name\nupdate t set v = 1;', 'is not a valid step mark of a migration'],
 ])('what cannot be meant is refused before anything runs: %s', async (text, why) => {
   await writeFile(join(folder, '0002-steps.sql'), `create table never (id int8);\n${text}`);
   await expect(migrate(db.url, folder)).rejects.toThrow(why);

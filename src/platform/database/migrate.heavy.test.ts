@@ -133,7 +133,7 @@ test.each(['\n-- compatible: older code\n', '-- compatible: all code\n', '--comp
   'what only looks like the word for compatible is refused: %j',
   async (text) => {
     await write('0001-first.sql', text);
-    await expect(migrate(db.url, folder)).rejects.toThrow('the first line may be "-- compatible: older code"');
+    await expect(migrate(db.url, folder)).rejects.toThrow('"-- compatible: older code" may only be the first line');
   },
 );
 
@@ -186,7 +186,7 @@ describe('a role that owns nothing', () => {
   test('gets no rights half: none where one of them cannot be given', async () => {
     const rights = [`grant select on a to ${role}`, `grant select on a to no_such_role`];
     await expect(migrate(db.url, folder, undefined, rights)).rejects.toThrow(
-      'the migrations are applied, and no rights were given: role "no_such_role" does not exist',
+      'the migrations are applied, but no rights were granted: role "no_such_role" does not exist',
     );
     expect(await db.database.one(sql`select has_table_privilege(${role}::text, 'a', 'select') as may`)).toEqual({
       may: false,

@@ -59,7 +59,7 @@ export async function migrate(
 async function grantRights(client: Client, rights: readonly string[]): Promise<void> {
   await client.query(['begin', ...rights, 'commit'].join(';\n')).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`the migrations are applied, and no rights were given: ${why}`, { cause: error });
+    throw new Error(`the migrations are applied, but no rights were granted: ${why}`, { cause: error });
   });
 }
 
@@ -158,7 +158,7 @@ async function runSteps(
     [migration.number],
   );
   if (done.rows.some(({ sha256 }) => !sha256.equals(migration.sha256)))
-    throw new Error('it was changed after a part of it was applied: restore its text');
+    throw new Error('it was changed after some of its steps were applied: restore its text');
   for (const [index, step] of steps.entries()) {
     if (index < done.rows.length) continue;
     const report = (rows: number, isDone: boolean): void =>

@@ -2,8 +2,8 @@ import type { Client } from 'pg';
 import { type ConnectionOptions, connectClient } from './connection.ts';
 
 const POOLER =
-  'a pooler lends sessions of PostgreSQL for one transaction at a time, and locks and prepared statements are lost between two of them: ' +
-  'give this program sessions of its own (pool_mode = session), or name PostgreSQL itself';
+  'the pooler shares PostgreSQL sessions between transactions, so locks and prepared statements get lost: ' +
+  'set pool_mode = session, or connect to PostgreSQL directly';
 
 /** Unique among all sessions of a server, past ones included. */
 const SESSION =

@@ -89,7 +89,8 @@ export async function openLogCopy(folder: string, now: () => number): Promise<Lo
       if (last === undefined) return;
       // A clock that was set back must not put new lines before old ones.
       const names = await filesOf(folder);
-      if (file !== null && !names.includes(file.name)) throw new Error(`${join(folder, file.name)} was taken away`);
+      if (file !== null && !names.includes(file.name))
+        throw new Error(`${join(folder, file.name)} was deleted or moved`);
       const newest = names.at(-1) ?? '';
       const today = nameOf(now());
       const handle = await openFile(today > newest ? today : newest);
@@ -146,7 +147,7 @@ export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[
       const existing = events.get(event.id);
       if (existing !== undefined && !existing.hash.equals(event.hash)) {
         throw new Error(
-          `${path}: event ${event.id} is another one than in the copies before it. Leave out copies of what was written after the loss`,
+          `${path}: event ${event.id} differs from the copies before it. Leave out copies written after the loss`,
         );
       }
       events.set(event.id, event);

@@ -30,7 +30,7 @@ export async function secureCluster(home: Home, launch: Launch, log: (line: stri
   await setPassword(home, launch, secret);
   await writePrivately(secretFile(home.folder), secret, null);
   await writePrivately(rules, HOST_RULES, home.user);
-  log(`the database in ${home.cluster} asks for a password from now on; it is in ${secretFile(home.folder)}`);
+  log(`the database in ${home.cluster} now asks for a password, which is in ${secretFile(home.folder)}`);
   return secret;
 }
 

@@ -61,7 +61,7 @@ export async function stopOrphan(cluster: string, log: (line: string) => void): 
     // running server and refuse to start, so delete the file. PostgreSQL also uses the file to find processes that outlive a killed server,
     // so check for them here.
     if (!(await waitUntil(async () => !(await isAttached(orphan.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
-      throw new Error(`processes of a killed PostgreSQL are still at work on ${cluster}: end them first`);
+      throw new Error(`processes of a killed PostgreSQL still use ${cluster}: end them first`);
     await rm(join(cluster, 'postmaster.pid'), { force: true });
   }
   if (basename(orphan.socketFolder).startsWith('openaisle-'))
@@ -74,7 +74,7 @@ async function stopServer(cluster: string, pid: number): Promise<void> {
   if (await waitUntil(ended, FAST_SHUTDOWN_MS)) return;
   sendSignal(pid, 'SIGQUIT');
   if (await waitUntil(ended, IMMEDIATE_SHUTDOWN_MS)) return;
-  throw new Error(`PostgreSQL process ${pid}, left behind on ${cluster}, does not end`);
+  throw new Error(`PostgreSQL process ${pid} of an earlier run on ${cluster} does not stop: end it first`);
 }
 
 /** Ignores a process that has just ended. */

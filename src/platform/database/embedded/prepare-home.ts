@@ -69,7 +69,7 @@ async function makeHome(homePath: string, log: (line: string) => void, commonRoo
   }
   try {
     await symlink(real, homePath);
-    log(`the database is kept in ${real} (linked from ${homePath}): ${user.name} may not enter ${blocked}`);
+    log(`the database is in ${real} (linked from ${homePath}), because ${user.name} may not enter ${blocked}`);
   } catch (error) {
     await rm(real, { recursive: true });
     // Another process that starts now was faster; its link is as good.
@@ -86,7 +86,7 @@ async function allowTraversal(dataDir: string, user: ServerUser, log: (line: str
   if (blocked !== real) return blocked;
   const { mode } = await lstat(real);
   await chmod(real, (mode & 0o777) | 0o011);
-  log(`${real} may now be passed through (mode +x), so that the database can run as ${user.name}`);
+  log(`${real} now lets everybody pass through (mode +x), so that the database can run as ${user.name}`);
   return blockingFolder(real, user);
 }
 

@@ -19,7 +19,7 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
     if (owner !== null && ownUid !== undefined && owner.uid !== ownUid)
       throw new Error(
         `the database in ${cluster} belongs to user id ${owner.uid} and this process runs as ${ownUid}: ` +
-          'start it as the user (or as root, if root made it) that started it first',
+          'start it as the user that started it first (or as root, if root did)',
       );
     return null;
   }
@@ -33,7 +33,7 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
   const own = await ensureSystemUser(log);
   if (own !== null) return own;
   log(
-    `PostgreSQL runs as ${nobody.name}: other programs that run as ${nobody.name} can reach its files. Make the system user ` +
+    `PostgreSQL runs as ${nobody.name}, so other programs of that user can read its files. Create the system user ` +
       `${SYSTEM_USER}, or start as a user without root rights`,
   );
   return nobody;
@@ -86,12 +86,12 @@ async function ensureSystemUser(log: (line: string) => void, command: string = '
       await promisify(execFile)(command, [...USERADD, '--shell', '/usr/sbin/nologin', SYSTEM_USER], {
         env: { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LC_ALL: 'C' },
       });
-      log(`started as root: made the system user ${SYSTEM_USER}, which runs PostgreSQL and nothing else`);
+      log(`started as root: created the system user ${SYSTEM_USER}, which runs only PostgreSQL`);
     } catch (error) {
       const why = error instanceof Error ? (error.message.trim().split('\n').at(-1) ?? '') : String(error);
       const isPassing = /\block\b|already exists/.test(why);
       if (!isPassing || attempt === ATTEMPTS) {
-        log(`the system user ${SYSTEM_USER} cannot be made (${why})`);
+        log(`the system user ${SYSTEM_USER} cannot be created (${why})`);
         return null;
       }
       await systemClock.sleep(WAIT_MS);

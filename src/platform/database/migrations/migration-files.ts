@@ -43,7 +43,7 @@ function isCompatible(text: string, file: string): boolean {
   const [first = '', ...rest] = text.split('\n');
   const misplaced = [COMPATIBLE.test(first) ? '' : first, ...rest].find((line) => /^--\s*compatible\b/i.test(line));
   if (misplaced !== undefined)
-    throw new Error(`"${misplaced}" in ${file}: the first line may be "-- compatible: older code", and no other`);
+    throw new Error(`"${misplaced}" in ${file}: "-- compatible: older code" may only be the first line`);
   return COMPATIBLE.test(first);
 }
 
@@ -66,7 +66,8 @@ export function readSteps(text: string): Step[] {
   for (const line of text.split('\n')) {
     const mark = MARK.exec(line);
     if (mark !== null) parts.push({ mark, lines: [] });
-    else if (/^--\s*(?:fill\b.*:|concurrently\s*$)/i.test(line)) throw new Error(`"${line}" is no mark of a migration`);
+    else if (/^--\s*(?:fill\b.*:|concurrently\s*$)/i.test(line))
+      throw new Error(`"${line}" is not a valid step mark of a migration`);
     else parts.at(-1)?.lines.push(line);
   }
   if (parts.length === 1) return [{ kind: 'transaction', text }];
