@@ -6,12 +6,11 @@ import { codeOf, LockFailure } from './lock-failure.ts';
 import { isListenedAt, type Listener, listenAt, waitForEnd } from './sockets.ts';
 
 /*
- * A lock is a folder, mode 0700. A process that wants it listens at a socket in there, under an id that is never used again; the kernel
- * ends the listening with the process, and what ended never comes back. `holder` is a link to the id of who holds the lock. Where that
- * one is dead, the next one makes the link `after-<dead id>` to its own id. Of two that try, the second finds the name taken, so that
- * each id has one successor at most: who stands last in the row from `holder`, and lives, has the lock. It then leads `holder` to
- * its own id and clears up. A process that was late, and made a link behind an id that was cleared up meanwhile, is not in that row: it
- * looks once more after it made its link, and takes it back.
+ * A lock is a folder with mode 0700. A process that wants it listens at a socket in it, under an id that is never used again. The kernel
+ * ends the listening with the process, so a dead id stays dead. The link `holder` points to the id of the holder. If that one is dead, the
+ * next process makes the link `after-<dead id>` to its own id. If two try, the second finds the name taken, so each id has at most one
+ * successor. The last live id of this chain from `holder` has the lock: it points `holder` to itself and cleans up. A late process may have
+ * linked behind an id that was cleaned up meanwhile, and is then not in the chain. So each checks again after linking, and undoes a late link.
  */
 const HOLDER = 'holder';
 /** Process id and 96 random bits. */

@@ -12,9 +12,9 @@ const wallet: Hex = `0x${'77'.repeat(20)}`;
 
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 const RETURN_TOP = '60005260206000f3';
-/** Returns the word given. */
+/** Bytecode that returns this word. */
 const answers = (word: string): Hex => `0x7f${word}${RETURN_TOP}`;
-/** Returns `MAGIC` times the flag on the stack. */
+/** Bytecode that returns `MAGIC` if the program leaves 1 on the stack, else 0. */
 const ifFlag = (program: string): Hex => `0x${program}7f${MAGIC}02${RETURN_TOP}`;
 
 let chain: LocalChain;
@@ -37,7 +37,7 @@ test('a wallet that knows the text says yes to it and no to another', async () =
 });
 
 test('the wallet gets the whole signature', async () => {
-  // calldataload(0x44) is its length, calldataload(0x64) its first word.
+  // calldataload(0x44) is the length of the signature, calldataload(0x64) its first word.
   await place(ifFlag(`604435604114${`7f${'5'.repeat(64)}`}60643514${'16'}`));
   expect(await check()).toBe(true);
   expect(await check(digest, `0x${'6'.repeat(130)}`)).toBe(false);

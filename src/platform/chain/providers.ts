@@ -236,6 +236,8 @@ async function checkNetwork({ network, providers, variables }: CheckedNetwork, p
     verifyingContract: network.usdc,
   });
   if (decimals !== USDC_DECIMALS || separator !== expected) {
-    throw new Error(`${variables.usdc}: according to ${name}, the contract there is not the native USDC of the network`);
+    throw new Error(
+      `${variables.usdc}: according to ${name}, the contract there is not the native USDC of the network`,
+    );
   }
 }

@@ -113,10 +113,7 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
   }
 }
 
-/**
- * Splits a PostgreSQL URL with several hosts into one URL per host, in the same order: `postgresql://user@one:5432,two:5432/name`. The
- * driver understands only one host.
- */
+/** Splits a URL like `postgresql://user@one:5432,two:5432/name` into one URL per host: the driver understands only one. */
 export function hostsOf(url: string): string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/.exec(url) ?? [];
   const userEnds = authority.lastIndexOf('@') + 1;
@@ -141,8 +138,8 @@ const parseTextArray = driverParser(TEXT_ARRAY) as (text: string) => (string | n
 const asIs: Parser = (text) => text;
 
 /**
- * Replaces parsers of the driver that lose something: int8 becomes a bigint, numeric stays text. A date without a zone stays text too:
- * `Date` would read it in this machine's zone.
+ * Parsers for types that the driver would lose data of: int8 becomes a bigint, numeric stays text. So does a date without a zone, which
+ * `Date` would read in the zone of this machine.
  */
 const PARSERS = new Map<number, Parser>([
   [INT8, BigInt],
@@ -162,7 +159,7 @@ export const MAX_POOL_SIZE = 16;
 /** With fewer, requests wait for the site's own background reads. */
 export const MIN_POOL_SIZE = 2;
 export const LOCK_CONNECTIONS = 1;
-/** Each process may have a successor with its own connections: the server notices late that the old process is gone. */
+/** One share is reserved for the successor of a process: the server notices late that its predecessor is gone. */
 const SUCCESSORS = 1;
 
 export interface Budget {

@@ -27,7 +27,7 @@ test.for(TRANSACTION)(
     const error: unknown = await openDatabase({ url }).catch((thrown: unknown) => thrown);
     expect(String(error)).toContain('the pooler shares PostgreSQL sessions between transactions');
     expect(String(error)).toContain('pool_mode = session');
-    // It is no outage, which a service manager would wait for.
+    // A service manager must not treat it as an outage and wait.
     expect(isUnavailable(error)).toBe(false);
   },
 );
