@@ -29,10 +29,7 @@ const TIMEOUT_MS = 250;
 /** Another user may replace sockets faster than we can inspect them. In this many attempts we would have met one of ours. */
 const MAX_CHANGES = 12;
 
-/**
- * Holds the name until it is closed. Returns null if another user listens there, or the system has no such names. Throws if one of our
- * processes holds it, or may hold it.
- */
+/** Returns null if another user listens there, or there are no such names. Throws if one of our processes may hold it. */
 export async function holdEarlierName(earlier: EarlierName, options: NameOptions): Promise<Listener | null> {
   const { until } = options;
   const seen = new Map<string, Holder>();

@@ -28,9 +28,7 @@ interface Busy {
 /** The folder may vanish this often in a row, because the previous holder deletes it. */
 const MAX_MISSES = 50;
 
-/**
- * Waits for the lock until the signal. Without a signal a held lock is refused at once. Throws `LockFailure` and errors of the file system.
- */
+/** Waits until the signal; without one a held lock is refused at once. Throws `LockFailure` and errors of the file system. */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {

@@ -10,9 +10,7 @@ export interface Listener {
 /** More connections wait in the backlog of the system. Normal use never reaches this. */
 const MAX_CONNECTIONS = 200;
 
-/**
- * Listens at a path. Keeps each connection open until the end, or sends `text` and closes it. Reads nothing. Throws errors of the system.
- */
+/** Keeps connections open until the end, or sends `text` and closes them. Reads nothing. Throws errors of the system. */
 export async function listenAt(path: string, text?: string): Promise<Listener> {
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
@@ -51,10 +49,7 @@ export function isListenedAt(path: string): Promise<boolean> {
   });
 }
 
-/**
- * Waits until the process at this socket ends or stops listening. No polling: a holder keeps the connection open until its end, and then
- * the kernel closes it.
- */
+/** Waits until nobody listens at this socket. A holder keeps connections open until its end, so no polling is needed. */
 export function waitForEnd(path: string, until: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ path });

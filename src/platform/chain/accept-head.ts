@@ -101,10 +101,7 @@ export function noteVerdict(
   }
 }
 
-/**
- * Reads the head of the leading provider: the first one that is enough, else the first that answers. Throws RpcFailure if no provider
- * answers.
- */
+/** Returns the first head that is enough, else the first one read. Throws RpcFailure if no provider answers. */
 export async function readLeadingHead<Head>(
   providerHealth: Pick<ProvidersHealth, 'leaders'>,
   read: (health: ProviderHealth) => Promise<Head>,

@@ -197,10 +197,7 @@ interface CheckedNetwork {
   variables: { rpcUrls: string; usdc: string };
 }
 
-/**
- * Refuses a provider on the wrong chain or with another token: the market would believe worthless payments. Also measures how many blocks
- * of logs each provider takes.
- */
+/** Refuses providers of another chain or token, whose payments are worthless to us. Also measures their log span. */
 export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
   await Promise.all(
     checked.providers.map(async (provider) => {

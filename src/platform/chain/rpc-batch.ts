@@ -43,10 +43,7 @@ function isAboutSize({ message }: RpcFailure): boolean {
   return /batch|calls in/i.test(message);
 }
 
-/**
- * Returns the answers in the order of the ids. An error object fails only its own call. Throws for all calls if the answer does not match
- * the request.
- */
+/** Orders the answers by `ids`. An error object fails its own call only; an answer that does not match the request, all calls. */
 export function readAnswers(answer: unknown, ids: readonly number[], context: CallContext): RpcAnswer[] {
   const isBatch = ids.length > 1;
   if (isBatch && !Array.isArray(answer)) {

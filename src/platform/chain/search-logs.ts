@@ -179,10 +179,7 @@ async function readDown(
   }
 }
 
-/**
- * Reads neighbouring parts in parallel, and returns those from the newest down to the first that was not answered completely. Throws the
- * error of the newest part.
- */
+/** Reads parts in parallel. Returns those before the first incomplete one, newest first. Throws if the newest part failed. */
 async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
   const ranges: BlockRange[] = [];
@@ -208,10 +205,7 @@ function searchUnfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
   return new SearchUnfinished('timeout', words);
 }
 
-/**
- * Narrows a range to the blocks with a time from `from` to before `before`, in seconds. Costs a few block reads, which pays where a log
- * query covers only few blocks.
- */
+/** Narrows a range to blocks with `from` <= time < `before`, in seconds. Pays where a log query covers only few blocks. */
 export async function blocksBetween(
   rpc: Rpc,
   range: BlockRange,

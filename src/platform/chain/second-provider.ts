@@ -101,10 +101,7 @@ export interface CorroborationRequest<Key> {
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
 }
 
-/**
- * Returns the objections of one other provider. Returns none if that provider is excluded, and never `behind` if it is late, since no
- * decision waits for it.
- */
+/** Returns none for an excluded provider, and never `behind` for a late one, since no decision waits for it. */
 export async function findObjections<Key>(
   providerHealth: ProvidersHealth,
   health: ProviderHealth,

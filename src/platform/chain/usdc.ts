@@ -22,9 +22,7 @@ export interface AuthorizationEvent {
 
 type Emitted = Pick<Log, 'topics' | 'data'>;
 
-/**
- * Returns null unless the log has exactly the form of an ERC-20 Transfer. Compare the address of the log first: any contract can emit one.
- */
+/** Returns null unless the log has exactly the form of an ERC-20 Transfer. Check its address first: any contract can emit one. */
 export function decodeTransfer(log: Emitted): Transfer | null {
   const [topic, from, to] = log.topics;
   if (log.topics.length !== 3 || topic !== TRANSFER_TOPIC || !isHex(log.data, 32)) return null;

@@ -14,10 +14,7 @@ interface Session {
   lost: AbortController;
 }
 
-/**
- * One session outside the pool holds all keys of this process, so a held key costs no connection. PostgreSQL grants a session the same lock
- * twice; `heldKeys` prevents that.
- */
+/** One session outside the pool holds all keys. PostgreSQL would grant it the same key twice; `heldKeys` prevents that. */
 export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Client>): AdvisoryLocks {
   const heldKeys = new Set<string>();
   let current: Promise<Session> | null = null;

@@ -33,10 +33,7 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
   };
 }
 
-/**
- * Without keepalives a server keeps the session and the locks of a client whose machine or network is gone, by default for hours. No effect
- * on Unix sockets, where a client cannot be lost that way.
- */
+/** Without these a server keeps the locks of a lost client, by default for hours. No effect on Unix sockets. */
 const KEEPALIVES = [
   ['tcp_keepalives_idle', 10],
   ['tcp_keepalives_interval', 5],

@@ -65,10 +65,7 @@ function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/**
- * Returns true while the database is away (refused, reset, starting, stopping, too slow to connect) or cannot work: disk full, out of
- * memory or connections, read-only.
- */
+/** Returns true while the database is unreachable, or cannot work: disk full, out of memory or connections, read-only. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   if (!(error instanceof Error)) return false;

@@ -16,10 +16,7 @@ export interface Queryable {
  * in order; after the first failure none of the rest runs.
  */
 export interface Tx extends Queryable {
-  /**
-   * Sends the query together with the next statement or the commit, so it costs no round trip. Its answer is dropped. If it fails, that
-   * statement and the transaction fail too.
-   */
+  /** Sends the query with the next statement or the commit, at no extra round trip. Drops its answer; its failure fails the transaction. */
   later(query: Sql): void;
   /**
    * Runs the last statement together with the commit, to save a round trip. The transaction is committed whatever the answer contains,

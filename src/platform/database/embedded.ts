@@ -110,10 +110,7 @@ async function prepareLaunch(binaries: Binaries, home: Home, log: (line: string)
   return launch;
 }
 
-/**
- * Links the short names of the libraries, and returns the value for LD_LIBRARY_PATH. The package ships only full version names and leaves
- * the links to an install script, which may be turned off.
- */
+/** Links the short library names, because install scripts may be turned off. Returns the value for LD_LIBRARY_PATH. */
 export async function linkSharedLibraries(binaries: string, folder: string): Promise<string> {
   const lib = join(binaries, 'lib');
   await rm(folder, { recursive: true, force: true });
@@ -189,9 +186,7 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
   await folder.close();
 }
 
-/**
- * Returns a folder from which the server's user can run the binaries: the package's own, or a copy next to the data, made once per version.
- */
+/** Returns a folder whose binaries the server's user can run: the package's own, or a copy made once per version. */
 export async function placeBinaries(
   binaries: Binaries,
   home: string,

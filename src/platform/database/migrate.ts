@@ -73,10 +73,7 @@ async function lockMigrations(client: Client): Promise<void> {
   }
 }
 
-/**
- * Returns the migrations that the database lacks. Throws if it holds an unknown, incompatible migration, or a different text of a known
- * one.
- */
+/** Returns the missing migrations. Throws if the database has an unknown incompatible one, or another text of a known one. */
 export async function pendingMigrations(database: Queryable, folder: string): Promise<Migration[]> {
   return findPending((query) => database.rows(query), await readMigrations(folder));
 }

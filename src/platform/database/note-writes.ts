@@ -5,10 +5,7 @@ import { isOutcomeUnknown } from './database-error.ts';
 /** A database that records whether this process may have changed something through it. */
 export interface NotedDatabase {
   database: Database;
-  /**
-   * Changes after each statement or transaction that may have changed something, before its caller continues. Null while one is running:
-   * another client may see its commit before this process hears of it.
-   */
+  /** Changes after each possible write, before its caller continues. Null during one: others may see its commit before we do. */
   mark(): number | null;
 }
 

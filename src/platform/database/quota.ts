@@ -6,7 +6,7 @@ import type { Refusal } from '../refusal.ts';
 import type { Database, Queryable } from './database.ts';
 
 export interface Quota {
-  /** Name in OPENAISLE_LIMITS. */
+  /** A name of OPENAISLE_LIMITS. */
   name: string;
   /** Calls of one subject are counted together: a client network, a merchant's id, or one word for everybody. */
   subject: string;
@@ -37,26 +37,20 @@ export interface Counting {
   sweepBefore: Date;
 }
 
-/**
- * Counts one call and returns the count, at most the limit plus one. Also deletes a few old windows, so the table stays as small as the
- * traffic of the last days without a cleanup job.
- */
+/** Returns the new count, at most the limit plus one. Also deletes a few old windows, which replaces a cleanup job. */
 export function countInWindow(counting: Counting): Sql {
   return sql`
     with existing as (select null as value), ${countUnlessExisting(counting)}
     select used from counted`;
 }
 
-/** Extra work in the statement that counts. */
 export interface CountedAct {
   /** Queries of the WITH list. `allowed` has one row if the call is within the limit, else none. */
   steps: Sql;
   columns: Sql;
 }
 
-/**
- * Counts like `countInWindow`, unless the query (of an int8) returns a value: then nothing is counted or done, and that value is returned.
- */
+/** Counts like `countInWindow`, unless the query returns an int8: then nothing is counted or done, and the int8 is returned. */
 function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
@@ -96,7 +90,6 @@ interface QuotaUse {
   resetsAt: Date;
 }
 
-/** Returns how much of a quota is used, without using any. */
 export async function readQuota(database: Queryable, nowMs: number, quota: Quota): Promise<QuotaUse> {
   const { name, subject, limit, windowSeconds } = quota;
   const { start, end } = windowAt(nowMs, windowSeconds);
@@ -122,10 +115,7 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
   if (used > quota.limit) throw refusalOf(quota, now);
 }
 
-/**
- * Like `takeQuota`, but if the query (of an int8) returns a value, this call counts nothing, is never refused, and returns that value. One
- * statement.
- */
+/** Like `takeQuota`, but if the query returns an int8, counts and refuses nothing and returns it. One statement. */
 export async function takeQuotaUnless(
   context: QuotaContext,
   quota: Quota,
@@ -134,10 +124,7 @@ export async function takeQuotaUnless(
   return (await takeQuotaAndDo<object>(context, quota, existing, null)).existing;
 }
 
-/**
- * Like `takeQuotaUnless`, and runs an act in the same statement and returns its result. Only a database error, which also undoes the act,
- * undoes the count.
- */
+/** Like `takeQuotaUnless`, but runs an act in the same statement. Only a database error undoes the count, along with the act. */
 export async function takeQuotaAndDo<Done extends object>(
   { database, clock }: QuotaContext,
   quota: Quota,
@@ -194,10 +181,7 @@ interface ClientQuota extends Omit<Quota, 'subject'> {
   networksPerSite: number;
 }
 
-/**
- * Counts this call for the network and for its site, and throws beyond either limit. A call that the network limit refuses uses none of the
- * site limit.
- */
+/** Counts this call for its network and its site. A call refused by the network limit uses none of the site limit. */
 export async function takeClientQuota(
   context: { database: Database; clock: Clock },
   { clientNetwork, networksPerSite, ...quota }: ClientQuota,

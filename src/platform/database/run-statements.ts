@@ -7,7 +7,6 @@ import { isReadOnly, isRefused, isUnavailable, withAvailability } from './databa
 import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
 const MAX_NAMES = 1_000;
-/** Caches the hash of each text. */
 const names = new Map<string, string>();
 
 function statementName(text: string): string {
@@ -28,7 +27,6 @@ export function statementOf({ text, values }: Sql): Statement {
   return { name: statementName(text), text, values };
 }
 
-/** A command of the transaction itself, such as begin or commit. */
 export function commandOf(text: string): Statement {
   return { name: statementName(text), text, values: [] };
 }
@@ -77,7 +75,6 @@ function leavesConnectionWhole(error: unknown): boolean {
   return (isRefused(error) || !isUnavailable(error)) && !['0A000', '26000', '42P05'].includes(error.code ?? '');
 }
 
-/** Returns true if unread data may be on the wire. */
 export function isSpoiled(client: ClientBase): boolean {
   return spoiled.has(client);
 }
@@ -119,10 +116,7 @@ export interface StatementQueue {
   later(statement: Statement): void;
   /** Discards statements of `later` that were not sent yet. */
   drop(): void;
-  /**
-   * Ends the transaction after all answers, unless `askLast` did. `trailing` are statements of `later` sent along. Null: there is nothing
-   * to end.
-   */
+  /** Ends the transaction unless `askLast` did. `trailing` are the `later` statements sent along. Null: nothing to end. */
   end(statement: Statement): Ending | null;
   /** Resolves when all statements are answered; never rejects. */
   allAnswered(): Promise<void>;

@@ -15,7 +15,7 @@ interface SharedQuotaContext {
   random: Random;
 }
 
-/** A quota shared by everybody. Its last part is reserved for networks that have not had their turn. */
+/** Shared by all processes. The last part is reserved for networks that have not had their turn. */
 export interface SharedQuota {
   name: string;
   limit: number;
@@ -23,10 +23,7 @@ export interface SharedQuota {
   clientNetwork: string;
 }
 
-/**
- * Takes one unit of a quota shared by all processes, in its own transaction, or throws. Refused calls use nothing; otherwise strangers
- * could use up the quota just by asking.
- */
+/** Takes one unit, or throws. Refused calls use nothing; otherwise strangers could use up the quota just by asking. */
 export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
   const { site, region } = networkLevels(clientNetwork);

@@ -9,7 +9,6 @@ const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
 };
 
 export interface Statement {
-  /** Name of the prepared statement. */
   name: string;
   text: string;
   values: readonly unknown[];
@@ -36,10 +35,7 @@ interface Notice {
   file?: string;
 }
 
-/**
- * The statements that a connection has prepared, and their row formats. A format never changes: otherwise the server refuses to run the
- * statement.
- */
+/** Statements and row formats of one connection. A format never changes: the server refuses such a statement. */
 interface Prepared {
   names: Set<string>;
   formats: Map<string, RowFormat>;

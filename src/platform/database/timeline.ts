@@ -4,10 +4,7 @@ import sql, { type Sql } from 'sql-template-tag';
 /** Timeline of a primary as eight hexadecimal digits. Fails with an error for which `isTimelineRefused` holds. */
 export const timelineText = sql`substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
 
-/**
- * Returns the timeline of a primary, or null if the server does not tell. `ask` runs one statement outside a transaction, which a refusal
- * would abort.
- */
+/** Returns null if the server does not tell. `ask` must run outside a transaction, which a refusal would abort. */
 export async function readTimeline(ask: (query: Sql) => Promise<{ timeline: string }[]>): Promise<number | null> {
   try {
     const [row] = await ask(sql`select ${timelineText} as timeline`);

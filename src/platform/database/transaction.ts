@@ -122,10 +122,7 @@ function unknownOutcome(error: unknown): DatabaseUnavailable {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown ? error : new DatabaseUnavailable(error, true);
 }
 
-/**
- * Returns the error of the commit if its outcome is unknown. A lost connection fails the whole batch, so any of its statements may report
- * it first.
- */
+/** Returns the error of a commit with unknown outcome. A lost connection fails all statements of the batch, in any order. */
 async function findLostCommit(queue: StatementQueue): Promise<DatabaseUnavailable | null> {
   const ending = queue.ended();
   if (ending === null) return null;

@@ -44,8 +44,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
 async function writeProbeRow(database: Database): Promise<string | null> {
   try {
     await database.transaction(async (tx) => {
-      // Updating a row in place needs no disk space, so it would succeed on a full disk. This count exceeds its memory limit and needs a
-      // temporary file, which is deleted at the end.
+      // Updating a row needs no disk space and succeeds on a full disk. This count exceeds its memory and needs a temporary file.
       tx.later(sql`set local work_mem = '64kB'`);
       tx.later(sql`set local temp_tablespaces = ''`);
       await tx.one(sql`select count(*) from generate_series(1, 8000)`);

@@ -30,10 +30,7 @@ interface Tail {
   upTo: number;
 }
 
-/**
- * Reads the end of a file up to the first damage. A crash may leave a torn line or a run of zeros; a line that does not continue from the
- * one before is not part of the copy.
- */
+/** Reads a file up to its first damage: a crash may leave a torn line, zeros, or a line that does not continue the one before. */
 async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r');
   try {
@@ -187,9 +184,7 @@ export function hashAfter(before: LogEnd, { id, canonical }: Pick<CopiedEvent, '
   return sha256(before.hash, idBytes, canonical);
 }
 
-/**
- * Returns true if `next` may follow `before`. After a gap in the ids, which a recovery leaves, only the log itself knows what was hashed.
- */
+/** Returns true if `next` may follow. Across a gap, which a recovery leaves in the ids, hashes cannot be compared. */
 export function isNextEvent(before: LogEnd | null, next: CopiedEvent): boolean {
   if (before === null) return true;
   if (next.id !== before.id + 1n) return next.id > before.id;

@@ -143,10 +143,7 @@ export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
 
 const COMPARED_AT_ONCE = 10_000;
 
-/**
- * Returns the id of the last event that copies and log share, or `newest`, the last one of the log, if the copies continue it. Throws if
- * the copies cannot tell.
- */
+/** Returns the last shared id of copies and log, or `newest` if the copies continue the log. Throws if neither is certain. */
 export async function findLastCommonId(
   queryable: Queryable,
   copied: readonly CopiedEvent[],

@@ -77,9 +77,7 @@ async function makeHome(homePath: string, log: (line: string) => void, commonRoo
   }
 }
 
-/**
- * Lets users pass through the data folder, without listing it, if that folder alone blocks the way. Returns the folder that still blocks.
- */
+/** Lets users pass through the data folder, without listing it, if it alone blocks the way. Returns what still blocks. */
 async function allowTraversal(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
   const real = await realpath(dataDir);
   const blocked = await blockingFolder(real, user);
@@ -107,10 +105,7 @@ function blockedMessage(blocked: string, user: ServerUser): string {
 const MAX_PATH_BYTES = 103;
 export const SOCKET_PORT = 5432;
 
-/**
- * Makes a new folder for the socket of the server, which only the server's user and root may enter; clients also need the password. No
- * program can take a random name beforehand.
- */
+/** Makes a random folder for the socket, which only the server's user and root may enter. Clients also need the password. */
 export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
   for (const base of new Set([tmpdir(), '/tmp'])) {
     if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MAX_PATH_BYTES) continue;

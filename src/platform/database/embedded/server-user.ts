@@ -8,10 +8,7 @@ import { nullIfMissing } from '../../data-folder.ts';
 /** Used if /etc/passwd has no such user. */
 const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
 
-/**
- * Returns the user for the server, or null if the server can run as this process's own user. Existing data keeps its owner, unless other
- * programs run as that user too: see `takeOver`.
- */
+/** Returns null if the server can run as this process's user. Data keeps its owner unless others share it: see `takeOver`. */
 export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
   const owner = await stat(cluster).catch(nullIfMissing);

@@ -25,10 +25,7 @@ export const CREATE_COMPATIBLE = `create table if not exists compatible_migratio
 export const tableOf = ({ compatible }: Migration): string =>
   compatible ? 'compatible_migrations' : 'schema_migrations';
 
-/**
- * Returns the applied migrations in order; null if their table does not exist yet. Leaves out tables that this role may not read;
- * `checkMayRead` reports those.
- */
+/** Returns null without a table of migrations. Leaves out tables that this role may not read: see `checkMayRead`. */
 export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | null> {
   const [may] = await rows<{ all: boolean | null; compatible: boolean | null }>(sql`
     select has_table_privilege(to_regclass('schema_migrations'), 'select') as all,
