@@ -103,7 +103,12 @@ test('an address without the token is malformed, not zero', async () => {
     readBalance(chain.rpc, sellerOne.address, buyerOne.address),
     readPaused(chain.rpc, sellerOne.address),
     readDecimals(chain.rpc, sellerOne.address),
-    readAuthorizationState(chain.rpc, sellerOne.address, buyerOne.address, nonceOf('1'), 'latest'),
+    readAuthorizationState(
+      chain.rpc,
+      sellerOne.address,
+      { authorizer: buyerOne.address, nonce: nonceOf('1') },
+      'latest',
+    ),
   ];
   for (const read of await Promise.allSettled(reads)) {
     expect(read).toMatchObject({ status: 'rejected', reason: { name: 'RpcFailure', kind: 'malformed' } });
