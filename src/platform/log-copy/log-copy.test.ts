@@ -134,5 +134,5 @@ test('copies that hold different events of one id are refused', async () => {
     return join(path, '2026-05-20.log');
   };
   const paths = [await write(one, 1), await write(other, 2)];
-  await expect(readCopies(paths)).rejects.toThrow('event 1 is another one');
+  await expect(readCopies(paths)).rejects.toThrow('event 1 differs');
 });
