@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Progress } from '../platform/database/migrate.ts';
-import { splitStatements } from '../platform/database/migrations/migration-files.ts';
+import { splitStatements } from '../platform/database/migration-files.ts';
 import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
 import { migrateMarket } from './prepare-database.ts';

@@ -1,7 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { RightsMissing } from '../platform/database/applied-migrations.ts';
 import { migrate, type OnProgress } from '../platform/database/migrate.ts';
-import { RightsMissing } from '../platform/database/migrations/applied-migrations.ts';
 import { type ResolvedDatabase, resolveDatabase } from '../platform/database/resolve-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
-import { splitStatements } from '../../src/platform/database/migrations/migration-files.ts';
+import { splitStatements } from '../../src/platform/database/migration-files.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { audit } from '../audit/audit.ts';
 import { joinMarket } from '../support/market-world.ts';

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
 import { systemRandom } from '../random.ts';
 import { lockKey } from './advisory-locks.ts';
+import { RightsMissing } from './applied-migrations.ts';
 import { connectClient } from './connection.ts';
 import { migrate, migrationsComplete, migrationsSuffice, pendingMigrations } from './migrate.ts';
-import { RightsMissing } from './migrations/applied-migrations.ts';
 
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;

@@ -1,8 +1,6 @@
 import type { Client } from 'pg';
 import { systemClock } from '../clock.ts';
 import { lockKey } from './advisory-locks.ts';
-import { connectClient } from './connection.ts';
-import type { Queryable } from './database.ts';
 import {
   type AppliedMigration,
   CREATE_COMPATIBLE,
@@ -13,8 +11,10 @@ import {
   type ReadRows,
   readApplied,
   tableOf,
-} from './migrations/applied-migrations.ts';
-import { type Migration, readMigrations, readSteps, type Step } from './migrations/migration-files.ts';
+} from './applied-migrations.ts';
+import { connectClient } from './connection.ts';
+import type { Queryable } from './database.ts';
+import { type Migration, readMigrations, readSteps, type Step } from './migration-files.ts';
 import { refuseTransactionPooler } from './refuse-pooler.ts';
 
 /** Wait before trying the lock again while another process migrates. */

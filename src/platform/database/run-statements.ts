@@ -144,7 +144,7 @@ export function createStatementQueue(
   limitMs?: number,
 ): StatementQueue {
   let hasBegun = false;
-  let trailing: Statement[] = [];
+  const trailing: Statement[] = [];
   const waiting: Waiting[] = [];
   let sending: Promise<void> | null = null;
   let closed = false;
@@ -155,11 +155,7 @@ export function createStatementQueue(
     hasBegun = true;
     return runStatements(client, [...begin, ...statements], limitMs).slice(begin.length);
   };
-  const takeTrailing = (): Statement[] => {
-    const taken = trailing;
-    trailing = [];
-    return taken;
-  };
+  const takeTrailing = (): Statement[] => trailing.splice(0);
   const nextBatch = (): Waiting[] => {
     const stop = waiting.findIndex(({ alone }, at) => at > 0 && (alone || waiting[0]?.alone === true));
     return waiting.splice(0, stop === -1 ? waiting.length : stop);

@@ -43,7 +43,7 @@ function findStopping(text: string): string[] {
 }
 
 test.each(Object.entries(RULES_BEGIN_AFTER))('later migrations of the %s only add', async (site, last) => {
-  const migrations = await readMigrations(fileURLToPath(new URL(`../../../../migrations/${site}`, import.meta.url)));
+  const migrations = await readMigrations(fileURLToPath(new URL(`../../../migrations/${site}`, import.meta.url)));
   const later = migrations.slice(last);
   expect(later.length).toBeGreaterThan(0);
   expect(later.flatMap(({ name, text }) => findStopping(text).map((statement) => [name, statement]))).toEqual([]);
