@@ -5,7 +5,7 @@ import { withDatabase } from '../platform/database/command-database.ts';
 import { readConnectionRoom, shareBudget } from '../platform/database/connection.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { reachDatabase } from '../platform/database/write-probe.ts';
+import { resolveDatabase } from '../platform/database/resolve-database.ts';
 import { createLog, type Log } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder, openLogCopyPlace } from '../platform/log-copy/place.ts';
@@ -105,7 +105,7 @@ else {
 /** Starts database, tables, pepper and then the city. The port opens last. Undoes everything if it fails. */
 function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
   return undoOnFailure(async (begun) => {
-    const server = await reachDatabase(config, log);
+    const server = await resolveDatabase(config, log);
     begun.defer(() => server.stop());
     const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
       log.info('migrating', { migration, step, count: rows }),

@@ -140,7 +140,7 @@ async function judgeRevert(
   const { from, to, nonce, value, validBefore } = entry.authorization;
   const [block, used, paused, payerBlocked, payeeBlocked, balance] = await Promise.all([
     readBlock(rpc, mined.blockNumber),
-    readAuthorizationState(rpc, usdc, from, nonce, at),
+    readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, at),
     readPaused(rpc, usdc, at),
     readBlacklisted(rpc, usdc, from, at),
     readBlacklisted(rpc, usdc, to, at),

@@ -54,7 +54,7 @@ export async function findElsewhere(
   const latest = await readBlock(rpc, 'latest');
   if (latest === null) throw new ChainTrouble('the node has no latest block');
   // Ask as of that block, so that the transaction that used the nonce is in it or below.
-  if (!(await readAuthorizationState(rpc, network.usdc, from, nonce, latest.number))) return null;
+  if (!(await readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, latest.number))) return null;
   const transaction = await findSettlement(context, latest, authorization);
   return transaction === null
     ? { kind: 'refused', reason: NONCE_USED, transaction: null }

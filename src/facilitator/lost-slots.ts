@@ -40,7 +40,8 @@ export async function resendDisplaced(
     if (!(error instanceof TransferRefused)) throw error;
     log.warn('settlement_not_resent', { ...fields, why: error.message });
     const { from, nonce } = entry.authorization;
-    if (await readAuthorizationState(rpc, network.usdc, from, nonce, 'latest')) await conclude.lost(entry);
+    if (await readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, 'latest'))
+      await conclude.lost(entry);
   }
 }
 

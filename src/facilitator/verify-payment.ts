@@ -93,7 +93,7 @@ export function deferredVerdict({ reason, retryAfterSeconds }: Deferred) {
 export async function explainFailure({ rpc, network }: Context, { authorization }: PaymentRequest): Promise<string> {
   const { from, nonce, value } = authorization;
   const [used, balance] = await Promise.all([
-    readAuthorizationState(rpc, network.usdc, from, nonce, 'latest'),
+    readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, 'latest'),
     readBalance(rpc, network.usdc, from),
   ]);
   if (used) return NONCE_USED;
@@ -110,7 +110,7 @@ export async function checkSignature(
   const readAt = clock.now();
   const hasCode = (await readCode(rpc, authorization.from, 'latest')) !== '0x';
   const isValid = hasCode
-    ? await checkContractSignature(rpc, authorization.from, digest, signature)
+    ? await checkContractSignature(rpc, { wallet: authorization.from, digest, signature })
     : (await recoverSigner(digest, signature)) === authorization.from;
   return { isValid, hasCode, readAt };
 }

@@ -5,67 +5,64 @@ import { codeOf, isUnsupported, LockFailure } from './lock-failure.ts';
 import { isListenedAt, type Listener, listenAt } from './sockets.ts';
 
 /**
- * A lock as the version before had it: a name of the kernel's, or a socket elsewhere in the file system. Any user of the machine can take
- * such a name, so it only serves to keep out processes of that version, and as the lock itself where the folder can hold none.
+ * A lock of the previous version: a name in the kernel, or a socket elsewhere in the file system. Any user of the machine can take such a
+ * name. It only keeps out processes of that version, and replaces the lock if the folder can hold none.
  */
 export interface EarlierName {
-  /** On Linux in the abstract namespace, on Windows of a pipe. */
+  /** In the abstract namespace on Linux, of a pipe on Windows. */
   name: string;
-  /** On other systems: where the socket was. */
+  /** Folder of the socket on other systems. */
   folder: string;
-  /** Sent to whoever connects, before the connection is closed; without it the connection is kept. */
+  /** Sent to clients before the connection is closed. Without it the connection stays open. */
   text?: string;
 }
 
 export interface NameOptions {
-  /** User ids: this process's own, and that of the folder around. */
+  /** User ids: of this process, and of the folder around. */
   owners: ReadonlySet<number>;
   until?: AbortSignal | undefined;
 }
 
-const LOOK_MS = 25;
-/** A process that was killed may take a moment to end. */
-const PATIENCE_MS = 250;
-/** Another user may change sockets faster than they can be looked at. In so many looks one of ours would have been met. */
-const MOST_CHANGES = 12;
+const POLL_MS = 25;
+/** A killed process may take a moment to end. */
+const TIMEOUT_MS = 250;
+/** Another user may replace sockets faster than we can inspect them. In this many attempts we would have met one of ours. */
+const MAX_CHANGES = 12;
 
-/**
- * Holds the name until it is closed. Null: another user listens there, or the system gives no such names. Throws where one of our own
- * processes has it, or may have it.
- */
+/** Returns null if another user listens there, or there are no such names. Throws if one of our processes may hold it. */
 export async function holdEarlierName(earlier: EarlierName, options: NameOptions): Promise<Listener | null> {
   const { until } = options;
-  const seen = new Map<string, Taken>();
+  const seen = new Map<string, Holder>();
   let [changes, waitedMs] = [0, 0];
   for (;;) {
     const taken = await tryName(earlier, options, seen);
     if (taken === null || 'close' in taken) return taken;
     if (taken.by === 'another') changes += 1;
     if (taken.by === 'us') changes = 0;
-    if (taken.by === 'stranger' || changes === MOST_CHANGES) return null;
+    if (taken.by === 'stranger' || changes === MAX_CHANGES) return null;
     if (taken.by !== 'another') {
-      waitedMs += LOOK_MS;
-      if (until === undefined ? waitedMs > PATIENCE_MS : until.aborted) throw failureOf(taken, earlier);
+      waitedMs += POLL_MS;
+      if (until === undefined ? waitedMs > TIMEOUT_MS : until.aborted) throw failureOf(taken, earlier);
     }
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 
-function failureOf(taken: Taken, { name }: EarlierName): LockFailure {
+function failureOf(taken: Holder, { name }: EarlierName): LockFailure {
   if (taken.by === 'us') return new LockFailure('held_by_earlier', { pid: taken.pid });
   return new LockFailure('held_out_of_sight', { path: name });
 }
 
-/** `unseen`: it cannot be told. `another`: it was not ours, and had changed hands when that was known. */
-type Taken = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
+/** `unseen`: the owner cannot be found. `another`: it was not ours, and had changed hands by then. */
+type Holder = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
 
 async function tryName(
   { name, folder, text }: EarlierName,
   { owners }: NameOptions,
-  seen: Map<string, Taken>,
-): Promise<Listener | Taken | null> {
+  seen: Map<string, Holder>,
+): Promise<Listener | Holder | null> {
   const { platform } = process;
-  if (platform !== 'linux' && platform !== 'win32') return await lookElsewhere(join(folder, `${name}.sock`));
+  if (platform !== 'linux' && platform !== 'win32') return await checkSocketFile(join(folder, `${name}.sock`));
   try {
     return await listenAt(platform === 'linux' ? `\0${name}` : `\\\\.\\pipe\\${name}`, text);
   } catch (error) {
@@ -74,27 +71,27 @@ async function tryName(
   }
   if (platform === 'win32') return { by: 'us', pid: null };
   const inode = await inodeOf(name);
-  // It has just ended, or the list is not shown here.
+  // It has just ended, or /proc does not show the list.
   if (inode === null) return { by: 'unseen' };
-  const known = seen.get(inode);
-  if (known !== undefined) return known;
+  const earlierAnswer = seen.get(inode);
+  if (earlierAnswer !== undefined) return earlierAnswer;
   const taken = await findOwner(inode, owners);
-  // One of ours may have listened when the looking began, and have ended meanwhile.
+  // One of our processes may have listened when the search began, and have ended since.
   if (taken.by === 'stranger' && (await inodeOf(name)) !== inode) return { by: 'another' };
   seen.set(inode, taken);
   return taken;
 }
 
-async function lookElsewhere(path: string): Promise<Taken | null> {
-  const found = await lstat(path).catch(() => null);
-  const isOurs = found?.uid === process.getuid?.();
+async function checkSocketFile(path: string): Promise<Holder | null> {
+  const entry = await lstat(path).catch(() => null);
+  const isOurs = entry?.uid === process.getuid?.();
   return isOurs && (await isListenedAt(path)) ? { by: 'us', pid: null } : null;
 }
 
-/** A line of a listening socket at an abstract name: number, references, protocol, flags, type, state, inode, path. */
+/** A line of /proc/net/unix for a listening socket at an abstract name: number, references, protocol, flags, type, state, inode, path. */
 const LISTENING = /^[0-9a-f]+: [0-9A-F]+ [0-9A-F]+ 00010000 [0-9A-F]+ [0-9A-F]+ +(\d+) @(.*)$/;
 
-/** Finds the kernel's number of the socket that listens at an abstract name; null where none does. */
+/** Returns the inode of the socket that listens at an abstract name, or null. */
 async function inodeOf(name: string): Promise<string | null> {
   for (const line of (await readFile('/proc/net/unix', 'utf8').catch(() => '')).split('\n')) {
     const [, inode, path] = LISTENING.exec(line) ?? [];
@@ -103,20 +100,20 @@ async function inodeOf(name: string): Promise<string | null> {
   return null;
 }
 
-/** The namespace of processes that a system starts with. From there every process is seen. */
+/** The process namespace that a system starts with. It shows every process. */
 const ALL_PROCESSES = 'pid:[4026531836]';
 
-/** Finds the process that has a socket. A process may look into those of its own user, and root into all, unless it was denied that. */
-async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Taken> {
+/** Finds the process that has a socket. A process may inspect those of its own user, and root all of them, unless that was denied. */
+async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Holder> {
   let isHidden = (await readlink('/proc/self/ns/pid').catch(() => '')) !== ALL_PROCESSES;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const uid = await userOf(pid);
     const isOurs = uid !== null && owners.has(uid);
-    // If all of our processes are seen and none of them has it, it is a stranger's.
+    // If we see all of our processes and none has the socket, it belongs to a stranger.
     if (!isOurs && !isHidden) continue;
     const has = await hasSocket(pid, inode);
     if (has === true) return isOurs ? { by: 'us', pid: Number(pid) } : { by: 'stranger' };
-    // A program with capabilities of its own is closed to its user too.
+    // A program with extra capabilities hides from its own user too.
     if (has === null && isOurs && pid !== String(process.pid) && (await isNode(pid))) isHidden = true;
   }
   return { by: isHidden ? 'unseen' : 'stranger' };
@@ -128,7 +125,7 @@ async function userOf(pid: string): Promise<number | null> {
   return effective === undefined ? null : Number(effective);
 }
 
-/** Null: it may not be looked at. */
+/** Returns null if we may not look into the process. */
 async function hasSocket(pid: string, inode: string): Promise<boolean | null> {
   const folder = `/proc/${pid}/fd`;
   const names = await readdir(folder).catch((error: unknown) => (codeOf(error) === 'EACCES' ? null : []));

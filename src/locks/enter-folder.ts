@@ -4,26 +4,25 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { codeOf, LockFailure } from './lock-failure.ts';
 
-/** The folder that is a lock. */
 export interface LockFolder {
   path: string;
-  /** User ids: this process's own, that of the folder around, and root's. */
+  /** User ids that may own it: this process, the folder around, and root. */
   owners: ReadonlySet<number>;
 }
 
 /**
- * Has `act` work in the folder under a path that is short enough for sockets in it and lasts that long. Throws `foreign` where a third user
- * made it, `unsupported` where its mode says nothing, and as the file system does.
+ * Runs `act` with a path to the folder that is short enough for sockets and valid until `act` returns. Throws `foreign` if another user
+ * made the folder, `unsupported` if its mode does not protect it, and errors of the file system.
  */
 export async function enterFolder<T>({ path, owners }: LockFolder, act: (at: string) => Promise<T>): Promise<T> {
   const folder = await openFolder(path);
   try {
     const { uid, mode } = await folder.stat();
     if (!owners.has(uid)) throw new LockFailure('foreign', { path });
-    // A copy that was made without modes; or a file system that has none.
+    // The folder may be a copy without modes, or on a file system without them.
     if ((mode & 0o077) !== 0 && uid === process.getuid?.()) await folder.chmod(0o700);
     if (((await folder.stat()).mode & 0o022) !== 0) throw new LockFailure('unsupported', { path });
-    // Stays this very folder, whatever is done to the names that lead to it.
+    // Refers to this folder even if its path is replaced.
     const own = `/proc/self/fd/${folder.fd}`;
     if (process.platform === 'linux' && existsSync(own)) return await act(own);
     return await withShortPath(path, act);
@@ -41,13 +40,13 @@ async function openFolder(path: string): Promise<FileHandle> {
   }
 }
 
-/** The shortest limit of a system for the path of a socket, without the closing zero. */
-const MOST_BYTES = 103;
-/** The longest name of a socket, with the slash before it. */
-const NAME_BYTES = 40;
+/** Shortest limit of any system for the path of a socket, without the closing zero. */
+const MAX_PATH_BYTES = 103;
+/** Longest name of a socket, with the slash before it. */
+const MAX_NAME_BYTES = 40;
 
 async function withShortPath<T>(folder: string, act: (short: string) => Promise<T>): Promise<T> {
-  if (Buffer.byteLength(folder) + NAME_BYTES <= MOST_BYTES) return await act(folder);
+  if (Buffer.byteLength(folder) + MAX_NAME_BYTES <= MAX_PATH_BYTES) return await act(folder);
   const temporary = await mkdtemp(join(tmpdir(), 'openaisle-'));
   try {
     const short = join(temporary, 'd');

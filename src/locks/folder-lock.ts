@@ -6,31 +6,29 @@ import { codeOf, LockFailure } from './lock-failure.ts';
 import { isListenedAt, type Listener, listenAt, waitForEnd } from './sockets.ts';
 
 /*
- * A lock is a folder, mode 0700. A process that wants it listens at a socket in there, under an id that is never used again; the kernel
- * ends the listening with the process, and what ended never comes back. `holder` is a link to the id of who holds the lock. Where that
- * one is dead, the next one makes the link `after-<dead id>` to its own id. Of two that try, the second finds the name taken, so that
- * each id has one successor at most: who stands last in the row from `holder`, and lives, has the lock. It then leads `holder` to
- * its own id and clears up. A process that was late, and made a link behind an id that was cleared up meanwhile, is not in that row: it
- * looks once more after it made its link, and takes it back.
+ * A lock is a folder with mode 0700. A process that wants it listens at a socket in it, under an id that is never used again. The kernel
+ * ends the listening with the process, so a dead id stays dead. The link `holder` points to the id of the holder. If that one is dead, the
+ * next process makes the link `after-<dead id>` to its own id. If two try, the second finds the name taken, so each id has at most one
+ * successor. The last live id of this chain from `holder` has the lock: it points `holder` to itself and cleans up. A late process may have
+ * linked behind an id that was cleaned up meanwhile, and is then not in the chain. So each checks again after linking, and undoes a late link.
  */
 const HOLDER = 'holder';
-/** The process, and 96 random bits. */
+/** Process id and 96 random bits. */
 const ID = /^\d{1,10}-[0-9a-f]{24}$/;
 
 export interface Lock {
   release(): Promise<void>;
 }
 
-/** The process that holds it. */
 interface Busy {
   id: string;
   pid: number;
 }
 
-/** The folder may vanish so often in a row, since the holder before takes it along. */
-const MOST_MISSES = 50;
+/** The folder may vanish this often in a row, because the previous holder deletes it. */
+const MAX_MISSES = 50;
 
-/** Waits for the lock until the signal; without one a lock that is held is refused at once. Throws `LockFailure`, and as the file system does. */
+/** Waits until the signal; without one a held lock is refused at once. Throws `LockFailure` and errors of the file system. */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {
@@ -43,10 +41,10 @@ export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): P
       }
       misses = 0;
     } catch (error) {
-      // A socket in a folder that is gone is refused with EACCES.
+      // A socket in a deleted folder is refused with EACCES.
       if (!['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
       misses += 1;
-      if (misses > MOST_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
+      if (misses > MAX_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
     }
   }
 }
@@ -57,12 +55,12 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Null: another was faster, or has just let go. */
+/** Returns null if another process was faster, or has just released the lock. */
 async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | null> {
   const last = await findLast(at);
   if (last !== null && (await isAlive(at, last, folder))) return { id: last, pid: Number.parseInt(last, 10) };
   const own = await openSocket(at);
-  const link = join(at, last === null ? HOLDER : behind(last));
+  const link = join(at, last === null ? HOLDER : successorLink(last));
   try {
     const isMade = await makeLink(own.id, link);
     if (isMade && (await findLast(at)) === own.id) {
@@ -83,27 +81,27 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
   return {
     release: async () => {
       try {
-        // While this process still listens no other can have led it to itself. It may have been deleted by hand, and made again.
+        // While this process listens, nobody else may move `holder`. Somebody may have deleted and remade it by hand.
         if ((await readId(join(path, HOLDER))) === own.id) await rm(join(path, HOLDER), { force: true });
       } finally {
         await closeSocket(path, own);
       }
-      // Others may be at it: then the last one takes it along.
+      // If others are in the folder, the last one deletes it.
       await rmdir(path).catch(() => {});
     },
   };
 }
 
-const behind = (id: string): string => `after-${id}`;
+const successorLink = (id: string): string => `after-${id}`;
 
-/** The last in the row; null where there is no row. */
+/** Returns the last id of the chain from `holder`, or null. */
 async function findLast(at: string): Promise<string | null> {
   let last: string | null = null;
-  for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, behind(id)))) last = id;
+  for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, successorLink(id)))) last = id;
   return last;
 }
 
-/** Null where there is no link. */
+/** Returns null if there is no link. */
 async function readId(link: string): Promise<string | null> {
   const id = await readlink(link).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return null;
@@ -114,7 +112,7 @@ async function readId(link: string): Promise<string | null> {
   return id;
 }
 
-/** False where the name is taken. */
+/** Returns false if the name is taken. */
 async function makeLink(id: string, path: string): Promise<boolean> {
   try {
     await symlink(id, path);
@@ -126,11 +124,11 @@ async function makeLink(id: string, path: string): Promise<boolean> {
 }
 
 async function isAlive(at: string, name: string, { owners }: LockFolder): Promise<boolean> {
-  const found = await lstat(join(at, name)).catch((error: unknown) => {
+  const entry = await lstat(join(at, name)).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return null;
     throw error;
   });
-  return found !== null && owners.has(found.uid) && (await isListenedAt(join(at, name)));
+  return entry !== null && owners.has(entry.uid) && (await isListenedAt(join(at, name)));
 }
 
 interface OwnSocket {
@@ -138,7 +136,7 @@ interface OwnSocket {
   listener: Listener;
 }
 
-/** Under its id only once it listens: a name that none listens at is dead. */
+/** Renames the socket to its id only once it listens: an id without a listener counts as dead. */
 async function openSocket(at: string): Promise<OwnSocket> {
   const id = `${process.pid}-${randomBytes(12).toString('hex')}`;
   const fresh = join(at, `${id}.new`);
@@ -164,7 +162,7 @@ async function leadToOwn(at: string, own: string): Promise<void> {
   await rename(temporary, join(at, HOLDER));
 }
 
-/** Takes away what others left that died, or were late. `holder` leads to our own id by now. */
+/** Deletes what dead or late processes left. `holder` already points to our own id. */
 async function clearUp(at: string, own: string, folder: LockFolder): Promise<void> {
   for (const name of await readdir(at)) {
     if (name === HOLDER || name === own) continue;

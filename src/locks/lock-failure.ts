@@ -1,24 +1,23 @@
 export type WhyNotLocked =
-  /** Another process works on it. */
+  /** Another process holds it. */
   | 'held'
-  /** A process of the version before does. */
+  /** A process of the previous version holds it. */
   | 'held_by_earlier'
-  /** Its name of the version before is taken, and this process may not see by whom. */
+  /** The name of the previous version is taken, and we may not see by whom. */
   | 'held_out_of_sight'
-  /** Something of another user stands where the lock belongs. */
+  /** Another user owns what stands at its path. */
   | 'foreign'
-  /** The system gives no lock there. */
+  /** The system supports no lock there. */
   | 'unsupported';
 
 interface Details {
-  /** The process that holds it, where that is known. */
+  /** The process that holds it, if known. */
   pid?: number | null;
-  /** The file that stands in the way, or the name that is taken. */
+  /** The file in the way, or the taken name. */
   path?: string;
   cause?: unknown;
 }
 
-/** A lock that was not given. */
 export class LockFailure extends Error {
   override readonly name = 'LockFailure';
   readonly why: WhyNotLocked;
@@ -37,7 +36,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Errors of systems that give no socket or no link there: a sandbox, a read-only or a full disk, a file system without them. */
+/** Errors of systems without sockets or links there: a sandbox, a read-only or full disk, a file system without them. */
 const UNSUPPORTED = new Set([
   ...['EPERM', 'EACCES', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EINVAL'],
   ...['ENAMETOOLONG', 'EAFNOSUPPORT', 'EPROTONOSUPPORT'],

@@ -7,10 +7,10 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** More wait at the door of the system. Nobody has a reason to be here in such numbers. */
-const MOST_CONNECTIONS = 200;
+/** More connections wait in the backlog of the system. Normal use never reaches this. */
+const MAX_CONNECTIONS = 200;
 
-/** Listens at a name. A connection is kept open until the end, or told a text and closed. Nothing is read. Throws as the system does. */
+/** Keeps connections open until the end, or sends `text` and closes them. Reads nothing. Throws errors of the system. */
 export async function listenAt(path: string, text?: string): Promise<Listener> {
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
@@ -21,9 +21,9 @@ export async function listenAt(path: string, text?: string): Promise<Listener> {
     if (text === undefined) socket.resume();
     else socket.end(text, () => socket.destroy());
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.unref();
-  // Later ones are of single connections that could not be accepted.
+  // Later errors concern single connections that could not be accepted.
   server.on('error', () => {});
   server.listen({ path, exclusive: true });
   await once(server, 'listening');
@@ -37,7 +37,7 @@ export async function listenAt(path: string, text?: string): Promise<Listener> {
   };
 }
 
-/** Whether a process listens there. What cannot be told counts as one. */
+/** Returns true if a process listens there, or if that cannot be told. */
 export function isListenedAt(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path });
@@ -49,10 +49,7 @@ export function isListenedAt(path: string): Promise<boolean> {
   });
 }
 
-/**
- * Waits for the end of what listens there: of the process, or of its listening. It needs no looking again and again: who listens keeps
- * the connection open until its end, and the kernel closes it then.
- */
+/** Waits until nobody listens at this socket. A holder keeps connections open until its end, so no polling is needed. */
 export function waitForEnd(path: string, until: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ path });

@@ -55,7 +55,7 @@ const whyNot = (): Promise<unknown> =>
     (error: { why?: string }) => error.why ?? error,
   );
 
-/** A process that listens at a path, `\0` before a name of the kernel's, and does nothing else. As another user it lets go of its rights first. */
+/** A process that only listens at a path; `\0` begins a name of the kernel. For another user it drops its rights first. */
 async function listener(path: string, uid = 0): Promise<ChildProcess> {
   const drop = uid === 0 ? '' : `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid});`;
   const program = `${drop} require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
@@ -64,7 +64,7 @@ async function listener(path: string, uid = 0): Promise<ChildProcess> {
   await once(child.stdout, 'data');
   return child;
 }
-/** Another user that changes the socket behind a name of the kernel's a thousand times a second. */
+/** A process of another user that replaces the socket behind a kernel name a thousand times a second. */
 async function changer(of: string): Promise<ChildProcess> {
   const listen = `server = net.createServer().on('error', () => {}).listen(${JSON.stringify(`\0${of}`)})`;
   const program = `process.setgroups([]); process.setgid(65534); process.setuid(65534); const net = require('node:net');
@@ -222,7 +222,7 @@ test.runIf(platform === 'linux')(
     });
     started.push(child);
     const said = String((await once(child.stdout, 'data'))[0]).trim();
-    // In a container there may be processes of its own that it does not see.
+    // In a container some of our own processes may be hidden.
     const seesAll = (await readlink('/proc/self/ns/pid')) === 'pid:[4026531836]';
     expect(said).toBe(seesAll ? 'taken' : 'held_out_of_sight');
     expect(await whyNot()).toBe(seesAll ? 'held' : 'taken');

@@ -7,28 +7,27 @@ import { isUnsupported, LockFailure } from './lock-failure.ts';
 export type { Lock } from './folder-lock.ts';
 
 export interface LockPlace {
-  /** Holds the lock. Users who may write in it may take the lock; others may not. */
+  /** Holds the lock. Users who may write here may take the lock; others may not. */
   folder: string;
-  /** The lock's own name in there. */
   name: string;
   earlier: EarlierName;
 }
 
 /**
- * Makes this call the only one that has the lock, in all processes that see the folder, until it is released or the process dies, however
- * it dies. What a dead one leaves is taken away by the next. Waits until the signal; without one a lock that is held is refused at once. Not
- * for folders of other machines. Throws `LockFailure`, and as the file system does where the folder is missing.
+ * Takes a lock that one process at a time can hold, among all that see the folder, until it is released or the process dies. The next
+ * holder cleans up after a dead one. Waits until the signal; without a signal a held lock is refused at once. Does not work across
+ * machines. Throws `LockFailure`, and an error of the file system if the folder is missing.
  */
 export async function takeLock({ folder, name, earlier }: LockPlace, until?: AbortSignal): Promise<Lock> {
   const owners = new Set([(await stat(folder)).uid, process.getuid?.() ?? 0]);
-  // Root may do all of this anyway, and its lock counts.
+  // Root may do everything anyway, so its locks count.
   const inFolder = await takeInFolder({ path: join(folder, name), owners: new Set([0, ...owners]) }, until);
   try {
-    const held = await holdEarlierName(earlier, { owners, until });
-    if (inFolder === null && held === null) throw new LockFailure('unsupported', { path: folder });
+    const earlierLock = await holdEarlierName(earlier, { owners, until });
+    if (inFolder === null && earlierLock === null) throw new LockFailure('unsupported', { path: folder });
     return {
       release: async () => {
-        await held?.close();
+        await earlierLock?.close();
         await inFolder?.release();
       },
     };
@@ -38,7 +37,7 @@ export async function takeLock({ folder, name, earlier }: LockPlace, until?: Abo
   }
 }
 
-/** Null where the folder can hold none: then the name alone has to do, as in the version before. */
+/** Returns null if the folder can hold no lock. Then only the name protects, as in the previous version. */
 async function takeInFolder(folder: Parameters<typeof takeFolderLock>[0], until?: AbortSignal): Promise<Lock | null> {
   if (process.platform === 'win32') return null;
   try {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/write-probe.ts';
+import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
@@ -58,7 +58,7 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
   const pepperFile = setting('OPENAISLE_PEPPER_FILE');
   if (databaseUrl !== null && pepperFile === null)
     throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
-  const server = await visitDatabase(databaseUrl, dataDir);
+  const server = await resolveCommandDatabase(databaseUrl, dataDir);
   try {
     await migrateMarket(server.url);
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });

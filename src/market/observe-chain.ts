@@ -265,7 +265,7 @@ export function chainFacts({ providerHealth, watch, withheld, unreadable }: Paym
 
 function providerFacts(health: ProviderHealth, best: bigint, clock: Clock): ProviderFacts {
   const { provider } = health;
-  const { answeredAt, failures } = provider.tally();
+  const { answeredAt, failures } = provider.counters();
   const { head, disagreements, wasExcused } = health.facts();
   return {
     number: provider.number,

@@ -1,8 +1,8 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { RightsMissing } from '../platform/database/applied-migrations.ts';
 import { migrate, type OnProgress } from '../platform/database/migrate.ts';
-import { RightsMissing } from '../platform/database/migrations/applied-migrations.ts';
-import { type ReachedDatabase, reachDatabase } from '../platform/database/write-probe.ts';
+import { type ResolvedDatabase, resolveDatabase } from '../platform/database/resolve-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { undoOnFailure } from '../platform/shutdown.ts';
@@ -63,10 +63,10 @@ export async function migrateMarket(
 }
 
 /** What every web process stands on: a database with all tables, and a pepper. Done once, by the first process. Leaves nothing behind when it fails. */
-export function prepareDatabase(config: MarketConfig, log: Log): Promise<ReachedDatabase> {
+export function prepareDatabase(config: MarketConfig, log: Log): Promise<ResolvedDatabase> {
   warnOfExposure(config, log);
   return undoOnFailure(async (begun) => {
-    const server = await reachDatabase(config, log);
+    const server = await resolveDatabase(config, log);
     begun.defer(() => server.stop());
     const applied = await migrateMarket(server.url, ({ migration, step, rows }) =>
       log.info('migrating', { migration, step, count: rows }),

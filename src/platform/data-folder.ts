@@ -59,7 +59,8 @@ function refusalOf({ why, pid, path, cause }: LockFailure, shownAs: string): Err
   }
 }
 
-/** Whether a file operation failed because there is nothing at that path. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** Turns the error of a missing file into null and rethrows others. */
+export function nullIfMissing(error: unknown): null {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+  throw error;
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { USDC_ADDRESS } from '../../src/local/chain/accounts.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
-import { splitStatements } from '../../src/platform/database/migrations/migration-files.ts';
+import { splitStatements } from '../../src/platform/database/migration-files.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { audit } from '../audit/audit.ts';
 import { joinMarket } from '../support/market-world.ts';
@@ -118,13 +118,9 @@ async function migrateCommand(url: string, ...args: string[]) {
 test('the tables are migrated while two processes of the version before run', { timeout: SLOW_MS }, async () => {
   await expectProgress();
   await expect(startAt(2, next.folder)).rejects.toThrow(`npm run migrate -- --app-role ${ROLE}`);
-  const checked = await migrateCommand(stage.db.url, '--check');
-  expect(checked.said.pending.at(-1)).toMatchObject({ name: next.migration, compatible: true });
-  expect(checked.said.verdict).not.toBe('refused');
-  expect(checked.code).toBe(checked.said.verdict === 'look' ? 3 : 1);
   const migrated = await migrateCommand(stage.db.url, '--app-role', ROLE);
   expect([migrated.code, migrated.said.applied.at(-1)]).toEqual([0, next.migration]);
-  expect((await migrateCommand(stage.db.url, '--check')).code).toBe(0);
+  expect((await migrateCommand(stage.db.url)).said.applied).toEqual([]);
   await expectProgress();
   const { noted } = await stage.db.database.one<{ noted: bigint }>(sql`select count(*) as noted from upgrade_notes`);
   expect(noted).toBeGreaterThan(0n);

@@ -4,8 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { MIGRATIONS } from '../../src/market/prepare-database.ts';
-import { migrate, migrationsComplete } from '../../src/platform/database/migrate.ts';
-import { checkMigrations, worstOf } from '../../src/platform/database/migrations/check-migrations.ts';
+import { migrate, migrationsComplete, pendingMigrations } from '../../src/platform/database/migrate.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';
 import { joinMarket, type Member } from '../support/market-world.ts';
@@ -85,8 +84,7 @@ test('the market of before fills its tables: payments in every state', async () 
 });
 
 test('the migrations since then let it go on, and it does, on their tables', async () => {
-  const pending = await checkMigrations(stage.db.database, MIGRATIONS);
-  expect(worstOf(pending.map(({ verdict }) => verdict))).not.toBe('refused');
+  const pending = await pendingMigrations(stage.db.database, MIGRATIONS);
   const applied = await migrate(stage.db.url, MIGRATIONS);
   expect(applied).toEqual(pending.map(({ name }) => name));
 

@@ -11,7 +11,7 @@ const { world, seller, buyer, goods, wallet, version, bought, withoutTrace } = a
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
 async function isUsed({ authorization: { from, nonce } }: SignedProof): Promise<boolean> {
-  return await readAuthorizationState(world.chain.rpc, USDC_ADDRESS, from, nonce, 'latest');
+  return await readAuthorizationState(world.chain.rpc, USDC_ADDRESS, { authorizer: from, nonce }, 'latest');
 }
 
 let old: Goods;

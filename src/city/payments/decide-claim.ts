@@ -1,9 +1,9 @@
 import type { Block, Log, Receipt } from '../../platform/chain/reads.ts';
 import {
   type FoundTransfer,
+  isInBlock,
   type Sighting,
   sameLogs,
-  stands,
   type TransferEvidence,
 } from '../../platform/chain/sighting.ts';
 import { decodeTransfer, type Transfer } from '../../platform/chain/usdc.ts';
@@ -58,7 +58,7 @@ export function decideClaim(evidence: TransferEvidence, terms: ClaimTerms): Clai
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) return unknown('not_mined');
-  if (!stands(receipt, block)) return unknown('not_canonical');
+  if (!isInBlock(receipt, block)) return unknown('not_canonical');
   if (!sameLogs(receipt, evidence.transfersInBlock, (log) => relatedTransfer(log, terms) !== null)) {
     return unknown('contradiction');
   }

@@ -3,7 +3,7 @@ import type { ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Block, type Log, readBlock } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
 import { blocksBetween, searchLogs } from '../../platform/chain/search-logs.ts';
-import { findObjections, type Objections, openView } from '../../platform/chain/second-provider.ts';
+import { findObjections, type Objections, readChainAndLatest } from '../../platform/chain/second-provider.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
@@ -31,7 +31,7 @@ export async function findTransfer(
   const others = providerHealth.all.filter(({ provider }) => provider !== head.provider);
   const elsewhere: Hex[] = [];
   const askOne = async (health: ProviderHealth): Promise<Objections<'window'>> => {
-    const { chainId, latest } = await openView(health);
+    const { chainId, latest } = await readChainAndLatest(health);
     if (chainId !== terms.chainId) return new Map([['window', 'disagrees']]);
     health.noteHead(latest);
     if (latest.timestamp < terms.windowTo) return new Map([['window', 'behind']]);

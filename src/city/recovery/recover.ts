@@ -4,7 +4,7 @@ import { constraintOf } from '../../platform/database/database-error.ts';
 import type { Log } from '../../platform/log.ts';
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 import { findHighest, raiseFloor } from '../../platform/log-copy/store.ts';
-import { findKept } from '../../platform/log-copy/watch-history.ts';
+import { findLastCommonId } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import * as store from './store.ts';
 import { ACT_KINDS, type Act, type Numbered } from './store.ts';
@@ -46,7 +46,7 @@ export async function recover(
       for (const key of store.NUMBERED) await tx.lock(key);
       await store.lockActs(tx);
       const newest = await store.readNewestEventId(tx);
-      const kept = copied === null ? newest : await findKept(tx, copied, newest);
+      const kept = copied === null ? newest : await findLastCommonId(tx, copied, newest);
       const events = (copied ?? []).filter(({ id }) => id > kept);
       const acts = readActs(events);
       const margin = copied === null ? UNKNOWN_MARGIN : COPIED_MARGIN;

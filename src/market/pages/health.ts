@@ -126,7 +126,7 @@ async function readInTime(
 function providersStatus({ clock }: Market, { providerHealth }: HealthSources['payments']) {
   return providerHealth.all.map((health) => {
     const { provider } = health;
-    const { answeredAt } = provider.tally();
+    const { answeredAt } = provider.counters();
     const { head } = health.facts();
     return {
       provider: provider.number,

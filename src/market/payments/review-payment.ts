@@ -3,9 +3,9 @@ import { type Log, type Receipt, readBlock, readLogs, readReceipt } from '../../
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import {
   type FoundTransfer,
+  isInBlock,
   isStillFinal,
   sameLogs,
-  stands,
   type TransferEvidence,
 } from '../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
@@ -222,7 +222,7 @@ type RefundDecision =
 export function decideRefund(evidence: TransferEvidence, terms: RefundTerms): RefundDecision {
   const { chainId, finalized, receipt, block } = evidence;
   const isToPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.to === terms.to;
-  if (chainId !== terms.chainId || finalized === null || receipt === null || !stands(receipt, block)) {
+  if (chainId !== terms.chainId || finalized === null || receipt === null || !isInBlock(receipt, block)) {
     return { outcome: 'unknown' };
   }
   const { blockNumber, blockHash } = receipt;

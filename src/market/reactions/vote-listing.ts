@@ -13,7 +13,7 @@ export const voteListing: MarketOperation<Endpoints['voteListing']> = async (mar
   const quota = dailyQuota(market, 'votes_per_merchant_day', caller.id);
   const act = voteAct(id, caller.id, new Date(market.clock.now()));
   const outcome = await takeQuotaAndDo<VoteOutcome>(market, quota, votesWithOwn(id, caller.id), act);
-  const votes = outcome.settled ?? (await votesAfter(market, caller, id, outcome));
+  const votes = outcome.existing ?? (await votesAfter(market, caller, id, outcome));
   return { status: 200, body: { listing_id: Number(id), votes: Number(votes) } };
 };
 

@@ -3,7 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 import { raiseFloor } from '../../platform/log-copy/store.ts';
-import { findKept } from '../../platform/log-copy/watch-history.ts';
+import { findLastCommonId } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';
@@ -88,7 +88,7 @@ export async function recover(
       ])
         await tx.lock(key);
       const newest = await readNewestEventId(tx);
-      const kept = copied === null ? newest : await findKept(tx, copied, newest);
+      const kept = copied === null ? newest : await findLastCommonId(tx, copied, newest);
       const events = (copied ?? []).filter(({ id }) => id > kept);
       const lost = findLost(events);
       const margin = copied === null ? UNKNOWN_MARGIN : LOGGED_MARGIN;

@@ -7,13 +7,13 @@ import type { FinalizedHead } from './sighting.ts';
 export interface HeadReading {
   latest: FinalizedHead;
   finalized: FinalizedHead | null;
-  /** The block at the finalized number, asked for by number. */
+  /** The block at the finalized number, read again by number. */
   reread: FinalizedHead | null;
-  /** The block at the watermark's number, asked for by number; null when there is no watermark. */
+  /** The block at the watermark's number, read by number; null without a watermark. */
   atWatermark: FinalizedHead | null;
 }
 
-/** The highest finalized block ever accepted, and when, in milliseconds. */
+/** The highest finalized block ever accepted. `acceptedAt` is in milliseconds. */
 export interface Watermark extends FinalizedHead {
   acceptedAt: number;
 }
@@ -25,10 +25,10 @@ export type HeadVerdict =
   | { unknown: Implausible | 'outruns_time' }
   | { unknown: 'behind_watermark' | 'watermark_contradicted'; alarm: true };
 
-/** Finality gains on real time when batches catch up; more than this is a provider that calls young blocks final. */
+/** Finality may gain this much on real time when batches catch up. A provider that gains more calls young blocks final. */
 const CATCH_UP_SECONDS = 600;
 
-/** Whether a provider's finalized head is to be believed (W9). Pure. Times in milliseconds where not said otherwise. */
+/** Decides whether to believe a provider's finalized head. Pure. Times are in milliseconds unless named otherwise. */
 export function acceptHead(
   reading: HeadReading,
   watermark: Watermark | null,
@@ -44,13 +44,13 @@ export function acceptHead(
       ? { unknown: 'behind_watermark', alarm: true }
       : { unknown: 'watermark_contradicted', alarm: true };
   }
-  if (minAgeSeconds > 0 && outruns(finalized, watermark, now)) return { unknown: 'outruns_time' };
-  // The provider's tag lags behind, but its chain still holds the block that was final before: final does not end.
+  if (minAgeSeconds > 0 && outrunsTime(finalized, watermark, now)) return { unknown: 'outruns_time' };
+  // The provider's tag lags, but its chain still holds the block that was final before, and final blocks stay final.
   if (finalized.number < watermark.number) return { accepted: watermark };
   return { accepted: finalized };
 }
 
-/** Whether a provider's word on what is final can be taken for its word: it agrees with itself and with the clock. */
+/** Checks that a provider's finalized block agrees with its own chain and with our clock. */
 export function checkClaim(
   { latest, finalized, reread }: Omit<HeadReading, 'atWatermark'>,
   now: number,
@@ -66,12 +66,12 @@ export function checkClaim(
   return { finalized };
 }
 
-function outruns(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
+function outrunsTime(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
   const advanced = Number(finalized.timestamp - watermark.timestamp) * 1000;
   return advanced > now - watermark.acceptedAt + CATCH_UP_SECONDS * 1000;
 }
 
-/** What a provider says of its chain at one moment. */
+/** Reads a provider's chain id and the blocks by which `acceptHead` judges it. */
 export async function readProviderHead(
   rpc: Rpc,
   watermark: Pick<FinalizedHead, 'number'> | null,
@@ -83,13 +83,13 @@ export async function readProviderHead(
     watermark && readBlock(rpc, watermark.number),
   ]);
   if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
-  // Where finality stands still the block at that height has just been asked for by its number.
+  // If finality stands still, this block was just read by its number.
   const isWatermark = finalized !== null && finalized.number === watermark?.number;
   const reread = isWatermark ? atWatermark : finalized && (await readBlock(rpc, finalized.number));
   return { chainId, latest, finalized, reread, atWatermark };
 }
 
-/** One line in the log when it begins: the head is read many times while it lasts. */
+/** Logs an alarm once when it begins: the head is read many times while it lasts. */
 export function noteVerdict(
   log: Log,
   health: ProviderHealth,
@@ -101,10 +101,7 @@ export function noteVerdict(
   }
 }
 
-/**
- * The head that `read` gives of the leading provider: of the first with which it is enough, else of the first that answers. Throws
- * RpcFailure while no provider's head can be read.
- */
+/** Returns the first head that is enough, else the first one read. Throws RpcFailure if no provider answers. */
 export async function readLeadingHead<Head>(
   providerHealth: Pick<ProvidersHealth, 'leaders'>,
   read: (health: ProviderHealth) => Promise<Head>,

@@ -12,9 +12,9 @@ const wallet: Hex = `0x${'77'.repeat(20)}`;
 
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 const RETURN_TOP = '60005260206000f3';
-/** Returns the word given. */
+/** Bytecode that returns this word. */
 const answers = (word: string): Hex => `0x7f${word}${RETURN_TOP}`;
-/** Returns `MAGIC` times the flag on the stack. */
+/** Bytecode that returns `MAGIC` if the program leaves 1 on the stack, else 0. */
 const ifFlag = (program: string): Hex => `0x${program}7f${MAGIC}02${RETURN_TOP}`;
 
 let chain: LocalChain;
@@ -27,7 +27,7 @@ async function place(code: Hex): Promise<void> {
   await chain.rpc.call('anvil_setCode', [wallet, code]);
 }
 const check = (text = digest, signed = signature): Promise<boolean> =>
-  checkContractSignature(chain.rpc, wallet, text, signed);
+  checkContractSignature(chain.rpc, { wallet, digest: text, signature: signed });
 
 test('a wallet that knows the text says yes to it and no to another', async () => {
   // calldataload(4) == digest
@@ -37,7 +37,7 @@ test('a wallet that knows the text says yes to it and no to another', async () =
 });
 
 test('the wallet gets the whole signature', async () => {
-  // calldataload(0x44) is its length, calldataload(0x64) its first word.
+  // calldataload(0x44) is the length of the signature, calldataload(0x64) its first word.
   await place(ifFlag(`604435604114${`7f${'5'.repeat(64)}`}60643514${'16'}`));
   expect(await check()).toBe(true);
   expect(await check(digest, `0x${'6'.repeat(130)}`)).toBe(false);
@@ -82,11 +82,11 @@ test('the block is the one asked for', async () => {
   await chain.mine(3);
   await place(answers(MAGIC));
   await chain.mine(1);
-  expect(await checkContractSignature(rpc, wallet, digest, signature, { block: 'latest' })).toBe(true);
-  expect(await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })).toBe(false);
+  expect(await checkContractSignature(rpc, { wallet, digest, signature }, { block: 'latest' })).toBe(true);
+  expect(await checkContractSignature(rpc, { wallet, digest, signature }, { block: 'finalized' })).toBe(false);
   await chain.mine(2);
-  expect(await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })).toBe(true);
-  await expect(checkContractSignature(rpc, wallet, digest, signature, { block: 10_000n })).rejects.toMatchObject({
+  expect(await checkContractSignature(rpc, { wallet, digest, signature }, { block: 'finalized' })).toBe(true);
+  await expect(checkContractSignature(rpc, { wallet, digest, signature }, { block: 10_000n })).rejects.toMatchObject({
     name: 'RpcFailure',
     kind: 'error',
   });
@@ -95,7 +95,7 @@ test('the block is the one asked for', async () => {
 test('a node that cannot tell is never a no', async () => {
   const node = await startRpcServer();
   const rpc = createRpc({ url: node.url });
-  const ask = (deadlineMs = 30_000) => checkContractSignature(rpc, wallet, digest, signature, { deadlineMs });
+  const ask = (deadlineMs = 30_000) => checkContractSignature(rpc, { wallet, digest, signature }, { deadlineMs });
   for (const result of ['0x', '0x01', null]) {
     node.answer(resultIs(result));
     await expect(ask()).rejects.toMatchObject({ kind: 'malformed' });

@@ -1,31 +1,31 @@
 import { type Log, type LogFilter, readLogs } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
-/** Blocks from the first to the last, both of them included. */
+/** The first and the last block are included. */
 export interface BlockRange {
   fromBlock: bigint;
   toBlock: bigint;
 }
 
 export interface RangeFilter extends Pick<LogFilter, 'address' | 'topics'> {
-  /** How many blocks one query may ask for. Left out: 2,000, which most providers take. */
+  /** Most blocks of one query. Default: 2,000, which most providers take. */
   most?: bigint;
 }
 
 const MOST_BLOCKS = 2_000n;
-/** A refusal counts for five minutes. Then twice as many blocks are tried: a plan or a load may have changed. */
-const KEPT_MS = 300_000;
-/** A range of up to so many queries is read as a whole, also where the provider takes few blocks. */
+/** A refusal counts for this long. Then twice as many blocks are tried: the plan or the load may have changed. */
+const REFUSAL_KEPT_MS = 300_000;
+/** A range of at most this many queries is read as a whole, even if the provider takes few blocks. */
 const FEW_QUERIES = 4n;
 
 interface Span {
-  /** More were refused. Null: none so far. */
+  /** The provider refused more blocks than this. Null: it refused none so far. */
   blocks: bigint | null;
-  /** Milliseconds. */
+  /** By `performance.now()`. */
   refusedAt: number;
 }
 
-/** By provider: another one may take more. */
+/** Kept per provider: another one may take more. */
 const spans = new WeakMap<Rpc, Span>();
 
 function spanOf(rpc: Rpc): Span {
@@ -38,29 +38,29 @@ export function countBlocks({ fromBlock, toBlock }: BlockRange): bigint {
   return toBlock < fromBlock ? 0n : toBlock - fromBlock + 1n;
 }
 
-/** How many blocks the provider is asked for in one log query: `most`, or as many as it has not refused. */
+/** Returns how many blocks one log query may cover: `most`, or as many as this provider takes. */
 export function logSpanOf(rpc: Rpc, most = MOST_BLOCKS): bigint {
-  return least(spanOf(rpc).blocks ?? most, most);
+  return minimum(spanOf(rpc).blocks ?? most, most);
 }
 
 export function fitsOneQuery(rpc: Rpc, range: BlockRange & { most?: bigint }): boolean {
   return countBlocks(range) <= logSpanOf(rpc, range.most);
 }
 
-/** Whether the provider takes so few blocks that a range is better narrowed down before its logs are read. */
+/** Returns true if the provider takes so few blocks that the range should be narrowed before its logs are read. */
 export function isCostly(rpc: Rpc, range: BlockRange): boolean {
   const blocks = logSpanOf(rpc);
   return blocks < MOST_BLOCKS && countBlocks(range) > FEW_QUERIES * blocks;
 }
 
-/** Logs of one part of a range, all of them, and the blocks of that part. */
+/** All logs of one part of a range. */
 export interface LogPart extends BlockRange {
   logs: Log[];
 }
 
 /**
- * The logs at one end of a range: of as many blocks as the provider takes in one query. A refusal that repetitions confirm halves the
- * number, down to one block. Throws RpcFailure where the provider refuses single blocks too, and for all that is no refusal of so many blocks.
+ * Reads the logs at one end of a range, over as many blocks as the provider takes in one query. Each confirmed refusal halves the number,
+ * down to one block. Throws RpcFailure if single blocks are refused too, and for errors that are not about the number of blocks.
  */
 export async function readLogsAt(
   end: 'oldest' | 'newest',
@@ -73,24 +73,24 @@ export async function readLogsAt(
   const read = (part: BlockRange): Promise<Log[]> =>
     readLogs(rpc, { address, topics, fromBlock: part.fromBlock, toBlock: part.toBlock });
   for (;;) {
-    const blocks = least(countBlocks(range), logSpanOf(rpc, most));
-    const part = cut(end, range, blocks);
+    const blocks = minimum(countBlocks(range), logSpanOf(rpc, most));
+    const part = cutRange(end, range, blocks);
     const logs = await readUnlessTooMany(part, read, () => logSpanOf(rpc, most));
     if (logs !== null) {
-      noteTaken(span, blocks);
+      raiseSpan(span, blocks);
       return { ...part, logs };
     }
-    // Otherwise another query has learned it meanwhile.
-    if (logSpanOf(rpc, most) >= blocks) noteRefused(span, blocks);
+    // Otherwise another query has already lowered it.
+    if (logSpanOf(rpc, most) >= blocks) lowerSpan(span, blocks);
   }
 }
 
-/** Errors that come and go may come in a row: of ten in a hundred, four in a row are one in ten thousand. */
+/** Random errors may come in a row: with ten in a hundred, four in a row happen once in ten thousand. */
 const REPETITIONS = 3;
 
 /**
- * The logs of a part; null where it has too many blocks: single ones are answered for, and the part is refused each time. Another query may
- * have learned meanwhile that it is too large: then it is not repeated.
+ * Reads the logs of a part. Returns null if it has too many blocks: single blocks are answered, and the part is refused each time. Stops
+ * repeating if another query has learned meanwhile that the part is too large.
  */
 async function readUnlessTooMany(
   part: BlockRange,
@@ -108,15 +108,15 @@ async function readUnlessTooMany(
   }
 }
 
-function cut(end: 'oldest' | 'newest', { fromBlock, toBlock }: BlockRange, blocks: bigint): BlockRange {
+function cutRange(end: 'oldest' | 'newest', { fromBlock, toBlock }: BlockRange, blocks: bigint): BlockRange {
   return end === 'newest'
     ? { fromBlock: toBlock - blocks + 1n, toBlock }
     : { fromBlock, toBlock: fromBlock + blocks - 1n };
 }
 
 /**
- * Whether the first and the last block are answered for by themselves. Otherwise the refusal says nothing about the number of blocks: the
- * provider may not have one of them, after a reorganisation or because it lags, or may refuse the question.
+ * Returns true if the first and the last block alone are answered. Otherwise the refusal is not about the number of blocks: the provider
+ * may lack one of them, after a reorganisation or because it lags, or may refuse the query itself.
  */
 async function takesSingleBlocks(
   { fromBlock, toBlock }: BlockRange,
@@ -131,21 +131,21 @@ async function takesSingleBlocks(
   }
 }
 
-function noteTaken(span: Span, blocks: bigint): void {
-  if (span.blocks === blocks && performance.now() - span.refusedAt >= KEPT_MS) span.blocks = 2n * blocks;
+function raiseSpan(span: Span, blocks: bigint): void {
+  if (span.blocks === blocks && performance.now() - span.refusedAt >= REFUSAL_KEPT_MS) span.blocks = 2n * blocks;
 }
 
-function noteRefused(span: Span, blocks: bigint): void {
-  span.blocks = least(span.blocks ?? blocks, blocks / 2n);
+function lowerSpan(span: Span, blocks: bigint): void {
+  span.blocks = minimum(span.blocks ?? blocks, blocks / 2n);
   span.refusedAt = performance.now();
 }
 
-/** Statuses of nodes that refuse a query as too large, in place of an answer. */
+/** HTTP statuses of nodes that refuse a query as too large. */
 const TOO_LARGE: readonly (number | null)[] = [400, 413, 414, 422];
 const METHOD_NOT_FOUND = -32_601;
 const RATE_LIMITED = /rate.?limit|too many requests|compute units|per second|throttl|capacity/i;
 
-/** Whether fewer blocks may be answered for. A rate limit is no such thing: more queries would make it worse. */
+/** Returns true if fewer blocks may help. They do not help against a rate limit: more queries would make it worse. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof RpcFailure)) return false;
   if (error.kind === 'http') return TOO_LARGE.includes(error.code);
@@ -153,6 +153,6 @@ function isRefusal(error: unknown): boolean {
   return !RATE_LIMITED.test(error.message) || /\brange\b/i.test(error.message);
 }
 
-function least(one: bigint, other: bigint): bigint {
+function minimum(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }

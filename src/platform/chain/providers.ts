@@ -9,18 +9,18 @@ import type { RpcFailureKind } from './rpc-batch.ts';
 import { domainSeparatorOf } from './shapes.ts';
 import { readDecimals, readDomainSeparator } from './usdc.ts';
 
-/** What came of the calls to a provider so far. */
-export interface CallTally {
-  /** Milliseconds; null: never. */
+/** Outcomes of the calls to a provider so far. */
+export interface CallCounters {
+  /** Milliseconds since 1970; null: never. */
   answeredAt: number | null;
   failures: Readonly<Record<RpcFailureKind, number>>;
 }
 
-/** A node that the operator chose, and how it serves. */
+/** A node that the operator chose, with counters. */
 export interface Provider extends Rpc {
-  /** 1 is the primary. Two of one vendor have the same `endpoint`. */
+  /** 1 is the primary. Two providers of one vendor have the same `endpoint`. */
   readonly number: number;
-  tally(): CallTally;
+  counters(): CallCounters;
 }
 
 export function createProviders(urls: readonly [string, ...string[]], clock: Clock): [Provider, ...Provider[]] {
@@ -32,15 +32,15 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   const rpc = createRpc({ url });
   const failures: Record<RpcFailureKind, number> = { timeout: 0, transport: 0, http: 0, malformed: 0, error: 0 };
   let answeredAt: number | null = null;
-  const counted = async <T>(asked: Promise<T>): Promise<T> => {
+  const countOutcome = async <T>(call: Promise<T>): Promise<T> => {
     noteSpent(1);
     try {
-      const answer = await asked;
+      const answer = await call;
       answeredAt = clock.now();
       return answer;
     } catch (error) {
       if (error instanceof RpcFailure) failures[error.kind] += 1;
-      // An error object is an answer: a call that reverts, say.
+      // An error object is an answer too, for example to a call that reverts.
       if (error instanceof RpcFailure && error.kind === 'error') answeredAt = clock.now();
       throw error;
     }
@@ -48,67 +48,67 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   return {
     number,
     endpoint: rpc.endpoint,
-    call: (method, params, options) => counted(rpc.call(method, params, options)),
+    call: (method, params, options) => countOutcome(rpc.call(method, params, options)),
     traffic: rpc.traffic,
-    tally: () => ({ answeredAt, failures: { ...failures } }),
+    counters: () => ({ answeredAt, failures: { ...failures } }),
   };
 }
 
-/** How long a provider may hold up decisions by silence or by standing still. */
+/** A provider may delay decisions this long by silence or by a head that stands still. */
 const PATIENCE_MS = 60_000;
-/** One that has just let a deadline pass is not asked at once about the next payment. */
+/** After a missed deadline a provider is not asked about another payment for this long. */
 const PAUSE_MS = 2_000;
 
-/** How a provider stands, as far as this process has seen. All times in milliseconds where not said otherwise. */
+/** The health of a provider, as far as this process has seen. Times are in milliseconds unless named otherwise. */
 export interface ProviderHealth {
   readonly provider: Provider;
-  /** Its latest block was read. */
+  /** Records that its latest block was read. */
   noteHead(latest: Pick<Block, 'number' | 'timestamp'>): void;
-  /** Its head could not be read. */
+  /** Records that its head could not be read. */
   noteSilence(): void;
-  /** Whether it could answer when it was asked about a payment. An answer of one kind says nothing about the other. */
+  /** Records whether it could answer a question about payments. Logs and receipts count apart. */
   noteAnswer(about: PaymentQuestion, isAnswered: boolean): void;
   noteDisagreement(): void;
-  /** It had not reached a block so long that the decision was made without it. */
+  /** Records a decision made without it, because it was too far behind. */
   noteExcused(): void;
-  /** What its head was last refused for; true when that is news. */
+  /** Records why its head was refused; null: accepted. Returns true if that changed. */
   noteRefusal(why: string | null): boolean;
-  /** The last reading of its head failed: another one is asked first. */
+  /** True if the last read of its head failed. Others are then asked first. */
   isFailing(): boolean;
-  /** It failed a moment ago. */
+  /** True if it failed a moment ago. */
   isPausing(): boolean;
   /**
-   * Why it has no say; null while it has. `silent`: its head cannot be read. `stuck`: its head stands still, below `best`, the highest
-   * latest block that any provider has shown. `mute`: its head moves, but it cannot answer what it is asked about payments. `about` names the
-   * question; left out, one kind that it cannot answer is enough, as for the lead.
+   * Returns why it has no say, or null. `silent`: its head cannot be read. `stuck`: its head stands still below `best`, the highest latest
+   * block of any provider. `mute`: its head moves, but it cannot answer the question `about`. Without `about`, one unanswered kind of
+   * question is enough, as for the lead.
    */
   exclusionReason(best: bigint, about?: PaymentQuestion): ExclusionReason | null;
-  /** Its latest block is so old, by our own clock, that no decision waits for this provider. */
+  /** True if its latest block is so old, by our clock, that no decision waits for it. */
   isLate(): boolean;
   facts(): HealthFacts;
 }
 
 type ExclusionReason = 'silent' | 'stuck' | 'mute';
 
-/** Many plans serve receipts and no logs over a range. */
+/** Asked apart, because many plans serve receipts but no logs over a range. */
 export type PaymentQuestion = 'logs' | 'receipts';
 
 interface HealthFacts {
   head: { number: bigint; ageMs: number } | null;
   disagreements: number;
-  /** A decision was made without it lately, for being late. */
+  /** True if a decision was made lately without it, because it was late. */
   wasExcused: boolean;
 }
 
 /**
- * Uses observations only, never time that merely went by: after the machine has slept, no provider is late before it was asked.
- * What other providers claim of themselves makes none late, or one that lies could take the vote from the honest ones.
+ * Uses observations only, never time that merely passed: after the machine slept, no provider is late before it was asked. Claims of other
+ * providers do not make one late; otherwise one that lies could take the vote from the honest ones.
  */
 function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;
-  const [silence, stillness] = [createSpell(clock), createSpell(clock)];
-  const muteness = { logs: createSpell(clock), receipts: createSpell(clock) };
-  const isMute = (about: PaymentQuestion): boolean => (muteness[about].lastsMs() ?? 0) > PATIENCE_MS;
+  const [silence, stillness] = [createFailureRun(clock), createFailureRun(clock)];
+  const muteness = { logs: createFailureRun(clock), receipts: createFailureRun(clock) };
+  const isMute = (about: PaymentQuestion): boolean => (muteness[about].durationMs() ?? 0) > PATIENCE_MS;
   let disagreements = 0;
   let excusedAt: number | null = null;
   let refusal: string | null = null;
@@ -116,13 +116,13 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
   return {
     provider,
     noteHead: ({ number, timestamp }) => {
-      silence.over();
-      if (head === null || number > head.number) stillness.over();
-      else stillness.goesOn();
+      silence.end();
+      if (head === null || number > head.number) stillness.end();
+      else stillness.extend();
       head = { number, timestamp };
     },
-    noteSilence: silence.goesOn,
-    noteAnswer: (about, isAnswered) => (isAnswered ? muteness[about].over() : muteness[about].goesOn()),
+    noteSilence: silence.extend,
+    noteAnswer: (about, isAnswered) => (isAnswered ? muteness[about].end() : muteness[about].extend()),
     noteDisagreement: () => {
       disagreements += 1;
     },
@@ -134,11 +134,11 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
       refusal = why;
       return isNews;
     },
-    isFailing: () => silence.lastsMs() !== null,
+    isFailing: () => silence.durationMs() !== null,
     isPausing: () => silence.isFresh(),
     exclusionReason: (best, about) => {
-      if ((silence.lastsMs() ?? 0) > PATIENCE_MS) return 'silent';
-      if ((stillness.lastsMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
+      if ((silence.durationMs() ?? 0) > PATIENCE_MS) return 'silent';
+      if ((stillness.durationMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
       const isLeftOut = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
       return isLeftOut ? 'mute' : null;
     },
@@ -151,29 +151,29 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
   };
 }
 
-/** A run of failures, from the first to the last. A failure more than PATIENCE_MS after the last one begins a new run. */
-function createSpell(clock: Clock) {
-  let spell: { from: number; to: number } | null = null;
+/** Measures a run of failures, from the first to the last. A failure more than PATIENCE_MS after the last one begins a new run. */
+function createFailureRun(clock: Clock) {
+  let run: { from: number; to: number } | null = null;
   return {
-    goesOn: (): void => {
+    extend: (): void => {
       const now = clock.now();
-      const from = spell === null || now - spell.to > PATIENCE_MS ? now : spell.from;
-      spell = { from, to: now };
+      const from = run === null || now - run.to > PATIENCE_MS ? now : run.from;
+      run = { from, to: now };
     },
-    over: (): void => {
-      spell = null;
+    end: (): void => {
+      run = null;
     },
-    lastsMs: (): number | null => (spell === null ? null : spell.to - spell.from),
-    isFresh: (): boolean => spell !== null && clock.now() - spell.to < PAUSE_MS,
+    durationMs: (): number | null => (run === null ? null : run.to - run.from),
+    isFresh: (): boolean => run !== null && clock.now() - run.to < PAUSE_MS,
   };
 }
 
-/** Those of all providers, in their order, and what they amount to together. */
+/** The health of all providers, in their order. */
 export interface ProvidersHealth {
   readonly all: readonly ProviderHealth[];
-  /** The highest latest block that any of them has shown. */
+  /** The highest latest block of any provider. */
   best(): bigint;
-  /** In the order in which they are to lead: those that serve first. */
+  /** All providers in the order of the lead: working ones first. */
   leaders(): ProviderHealth[];
 }
 
@@ -193,11 +193,11 @@ interface CheckedNetwork {
   providers: readonly Provider[];
   network: Network;
   log: Log;
-  /** What the variables are called that the operator has to mend. */
+  /** Names of the environment variables, for errors. */
   variables: { rpcUrls: string; usdc: string };
 }
 
-/** A server on the wrong chain, or with another token, would believe payments that are none. Measures how many blocks of logs each provider takes. */
+/** Refuses providers of another chain or token, whose payments are worthless to us. Also measures their log span. */
 export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
   await Promise.all(
     checked.providers.map(async (provider) => {
@@ -205,7 +205,7 @@ export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
         await checkNetwork(checked, provider);
         await measureLogSpan(provider, { usdc: checked.network.usdc, log: checked.log });
       } catch (error) {
-        // Reads must be served while the chain is away; each payment asks for the chain id again before it is decided.
+        // Reads must work while the chain is away. Each payment asks for the chain id again before it is decided.
         if (!(error instanceof RpcFailure)) throw error;
         checked.log.warn('chain_unreadable_at_start', { endpoint: provider.endpoint, error });
       }
@@ -214,7 +214,7 @@ export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
 }
 
 async function checkNetwork({ network, providers, variables }: CheckedNetwork, provider: Provider): Promise<void> {
-  // Its place says which one: the address may hold a key.
+  // Names the node by its number, because its address may hold a key.
   const name = providers.length === 1 ? 'the node' : `node ${provider.number}`;
   const chainId = await readChainId(provider);
   if (chainId !== network.chainId) {
@@ -226,13 +226,15 @@ async function checkNetwork({ network, providers, variables }: CheckedNetwork, p
     readDecimals(provider, network.usdc),
     readDomainSeparator(provider, network.usdc),
   ]);
-  const wanted = domainSeparatorOf({
+  const expected = domainSeparatorOf({
     name: network.domainName,
     version: network.domainVersion,
     chainId: network.chainId,
     verifyingContract: network.usdc,
   });
-  if (decimals !== USDC_DECIMALS || separator !== wanted) {
-    throw new Error(`${variables.usdc}: the contract there is not the native USDC of the network, as ${name} shows it`);
+  if (decimals !== USDC_DECIMALS || separator !== expected) {
+    throw new Error(
+      `${variables.usdc}: according to ${name}, the contract there is not the native USDC of the network`,
+    );
   }
 }

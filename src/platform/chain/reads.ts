@@ -9,77 +9,77 @@ export type BlockTag = 'latest' | 'safe' | 'finalized';
 export type StateBlock = 'latest' | 'pending' | 'finalized' | bigint;
 
 export async function readChainId(rpc: Rpc): Promise<bigint> {
-  return parse(rpc, 'eth_chainId', shapes.quantity, await rpc.call('eth_chainId', []));
+  return parseAnswer(rpc, 'eth_chainId', shapes.quantity, await rpc.call('eth_chainId', []));
 }
 
-/** By number, by hash or by tag; null when the node does not know it. */
+/** Reads a block by number, hash or tag; null if the node does not know it. */
 export async function readBlock(rpc: Rpc, which: bigint | Hex | BlockTag): Promise<Block | null> {
   const byHash = isHex(which, 32);
   const method = byHash ? 'eth_getBlockByHash' : 'eth_getBlockByNumber';
   const answer = await rpc.call(method, [blockParameter(which), false]);
   if (answer === null) return null;
-  const block = parse(rpc, method, shapes.block, answer);
-  // A node behind a load balancer may answer about another block than the one asked for.
-  const asked = byHash ? block.hash === which : typeof which !== 'bigint' || block.number === which;
-  if (!asked) throw malformed(rpc, method, 'another block than the one asked for');
+  const block = parseAnswer(rpc, method, shapes.block, answer);
+  // A node behind a load balancer may answer about another block.
+  const isRequested = byHash ? block.hash === which : typeof which !== 'bigint' || block.number === which;
+  if (!isRequested) throw malformedAnswer(rpc, method, 'another block than the one asked for');
   return block;
 }
 
-/** Null while the transaction is in no block: unknown, pending, or preconfirmed without a block hash. */
+/** Reads a receipt; null while the transaction is in no block: unknown, pending, or preconfirmed without a block hash. */
 export async function readReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | null> {
   const method = 'eth_getTransactionReceipt';
   const answer = await rpc.call(method, [hash]);
   if (answer === null) return null;
-  const { blockHash } = parse(rpc, method, z.object({ blockHash: shapes.blockHash }), answer);
+  const { blockHash } = parseAnswer(rpc, method, z.object({ blockHash: shapes.blockHash }), answer);
   if (blockHash === null) return null;
-  const receipt = parse(rpc, method, shapes.receipt, answer);
-  if (receipt.transactionHash !== hash) throw malformed(rpc, method, 'another receipt than the one asked for');
-  const own = receipt.logs.every(
+  const receipt = parseAnswer(rpc, method, shapes.receipt, answer);
+  if (receipt.transactionHash !== hash) throw malformedAnswer(rpc, method, 'another receipt than the one asked for');
+  const allOwn = receipt.logs.every(
     (log) =>
       log.transactionHash === hash && log.blockHash === receipt.blockHash && log.blockNumber === receipt.blockNumber,
   );
-  if (!own) throw malformed(rpc, method, 'a log of another transaction or block');
+  if (!allOwn) throw malformedAnswer(rpc, method, 'a log of another transaction or block');
   return { ...receipt, logs: inOrder(rpc, method, receipt.logs) };
 }
 
 export interface LogFilter {
   address: Hex;
   topics: (Hex | Hex[] | null)[];
-  /** A range starts at `fromBlock` and ends at `toBlock`, or at the latest block. */
+  /** The range starts at `fromBlock` and ends at `toBlock`, or at the latest block. */
   fromBlock?: bigint;
   toBlock?: bigint;
-  /** Instead of a range. */
+  /** Replaces the range. */
   blockHash?: Hex;
 }
 
-/** In the order of the chain. Every log fits the filter, whatever the node sent. */
+/** Reads logs in the order of the chain. Checks that each one fits the filter. */
 export async function readLogs(rpc: Rpc, filter: LogFilter): Promise<Log[]> {
   const { address, topics, fromBlock, toBlock, blockHash } = filter;
   if ((blockHash === undefined) === (fromBlock === undefined))
     throw new TypeError('give a block hash or a first block');
-  const where =
+  const blocks =
     blockHash === undefined
       ? { fromBlock: blockParameter(fromBlock ?? 0n), toBlock: blockParameter(toBlock ?? 'latest') }
       : { blockHash };
   const method = 'eth_getLogs';
-  const logs = parse(rpc, method, shapes.logs, await rpc.call(method, [{ address, topics, ...where }]));
-  if (!logs.every((log) => fits(log, filter))) throw malformed(rpc, method, 'a log outside the filter');
+  const logs = parseAnswer(rpc, method, shapes.logs, await rpc.call(method, [{ address, topics, ...blocks }]));
+  if (!logs.every((log) => matchesFilter(log, filter))) throw malformedAnswer(rpc, method, 'a log outside the filter');
   return inOrder(rpc, method, logs);
 }
 
 export async function readCode(rpc: Rpc, address: Hex, block: StateBlock): Promise<Hex> {
-  return parse(rpc, 'eth_getCode', shapes.data, await rpc.call('eth_getCode', [address, blockParameter(block)]));
+  return parseAnswer(rpc, 'eth_getCode', shapes.data, await rpc.call('eth_getCode', [address, blockParameter(block)]));
 }
 
 export interface ContractCall {
-  /** Left out: `data` is run as the code of a contract being made. */
+  /** Omitted: `data` runs as the code of a contract that is being created. */
   to?: Hex;
   data: Hex;
   from?: Hex;
   gas?: bigint;
 }
 
-/** A revert is an `RpcFailure` of kind "error"; so is any other trouble the node reports. */
+/** Runs a call. Throws an `RpcFailure` of kind "error" for a revert, and for other errors of the node. */
 export async function callContract(
   rpc: Rpc,
   call: ContractCall,
@@ -89,41 +89,46 @@ export async function callContract(
   const { gas, ...rest } = call;
   const transaction = gas === undefined ? rest : { ...rest, gas: blockParameter(gas) };
   const answer = await rpc.call('eth_call', [transaction, blockParameter(block)], options);
-  return parse(rpc, 'eth_call', shapes.data, answer);
+  return parseAnswer(rpc, 'eth_call', shapes.data, answer);
 }
 
 function blockParameter(which: bigint | string): string {
   return typeof which === 'bigint' ? `0x${which.toString(16)}` : which;
 }
 
-function fits(log: Log, filter: LogFilter): boolean {
+function matchesFilter(log: Log, filter: LogFilter): boolean {
   const inBlocks =
     filter.blockHash === undefined
       ? log.blockNumber >= (filter.fromBlock ?? 0n) &&
         (filter.toBlock === undefined || log.blockNumber <= filter.toBlock)
       : log.blockHash === filter.blockHash;
-  const matches = (wanted: Hex | Hex[] | null, at: number): boolean => {
+  const matches = (expected: Hex | Hex[] | null, at: number): boolean => {
     const topic = log.topics[at];
     if (topic === undefined) return false;
-    return wanted === null || (Array.isArray(wanted) ? wanted.includes(topic) : wanted === topic);
+    return expected === null || (Array.isArray(expected) ? expected.includes(topic) : expected === topic);
   };
   return inBlocks && log.address === filter.address && filter.topics.every(matches);
 }
 
 function inOrder(rpc: Rpc, method: string, logs: Log[]): Log[] {
-  const places = new Set(logs.map((log) => `${log.blockNumber} ${log.logIndex}`));
-  if (places.size !== logs.length) throw malformed(rpc, method, 'two logs in one place');
+  const positions = new Set(logs.map((log) => `${log.blockNumber} ${log.logIndex}`));
+  if (positions.size !== logs.length) throw malformedAnswer(rpc, method, 'two logs in one place');
   return logs.toSorted((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }
 
-function parse<Shape extends z.ZodType>(rpc: Rpc, method: string, shape: Shape, answer: unknown): z.output<Shape> {
+function parseAnswer<Shape extends z.ZodType>(
+  rpc: Rpc,
+  method: string,
+  shape: Shape,
+  answer: unknown,
+): z.output<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
-  // Only the place: the value comes from the node and may be anything.
-  const place = parsed.error.issues[0]?.path.join('.');
-  throw malformed(rpc, method, place ? `unexpected value at ${place}` : 'unexpected value');
+  // Names only the path: the value comes from the node and may be anything.
+  const path = parsed.error.issues[0]?.path.join('.');
+  throw malformedAnswer(rpc, method, path ? `unexpected value at ${path}` : 'unexpected value');
 }
 
-function malformed(rpc: Rpc, method: string, what: string): RpcFailure {
+function malformedAnswer(rpc: Rpc, method: string, what: string): RpcFailure {
   return new RpcFailure('malformed', `${method} at ${rpc.endpoint}: ${what}`);
 }

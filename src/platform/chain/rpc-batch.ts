@@ -1,13 +1,13 @@
 /**
- * timeout: no whole answer within the deadline. transport: the connection failed or was cut. http: a status outside 2xx (`code` is
- * the status). malformed: an answer that breaks the protocol. error: the node answered with an error object (`code` is its code).
+ * timeout: no complete answer before the deadline. transport: the connection failed or was cut. http: a status outside 2xx (`code` is the
+ * status). malformed: an answer that breaks the protocol. error: the node answered with an error object (`code` is its code).
  */
 export type RpcFailureKind = 'timeout' | 'transport' | 'http' | 'malformed' | 'error';
 
 export class RpcFailure extends Error {
   readonly kind: RpcFailureKind;
   readonly code: number | null;
-  /** The `data` of the node's error: the revert data of a call, as a rule. */
+  /** The `data` of the node's error, usually the revert data of a call. */
   readonly data: unknown;
 
   constructor(kind: RpcFailureKind, message: string, details: { code?: number | null; data?: unknown } = {}) {
@@ -19,22 +19,21 @@ export class RpcFailure extends Error {
   }
 }
 
-/** What came of one call. */
 export type RpcAnswer = { result: unknown } | RpcFailure;
 
-interface AskedCall {
+interface CallContext {
   what: string;
   redact(text: string): string;
 }
 
 const REASON_LIMIT = 300;
-/** HTTP statuses of nodes for a body that they do not take as a batch, or not of that size. */
+/** HTTP statuses of nodes that do not take a body as a batch, or not one of that size. */
 const BATCH_STATUSES: readonly (number | null)[] = [400, 405, 413, 415, 422];
 
-/** Marks a failure of a batch as such: the node answered with one object for all calls. */
+/** Marks a refused batch: the node answered with one object for all calls. */
 class BatchRefused extends RpcFailure {}
 
-/** Whether the same calls may come through in smaller batches. A rate limit is none of these: more requests would make it worse. */
+/** Returns true if smaller batches may succeed. They do not help against a rate limit: more requests would make it worse. */
 export function refusesBatches(error: unknown): boolean {
   if (error instanceof BatchRefused) return !/limit|rate|too many requests/i.test(error.message) || isAboutSize(error);
   return error instanceof RpcFailure && error.kind === 'http' && BATCH_STATUSES.includes(error.code);
@@ -44,55 +43,53 @@ function isAboutSize({ message }: RpcFailure): boolean {
   return /batch|calls in/i.test(message);
 }
 
-/**
- * In the order of the ids. An error object is the outcome of its own call. An answer that does not fit what was asked says nothing about any
- * call: then this throws for all of them.
- */
-export function readAnswers(answer: unknown, ids: readonly number[], asked: AskedCall): RpcAnswer[] {
+/** Orders the answers by `ids`. An error object fails its own call only; an answer that does not match the request, all calls. */
+export function readAnswers(answer: unknown, ids: readonly number[], context: CallContext): RpcAnswer[] {
   const isBatch = ids.length > 1;
   if (isBatch && !Array.isArray(answer)) {
-    const { answer: said } = readAnswer(answer, asked);
-    if (!(said instanceof RpcFailure)) throw malformed(asked, 'one answer to a batch');
-    throw new BatchRefused(said.kind, said.message, { code: said.code, data: said.data });
+    const { answer: parsed } = readAnswer(answer, context);
+    if (!(parsed instanceof RpcFailure)) throw malformedAnswer(context, 'one answer to a batch');
+    throw new BatchRefused(parsed.kind, parsed.message, { code: parsed.code, data: parsed.data });
   }
   const answers = new Map<unknown, RpcAnswer>();
   for (const one of isBatch && Array.isArray(answer) ? answer : [answer]) {
-    const { id, answer: said } = readAnswer(one, asked);
-    // A node that refuses a request before reading it answers with id null, or with none.
-    const isFor = !isBatch && said instanceof RpcFailure ? ids[0] : id;
-    if (answers.has(isFor)) throw malformed(asked, 'two answers with one id');
-    answers.set(isFor, said);
+    const { id, answer: parsed } = readAnswer(one, context);
+    // A node that refuses a request before reading it answers with a null or missing id.
+    const isFor = !isBatch && parsed instanceof RpcFailure ? ids[0] : id;
+    if (answers.has(isFor)) throw malformedAnswer(context, 'two answers with one id');
+    answers.set(isFor, parsed);
   }
-  if (answers.size !== ids.length) throw malformed(asked, 'the ids of the answer are not those asked');
+  if (answers.size !== ids.length) throw malformedAnswer(context, 'the ids of the answer are not those asked');
   return ids.map((id) => {
-    const said = answers.get(id);
-    if (said === undefined) throw malformed(asked, 'the ids of the answer are not those asked');
-    return said;
+    const parsed = answers.get(id);
+    if (parsed === undefined) throw malformedAnswer(context, 'the ids of the answer are not those asked');
+    return parsed;
   });
 }
 
-function readAnswer(answer: unknown, asked: AskedCall): { id: unknown; answer: RpcAnswer } {
-  if (!isRecord(answer) || answer['jsonrpc'] !== '2.0') throw malformed(asked, 'the answer is not JSON-RPC 2.0');
+function readAnswer(answer: unknown, context: CallContext): { id: unknown; answer: RpcAnswer } {
+  if (!isRecord(answer) || answer['jsonrpc'] !== '2.0')
+    throw malformedAnswer(context, 'the answer is not JSON-RPC 2.0');
   const { id, result } = answer;
-  // Some nodes send `error: null` in addition to a result.
+  // Some nodes send `error: null` with a result.
   const error = answer['error'] ?? undefined;
   if ((error === undefined) === (result === undefined)) {
-    throw malformed(asked, 'the answer has neither or both of result and error');
+    throw malformedAnswer(context, 'the answer has neither or both of result and error');
   }
-  return { id, answer: error === undefined ? { result } : nodeError(error, asked) };
+  return { id, answer: error === undefined ? { result } : nodeError(error, context) };
 }
 
-function nodeError(error: unknown, asked: AskedCall): RpcFailure {
+function nodeError(error: unknown, context: CallContext): RpcFailure {
   if (!isRecord(error) || typeof error['message'] !== 'string') {
-    return malformed(asked, 'an error object without a message');
+    return malformedAnswer(context, 'an error object without a message');
   }
   const code = typeof error['code'] === 'number' ? error['code'] : null;
-  const reason = asked.redact(error['message'].slice(0, 4 * REASON_LIMIT)).replace(/[\p{C}\s]+/gu, ' ');
-  const message = `${asked.what}: error ${code}: ${reason.slice(0, REASON_LIMIT)}`;
+  const reason = context.redact(error['message'].slice(0, 4 * REASON_LIMIT)).replace(/[\p{C}\s]+/gu, ' ');
+  const message = `${context.what}: error ${code}: ${reason.slice(0, REASON_LIMIT)}`;
   return new RpcFailure('error', message, { code, data: error['data'] });
 }
 
-function malformed({ what }: AskedCall, why: string): RpcFailure {
+function malformedAnswer({ what }: CallContext, why: string): RpcFailure {
   return new RpcFailure('malformed', `${what}: ${why}`);
 }
 
@@ -105,25 +102,25 @@ export interface RpcCall {
   params: readonly unknown[];
 }
 
-/** One call on the wire, and all who made it at that time. */
+/** One call, shared by everybody who makes it at the same time. */
 interface WaitingCall {
   name: string;
   call: RpcCall;
   settled: PromiseWithResolvers<unknown>;
 }
 
-/** Longer than this no call waits for others to share its request. */
-const LONGEST_WAIT_MS = 5;
-const MOST_SUSPECTS = 1_000;
-/** A reading. The same reading twice at one moment is one; anything else is done as often as it is asked for. */
+/** A call waits at most this long for others to share its request. */
+const MAX_WAIT_MS = 5;
+const MAX_SUSPECTS = 1_000;
+/** Methods that only read. Equal reads at one moment share a call; other methods run as often as they are called. */
 const READING = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
 
 /**
- * Calls of one turn of the event loop go out together. While a request is on its way, calls wait for its answer, at most 5 ms: a quiet process
- * loses no time, and a busy one sends a handful of requests for hundreds of calls.
+ * Sends the calls of one turn of the event loop together. While a request is running, calls wait for its answer, at most 5 ms: an idle
+ * process loses no time, and a busy one sends a handful of requests for hundreds of calls.
  *
- * Where a whole request fails, any of its calls may be the cause: a receipt of many megabytes, say. The next time each of them travels alone,
- * so that nothing a stranger does makes the calls for others fail again.
+ * If a whole request fails, any of its calls may be the cause, such as a receipt of many megabytes. Each of them travels alone next time,
+ * so a stranger cannot make the calls of others fail again.
  */
 export function gatherCalls(
   ask: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]>,
@@ -147,7 +144,7 @@ export function gatherCalls(
       }
     } catch (error) {
       for (const { name, settled } of group) {
-        if (group.length > 1 && suspects.size < MOST_SUSPECTS) suspects.add(name);
+        if (group.length > 1 && suspects.size < MAX_SUSPECTS) suspects.add(name);
         settled.reject(error);
       }
     } finally {
@@ -182,7 +179,7 @@ export function gatherCalls(
     waiting.push(made);
     if (READING.test(call.method)) readings.set(name, made);
     if (inFlight === 0 || waiting.length >= most()) flushSoon();
-    else timer ??= setTimeout(flush, LONGEST_WAIT_MS);
+    else timer ??= setTimeout(flush, MAX_WAIT_MS);
     return made.settled.promise;
   };
 }

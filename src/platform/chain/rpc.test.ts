@@ -88,7 +88,7 @@ test.each([
   expect(await failure(call())).toMatchObject({ kind: 'malformed' });
 });
 
-/** A node that takes calls one by one and in batches. Fails a call, or the whole request, where `fate` says so. */
+/** Serves single calls and batches. Fails a call or the whole request as `fate` says. */
 function takeBatches(fate: (method: string, size: number) => 'error' | 'refused' | 'cut' | null = () => null): void {
   node.answer((response, body) => {
     const calls = (Array.isArray(body) ? body : [body]) as { id: number; method: string }[];

@@ -4,30 +4,28 @@ export type { RpcCall } from './rpc-batch.ts';
 export { RpcFailure } from './rpc-batch.ts';
 
 export interface RpcOptions {
-  /** The call travels in a request of its own then: code of strangers may run in it, which must not hold up other calls. */
+  /** Sends the call in a request of its own: it may run code of strangers, which must not delay other calls. */
   deadlineMs?: number;
 }
 
-/** What has gone over the wire so far. */
 export interface RpcTraffic {
   requests: number;
   bytes: { sent: number; received: number };
-  /** Calls by method. */
   calls: Readonly<Record<string, number>>;
 }
 
 /**
- * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls that are made at the same time share a request; each has its own outcome, and
- * every failure is an `RpcFailure`. A call is asked twice only where the node refuses the batch as such.
+ * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request; each has its own outcome, and every
+ * failure is an `RpcFailure`. A call is repeated only if the node refuses the batch as such.
  */
 export interface Rpc {
-  /** For logs: carries no credentials. */
+  /** For logs. Contains no credentials. */
   readonly endpoint: string;
   call(method: string, params: readonly unknown[], options?: RpcOptions): Promise<unknown>;
   traffic(): RpcTraffic;
 }
 
-/** Made at the same time, so that they share a request. The first failure fails all. */
+/** Makes the calls together, so that they share a request. The first failure fails all. */
 export function callAll(rpc: Pick<Rpc, 'call'>, calls: readonly RpcCall[]): Promise<unknown[]> {
   return Promise.all(calls.map(({ method, params }) => rpc.call(method, params)));
 }
@@ -35,9 +33,9 @@ export function callAll(rpc: Pick<Rpc, 'call'>, calls: readonly RpcCall[]): Prom
 const DEADLINE_MS = 4_000;
 const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024;
 const REASON_LIMIT = 300;
-/** Public nodes take 10 to 1,000 calls in a batch. One that takes fewer than this is told so by its refusal, and asked with fewer. */
+/** Public nodes take 10 to 1,000 calls in a batch. If one refuses this many, smaller batches follow. */
 const MOST_CALLS = 40;
-/** A refusal may have been about one call, and not about the size. */
+/** After this time the full size is tried again: the refusal may have been about one call, not about the size. */
 const REFUSAL_KEPT_MS = 600_000;
 
 export function createRpc(options: { url: string; deadlineMs?: number; headers?: Record<string, string> }): Rpc {
@@ -95,7 +93,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
 }
 
 async function postText(endpoint: Endpoint, body: string, on: { what: string; deadlineMs: number }): Promise<string> {
-  // One signal for head and body: a node that sends byte after byte must not outlive the deadline.
+  // One signal for head and body: a node that sends slowly, byte by byte, must not outlive the deadline.
   const signal = AbortSignal.timeout(on.deadlineMs);
   try {
     const response = await fetch(endpoint.url, {
@@ -122,7 +120,7 @@ async function readText(response: Response, what: string): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    // Counted after decompression, so that a small answer cannot unfold without end.
+    // Counts decompressed bytes, so that a small answer cannot expand without limit.
     if (size > ANSWER_LIMIT_BYTES)
       throw new RpcFailure('malformed', `${what}: answer over ${ANSWER_LIMIT_BYTES} bytes`);
     chunks.push(chunk);
@@ -144,23 +142,23 @@ function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** An RPC address taken apart: what to call, what to send along, and what may be written down. */
+/** An RPC address, split into its parts. */
 interface Endpoint {
-  /** Without user and password: `fetch` refuses an address that has them. */
+  /** Without user and password: `fetch` refuses URLs with credentials. */
   url: string;
-  /** For logs: scheme and host only, because providers put their keys in the path and the query. */
+  /** For logs. Scheme and host only: providers put keys into the path and the query. */
   label: string;
   headers: Record<string, string>;
-  /** Replaces every secret of the address and the headers. For texts that come back from the node. */
+  /** Replaces every secret of the address and headers in texts from the node. */
   redact(text: string): string;
 }
 
 function parseEndpoint(address: string, headers: Record<string, string> = {}): Endpoint {
-  // The parser's own error quotes the whole address.
+  // The error of `new URL` would quote the whole address.
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the RPC address is not a URL');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new TypeError('the RPC address is not http or https');
+    throw new TypeError('the RPC address must begin with http:// or https://');
   const secrets = secretsOf(url, headers);
   const sent = { ...headers };
   if (url.username !== '' || url.password !== '') {
@@ -179,12 +177,12 @@ function parseEndpoint(address: string, headers: Record<string, string> = {}): E
 }
 
 function secretsOf(url: URL, headers: Record<string, string>): string[] {
-  const found = [url.username, url.password, url.search, url.search.slice(1), ...url.searchParams.values()];
-  // Short path segments are words such as "v2"; a key is never that short.
-  found.push(...url.pathname.split('/').filter((segment) => segment.length >= 8));
-  found.push(...Object.values(headers).flatMap((value) => [value, ...value.split(' ')]));
-  const spelled = found.flatMap((text) => [text, safeDecode(text)]).filter((text) => text.length >= 4);
-  // Longest first, or a part would be taken out of the middle of a longer one.
+  const candidates = [url.username, url.password, url.search, url.search.slice(1), ...url.searchParams.values()];
+  // Short path segments are words such as "v2". Keys are longer.
+  candidates.push(...url.pathname.split('/').filter((segment) => segment.length >= 8));
+  candidates.push(...Object.values(headers).flatMap((value) => [value, ...value.split(' ')]));
+  const spelled = candidates.flatMap((text) => [text, safeDecode(text)]).filter((text) => text.length >= 4);
+  // Longest first: a shorter secret may be part of a longer one.
   return [...new Set(spelled)].sort((a, b) => b.length - a.length);
 }
 

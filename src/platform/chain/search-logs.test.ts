@@ -20,9 +20,9 @@ const NEWEST_BLOCKS = 32n;
 
 let chain: LocalChain;
 let proxy: RpcProxy;
-/** A provider that nothing has been learned of. */
+/** A fresh provider, of which no limit is known yet. */
 let rpc: Rpc;
-/** Block ranges that were answered, in the order of the answers. */
+/** Answered block ranges, in the order of the answers. */
 let answered: BlockRange[];
 let range: BlockRange;
 
@@ -36,7 +36,7 @@ const truth = async (payee = sellerOne, blocks = range): Promise<string[]> =>
   places(await readLogs(chain.rpc, { ...filter(payee), ...blocks }));
 const latest = async (): Promise<bigint> => (await readBlock(chain.rpc, 'latest'))?.number ?? -1n;
 
-/** Takes note of what is asked, and answers as the node does. */
+/** Records each query and passes it on to the node. */
 function watch(): void {
   answered = [];
   proxy.twist((result, { method, params }) => {
@@ -69,7 +69,7 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** Goes on until the search ends. Says in how many readings. */
+/** Repeats the search until it ends. Returns its logs and the number of readings. */
 async function readToEnd(search: Parameters<typeof searchLogs>[1]): Promise<{ logs: Log[]; readings: number }> {
   for (let readings = 1; ; readings += 1) {
     try {
@@ -101,7 +101,7 @@ describe('a provider that takes few blocks in one log query', () => {
     proxy.capLogs(60);
     await countQueries(sellerOne);
     const span = logSpanOf(rpc);
-    // The newest blocks by themselves, then the others.
+    // One query for the newest blocks, then those for the rest.
     const queries = 1 + Math.ceil(Number(BLOCKS - NEWEST_BLOCKS) / Number(span));
     expect(await countQueries()).toBe(queries);
     const start = performance.now();
@@ -109,7 +109,7 @@ describe('a provider that takes few blocks in one log query', () => {
     expect(await countQueries(WORLD_ACCOUNTS.stranger)).toBe(queries);
     expect(logSpanOf(rpc)).toBe(span);
     vi.spyOn(performance, 'now').mockImplementation(() => start + 301_000);
-    // Twice as many are refused four times, and their first and last block are looked at in between.
+    // Twice the number is refused four times, with one look at the first and last block in between.
     expect(await countQueries(WORLD_ACCOUNTS.treasury)).toBe(queries + 6);
     expect(logSpanOf(rpc)).toBe(span);
     proxy.capLogs(null);
@@ -121,7 +121,7 @@ describe('a provider that takes few blocks in one log query', () => {
   it('is asked at most 120 times a reading, and only for the newest blocks again', async () => {
     const wanted = await truth();
     proxy.capLogs(1);
-    // Learned beforehand, so that what is counted below is the search alone.
+    // Learns the limit first, so that only the search is counted below.
     await expect(readToEnd({ ...filter(sellerTwo), ...range })).resolves.toMatchObject({ logs: [] });
     watch();
     await expect(searchLogs(rpc, { ...filter(), ...range })).rejects.toThrow(SearchUnfinished);
@@ -131,7 +131,7 @@ describe('a provider that takes few blocks in one log query', () => {
     expect(answered.length).toBe(Number(BLOCKS + 2n * NEWEST_BLOCKS));
     const older = answered.filter(({ toBlock }) => toBlock <= range.toBlock - NEWEST_BLOCKS);
     expect(new Set(older.map(({ fromBlock }) => fromBlock)).size).toBe(older.length);
-    // Blocks that came since are all that is read, while the rest stands.
+    // Only new blocks are read while the chain stays the same.
     await chain.mine(3);
     watch();
     await searchLogs(rpc, { ...filter(), ...range, toBlock: range.toBlock + 3n });
@@ -208,7 +208,7 @@ describe('trouble that is no refusal of so many blocks', () => {
     };
     await expect(searchLogs(lagging, { ...filter(), ...beyond })).rejects.toThrow(wanted);
     expect(places(await searchLogs(lagging, { ...filter(), ...range }))).toEqual(await truth());
-    // The refusal of the last block may come before the answer for the first.
+    // The last block may be refused before the first one is answered.
     await expect.poll(() => answered).toHaveLength(2);
     expect(answered).toEqual(expect.arrayContaining([{ fromBlock: range.fromBlock, toBlock: range.fromBlock }, range]));
   });
@@ -224,7 +224,7 @@ it('what was read of a chain that is gone is read again', async () => {
     const search = { ...filter(), fromBlock: blockNumber, toBlock: blockNumber + 199n };
     proxy.capLogs(1);
     await expect(searchLogs(rpc, search)).rejects.toThrow(SearchUnfinished);
-    // The transfer comes to stand among the blocks that were read already.
+    // The transfer moves into blocks that were already read.
     await reorg(own, 200, [[raw, 150]]);
     const { logs } = await readToEnd(search);
     expect(logs.map((log) => log.transactionHash)).toEqual([transactionHash]);
@@ -240,7 +240,7 @@ it('a chain that changes between two queries of one reading is an error, and not
     rpc = createRpc({ url: proxy.at(own) });
     const { blockNumber } = await usdcAdmin(own).transfer(buyerOne, sellerOne.address, 7n);
     await own.mine(190);
-    // The reorganisation drops it: empty blocks would come back the same.
+    // The reorganisation drops this transfer. Empty blocks would come back unchanged.
     await usdcAdmin(own).transfer(buyerOne, sellerTwo.address, 7n);
     await own.mine(8);
     const search = { ...filter(), fromBlock: blockNumber, toBlock: blockNumber + 199n };
@@ -250,7 +250,7 @@ it('a chain that changes between two queries of one reading is an error, and not
       ...rpc,
       call: async (method, params, options) => {
         if (method === 'eth_getLogs') queries += 1;
-        // Thirteen teach what it takes, and the next one is for the newest blocks.
+        // Thirteen queries learn the limit, and the next one is for the newest blocks.
         if (method === 'eth_getLogs' && queries === 15) await reorg(own, 20);
         return await rpc.call(method, params, options);
       },

@@ -12,24 +12,24 @@ import { type Block, type Log, readBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
 export interface LogSearch extends BlockRange, RangeFilter {
-  /** Ends the search early. Left out: the logs of all blocks are wanted. */
+  /** Ends the search early. Omitted: all blocks are read. */
   isEnough?(logs: readonly Log[]): boolean;
 }
 
-/** A search that goes on with the next reading: so far it shows nothing. */
+/** The search needs another reading. So far it proves nothing. */
 export class SearchUnfinished extends RpcFailure {}
 
-/** Bounds one reading. The next one goes on from there. */
-const MOST_QUERIES = 120;
-const MOST_AT_ONCE = 16;
-/** The newest blocks are read in each reading: a node may have a block some time before its logs are found. */
+/** Bounds one reading. The next one continues from there. */
+const MAX_QUERIES = 120;
+const MAX_PARALLEL = 16;
+/** These newest blocks are read again each time: a node may have a block before its logs are found. */
 const NEWEST_BLOCKS = 32n;
 
 /**
- * The logs of a range of blocks on one provider, in the order of the chain: all of them, or an error. A range that the provider does not
- * take in one query is read from its newest block down. What was read is kept by the hash of its newest block, and not read again while
- * that block stands; so a search that needs more queries than one reading has throws SearchUnfinished, and ends in a later one. Throws
- * RpcFailure when the provider cannot say.
+ * Returns all logs of a range on one provider, in the order of the chain, or throws. If one query does not suffice, the range is read from
+ * its newest block down. Finished parts are stored under the hash of their newest block, and not read again while that block is canonical.
+ * A search that needs more queries than one reading has throws SearchUnfinished, and ends in a later reading. Throws RpcFailure if the
+ * provider cannot answer.
  */
 export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   if (countBlocks(search) === 0n) return [];
@@ -37,24 +37,24 @@ export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
     const part = await readLogsAt('newest', rpc, search, search);
     if (part.fromBlock === search.fromBlock || search.isEnough?.(part.logs)) return part.logs;
   }
-  const settled = search.toBlock - NEWEST_BLOCKS;
-  const low = settled > search.fromBlock ? settled : search.fromBlock;
+  const anchorHeight = search.toBlock - NEWEST_BLOCKS;
+  const low = anchorHeight > search.fromBlock ? anchorHeight : search.fromBlock;
   const [anchor, top] = await Promise.all([mustReadBlock(rpc, low), mustReadBlock(rpc, search.toBlock)]);
-  const logs = await searchOn(rpc, search, anchor);
+  const logs = await continueSearch(rpc, search, anchor);
   if (search.isEnough?.(logs)) return logs;
   const after = await Promise.all([readBlock(rpc, low), readBlock(rpc, search.toBlock)]);
   if (after[0]?.hash === anchor.hash && after[1]?.hash === top.hash) return logs;
-  memoryOf(rpc).delete(nameOf(search));
+  memoryOf(rpc).delete(keyOf(search));
   throw new RpcFailure('malformed', `${rpc.endpoint} changed its chain while its logs were read`);
 }
 
-/** The blocks from `low` to `high`, of the chain on which `high` has that hash, and their logs. */
+/** The logs of the blocks from `low` to `high`, on the chain on which `high` has that hash. */
 interface Progress {
   low: bigint;
   high: bigint;
   hash: Hex;
   logs: Log[];
-  /** Milliseconds; null while blocks are missing. */
+  /** By `performance.now()`; null while blocks are missing. */
   endedAt: number | null;
 }
 
@@ -62,9 +62,9 @@ interface Progress {
 type Memory = Map<string, Progress>;
 
 const memories = new WeakMap<Rpc, Memory>();
-const MOST_SEARCHES = 500;
-const MOST_LOGS = 5_000;
-/** A search that has ended is made anew after ten minutes: a chain that went and came back in between would be hidden. */
+const MAX_SEARCHES = 500;
+const MAX_LOGS = 5_000;
+/** A finished search is repeated after ten minutes: until then a chain that left and came back would stay hidden. */
 const KEPT_MS = 600_000;
 
 function memoryOf(rpc: Rpc): Memory {
@@ -73,29 +73,29 @@ function memoryOf(rpc: Rpc): Memory {
   return memory;
 }
 
-const nameOf = ({ address, topics, fromBlock }: LogSearch): string =>
+const keyOf = ({ address, topics, fromBlock }: LogSearch): string =>
   JSON.stringify([address, topics, fromBlock.toString()]);
 
-/** Goes on from what an earlier reading has left. A second search for the same begins anew meanwhile: only one may add to it. */
-async function searchOn(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
+/** Continues an earlier reading. A second search for the same logs starts anew meanwhile: only one may extend the stored progress. */
+async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
   const memory = memoryOf(rpc);
-  const name = nameOf(search);
+  const name = keyOf(search);
   let progress = memory.get(name) ?? null;
   memory.delete(name);
   try {
-    progress = await resume(rpc, progress, anchor);
-    const logs = await advance(rpc, search, progress, anchor);
-    // It was to find something: the provider contradicts itself, and is asked for all of it once more.
+    progress = await resumeSearch(rpc, progress, anchor);
+    const logs = await readMissing(rpc, search, progress, anchor);
+    // The search was to find something, so the provider contradicts itself. Next time read everything again.
     if (search.isEnough?.(logs) === false) progress = null;
     return logs;
   } finally {
-    if (progress !== null) keep(memory, name, progress);
+    if (progress !== null) storeProgress(memory, name, progress);
   }
 }
 
-async function advance(rpc: Rpc, search: LogSearch, progress: Progress, anchor: Block): Promise<Log[]> {
+async function readMissing(rpc: Rpc, search: LogSearch, progress: Progress, anchor: Block): Promise<Log[]> {
   const isEnough = (logs: readonly Log[]): boolean => search.isEnough?.(logs) ?? false;
-  const queries = { left: MOST_QUERIES };
+  const queries = { left: MAX_QUERIES };
   const newer: Log[] = [];
   const above = { fromBlock: progress.high + 1n, toBlock: search.toBlock };
   await readDown(rpc, search, above, {
@@ -107,7 +107,7 @@ async function advance(rpc: Rpc, search: LogSearch, progress: Progress, anchor: 
   });
   if (isEnough(newer)) return newer;
   if (anchor.number > progress.high) {
-    // They count as read once all of them are.
+    // Counts them as read only after all of them are.
     progress.logs.push(...newer.filter(({ blockNumber }) => blockNumber <= anchor.number));
     Object.assign(progress, { high: anchor.number, hash: anchor.hash });
   }
@@ -131,32 +131,32 @@ async function advance(rpc: Rpc, search: LogSearch, progress: Progress, anchor: 
   return all();
 }
 
-function keep(memory: Memory, name: string, progress: Progress): void {
-  if (progress.logs.length > MOST_LOGS) return;
+function storeProgress(memory: Memory, name: string, progress: Progress): void {
+  if (progress.logs.length > MAX_LOGS) return;
   const [oldest] = memory.keys();
-  if (memory.size >= MOST_SEARCHES && oldest !== undefined) memory.delete(oldest);
+  if (memory.size >= MAX_SEARCHES && oldest !== undefined) memory.delete(oldest);
   memory.set(name, progress);
 }
 
-/** Takes up the work of an earlier reading, if its newest block stands; otherwise begins below the anchor. */
-async function resume(rpc: Rpc, kept: Progress | null, anchor: Block): Promise<Progress> {
-  const isUsable = kept !== null && !isOutdated(rpc, kept, anchor) && (await stands(rpc, kept, anchor));
-  if (isUsable) return kept;
+/** Continues an earlier reading if its newest block is still canonical; otherwise starts below the anchor. */
+async function resumeSearch(rpc: Rpc, stored: Progress | null, anchor: Block): Promise<Progress> {
+  const isUsable = stored !== null && !isOutdated(rpc, stored, anchor) && (await isStillCanonical(rpc, stored, anchor));
+  if (isUsable) return stored;
   return { low: anchor.number + 1n, high: anchor.number, hash: anchor.hash, logs: [], endedAt: null };
 }
 
-/** Too old, or so far below the anchor that one reading may not come down to it. */
+/** True if it is too old, or so far below the anchor that one reading may not reach down to it. */
 function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
-  const reach = (logSpanOf(rpc) * BigInt(MOST_QUERIES)) / 2n;
+  const reach = (logSpanOf(rpc) * BigInt(MAX_QUERIES)) / 2n;
   return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
 }
 
-async function stands(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {
+async function isStillCanonical(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {
   const block = high === anchor.number ? anchor : await readBlock(rpc, high);
   return block?.hash === hash;
 }
 
-/** Reads a range from its newest block down, until `take` has enough. */
+/** Reads a range from its newest block down until `take` has enough. */
 async function readDown(
   rpc: Rpc,
   search: LogSearch,
@@ -166,7 +166,7 @@ async function readDown(
   let atOnce = 1;
   let top = toBlock;
   while (top >= fromBlock) {
-    if (queries.left < 1) throw unfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
+    if (queries.left < 1) throw searchUnfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
     const span = logSpanOf(rpc, search.most);
     const parts = await readSideBySide(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
     queries.left -= parts.length;
@@ -174,20 +174,20 @@ async function readDown(
       top = part.fromBlock - 1n;
       if (take(part)) return;
     }
-    // More than one at once only while the provider takes that many blocks: a change is learned by one query.
-    atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MOST_AT_ONCE);
+    // Parallel queries only while the provider takes this many blocks. One query at a time learns a new limit.
+    atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MAX_PARALLEL);
   }
 }
 
-/** Neighbouring parts, from the newest down, as far as all before them were answered whole. Throws what the first of them met. */
+/** Reads parts in parallel. Returns those before the first incomplete one, newest first. Throws if the newest part failed. */
 async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
-  const wanted: BlockRange[] = [];
-  for (let top = range.toBlock; top >= range.fromBlock && wanted.length < count; top -= span) {
+  const ranges: BlockRange[] = [];
+  for (let top = range.toBlock; top >= range.fromBlock && ranges.length < count; top -= span) {
     const low = top - span + 1n;
-    wanted.push({ fromBlock: low > range.fromBlock ? low : range.fromBlock, toBlock: top });
+    ranges.push({ fromBlock: low > range.fromBlock ? low : range.fromBlock, toBlock: top });
   }
-  const outcomes = await Promise.allSettled(wanted.map((part) => readLogsAt('newest', rpc, search, part)));
+  const outcomes = await Promise.allSettled(ranges.map((part) => readLogsAt('newest', rpc, search, part)));
   const parts: LogPart[] = [];
   for (const [at, outcome] of outcomes.entries()) {
     if (outcome.status === 'rejected') {
@@ -195,20 +195,17 @@ async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, co
       return parts;
     }
     parts.push(outcome.value);
-    if (outcome.value.fromBlock !== wanted[at]?.fromBlock) return parts;
+    if (outcome.value.fromBlock !== ranges[at]?.fromBlock) return parts;
   }
   return parts;
 }
 
-function unfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
+function searchUnfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
   const words = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
   return new SearchUnfinished('timeout', words);
 }
 
-/**
- * The blocks of a range with a time of at least `from` and less than `before`, in seconds; no blocks where there are none. Costs some
- * reads of blocks: for providers to which a query for each few blocks costs more.
- */
+/** Narrows a range to blocks with `from` <= time < `before`, in seconds. Pays where a log query covers only few blocks. */
 export async function blocksBetween(
   rpc: Rpc,
   range: BlockRange,
@@ -221,13 +218,13 @@ export async function blocksBetween(
   return { fromBlock: first, toBlock: after - 1n };
 }
 
-/** The first block of that time or later; the one after `high` where there is none. */
+/** Returns the first block of that time or later, or the one after `high`. */
 async function firstBlockAt(rpc: Rpc, seconds: bigint, low: Block, high: Block): Promise<bigint> {
   if (low.timestamp >= seconds) return low.number;
   if (high.timestamp < seconds) return high.number + 1n;
   let [below, at] = [low, high];
   for (let isByTime = true; at.number - below.number > 1n; isByTime = !isByTime) {
-    // Blocks come at an even pace as a rule. Halving in every second step bounds the steps where they do not.
+    // Blocks usually come at an even pace, so guess by time. Halving in every second step bounds the steps if they do not.
     const blocks = at.number - below.number;
     const share = isByTime ? ((seconds - below.timestamp) * blocks) / (at.timestamp - below.timestamp) : blocks / 2n;
     const step = share < 1n ? 1n : share < blocks ? share : blocks - 1n;

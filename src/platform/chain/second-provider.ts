@@ -5,48 +5,48 @@ import { type Rpc, RpcFailure } from './rpc.ts';
 import { SearchUnfinished } from './search-logs.ts';
 import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
 
-/** Why what one provider shows may not be relied on, by the word of another one. */
+/** Why the view of the leading provider cannot be relied on, according to another one. */
 export type Objection = 'silent' | 'behind' | 'disagrees';
 
-/** What the other provider has to be asked for, in addition to the payment itself. */
+/** Facts from the other provider, in addition to the payment itself. */
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
-  /** Its block at the height that the leader calls final; only where the decision rests on that. */
+  /** Its block at the height that the leader calls final. Needed only if the decision rests on it. */
   atFinalized: Pick<Block, 'hash'> | null;
 }
 
-/** What the leading provider shows of a transaction, and the head by which it would be decided. */
+/** The leading provider's view of a transaction, and the finalized head for its decision. */
 export interface LeaderView extends Mined {
   finalized: FinalizedHead | null;
 }
 
-/** Null where the other provider shows the same transaction in the same block, or no such transaction. Pure. */
-export function judgeMined(shown: LeaderView, asset: Hex, said: SecondView, mined: Mined): Objection | null {
-  const { receipt, finalized } = shown;
+/** Returns null if the other provider shows the same transaction in the same block, or no such transaction either. Pure. */
+export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, mined: Mined): Objection | null {
+  const { receipt, finalized } = leader;
   if (receipt !== null) {
-    if (said.latest.number < receipt.blockNumber) return 'behind';
-    return sameMined(asset, shown, mined) ? null : 'disagrees';
+    if (second.latest.number < receipt.blockNumber) return 'behind';
+    return sameMined(asset, leader, mined) ? null : 'disagrees';
   }
   if (finalized === null) return 'behind';
-  const objection = judgeFinalized(finalized, said);
+  const objection = judgeFinalized(finalized, second);
   if (objection !== null || mined.receipt === null) return objection;
   return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
 }
 
-/** That nothing came until a final block says something only where that block is the other's too. */
+/** Checks a decision that rests on an absence: it counts only if the other provider has the same final block. */
 export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: SecondView): Objection | null {
   if (latest.number < finalized.number) return 'behind';
   return atFinalized?.hash === finalized.hash ? null : 'disagrees';
 }
 
-/** What the leading provider calls its chain, and final. */
+/** Chain id and finalized block of the leading provider. */
 interface LeadingHead {
   chainId: bigint;
   finalized: FinalizedHead | null;
 }
 
-/** Its chain and its latest block, read before anything else of it. */
-export async function openView(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
+/** Reads the chain id and latest block of a provider. Call it before other reads of that provider. */
+export async function readChainAndLatest(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
   const { provider } = health;
   try {
     const [chainId, latest] = await Promise.all([readChainId(provider), readBlock(provider, 'latest')]);
@@ -58,7 +58,7 @@ export async function openView(health: ProviderHealth): Promise<{ chainId: bigin
   }
 }
 
-/** What one provider has against what the leading one shows of some transactions. */
+/** Returns one provider's objections to the leading one's view of some transactions. */
 export async function objectToMined(
   health: ProviderHealth,
   head: LeadingHead,
@@ -66,22 +66,22 @@ export async function objectToMined(
   finals: readonly (readonly [Hex, LeaderView])[],
 ): Promise<Objections<Hex>> {
   const { provider: rpc } = health;
-  const { chainId, latest } = await openView(health);
+  const { chainId, latest } = await readChainAndLatest(health);
   if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
   health.noteHead(latest);
   const isOnAbsence = finals.some(([, { receipt }]) => receipt === null);
-  const said = await readSecondView(rpc, head, latest, isOnAbsence);
+  const second = await readSecondView(rpc, head, latest, isOnAbsence);
   const objections: Objections<Hex> = new Map();
   for (const [hash, shown] of finals) {
     const receipt = await readReceipt(rpc, hash);
     const block = receipt && (await readBlock(rpc, receipt.blockNumber));
-    const why = judgeMined(shown, asset, said, { receipt, block });
+    const why = judgeMined(shown, asset, second, { receipt, block });
     if (why !== null) objections.set(hash, why);
   }
   return objections;
 }
 
-/** Its block at the leader's final height is asked for only where the decision rests on an absence. */
+/** Reads its block at the leader's final height only if the decision rests on an absence. */
 export async function readSecondView(
   rpc: Rpc,
   { finalized }: LeadingHead,
@@ -92,34 +92,32 @@ export async function readSecondView(
   return { latest, atFinalized: isThere ? await readBlock(rpc, finalized.number) : null };
 }
 
-/** By what they are about. */
 export type Objections<Key> = Map<Key, Objection>;
 
-/** What one provider is asked about what another one shows. */
 export interface CorroborationRequest<Key> {
   about: PaymentQuestion;
   keys: readonly Key[];
-  /** One provider's objections. Throws RpcFailure when it cannot say anything. */
+  /** Returns one provider's objections. Throws RpcFailure if it cannot answer. */
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
 }
 
-/** One other provider's objections: none if it is left out, and never `behind` if it is late, since no decision waits for it. */
+/** Returns none for an excluded provider, and never `behind` for a late one, since no decision waits for it. */
 export async function findObjections<Key>(
   providerHealth: ProvidersHealth,
   health: ProviderHealth,
   request: CorroborationRequest<Key>,
 ): Promise<Objections<Key>> {
   const before = health.exclusionReason(providerHealth.best());
-  // One that is mute is asked all the same: as soon as it answers this question it has its say about it again.
+  // Asks a mute provider all the same: once it answers this question, its view counts again.
   if (before === 'silent' || before === 'stuck') return new Map();
-  const said = await askPatiently(health, request);
-  const heard = said.size < request.keys.length || [...said.values()].some((why) => why !== 'silent');
+  const objections = await askPatiently(health, request);
+  const heard = objections.size < request.keys.length || [...objections.values()].some((why) => why !== 'silent');
   health.noteAnswer(request.about, heard);
   if (health.exclusionReason(providerHealth.best(), request.about) !== null) return new Map();
-  if (!health.isLate()) return said;
-  const kept = [...said].filter(([, why]) => why !== 'behind');
-  if (kept.length < said.size) health.noteExcused();
-  return new Map(kept);
+  if (!health.isLate()) return objections;
+  const counted = [...objections].filter(([, why]) => why !== 'behind');
+  if (counted.length < objections.size) health.noteExcused();
+  return new Map(counted);
 }
 
 async function askPatiently<Key>(
@@ -132,7 +130,7 @@ async function askPatiently<Key>(
     return await askOne(health);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // It answers, and takes few blocks in one query: it is waited for like one that has not reached the block.
+    // It answers, but takes few blocks per query. Wait for it, as for one that has not reached the block.
     return all(error instanceof SearchUnfinished ? 'behind' : 'silent');
   }
 }

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import { type Hex, isHex } from '../hex.ts';
 
-/** A node's word for a number. Leading zeros are let through: they are against the standard, but harmless. */
+/** A number in an answer. Leading zeros break the standard but do no harm, so they pass. */
 const quantity = z
   .string()
   .regex(/^0x[0-9a-fA-F]{1,64}$/)
   .transform((text) => BigInt(text));
-/** Far beyond any real chain, and still held exactly by a database column and a double: a node must not be able to break either. */
+/** Far beyond any real chain, but still exact in a database column and in a double, so a node can break neither. */
 const height = quantity.refine((value) => value < 2n ** 53n);
 const seconds = quantity.refine((value) => value < 2n ** 42n);
 const index = quantity.refine((value) => value < 2n ** 31n).transform(Number);
@@ -54,10 +54,10 @@ const receipt = z.object({
   logs: z.array(log),
 });
 
-/** Null while the transaction is in no block: unknown, pending, or preconfirmed; some nodes say so by a hash of zeros. */
-const blockHash = hash.nullable().transform((given) => (given === ZERO_HASH ? null : given));
+/** Null while the transaction is in no block: unknown, pending or preconfirmed. Some nodes send a hash of zeros instead. */
+const blockHash = hash.nullable().transform((value) => (value === ZERO_HASH ? null : value));
 
-/** What a node may answer, all hex lower-cased. A parser of a shape throws a ZodError. */
+/** The answers that a node may give, with hex in lower case. A parser throws a ZodError for others. */
 export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash };
 
 /** `timestamp` is in seconds; `transactions` are hashes. */
@@ -76,13 +76,13 @@ export interface Authorization {
   from: Hex;
   to: Hex;
   value: bigint;
-  /** Seconds since 1970; the token wants block time strictly between the two. */
+  /** Seconds since 1970. The token requires a block time strictly between the two. */
   validAfter: bigint;
   validBefore: bigint;
   nonce: Hex;
 }
 
-/** What the payer signed. */
+/** Returns the hash that the payer signed. */
 export function authorizationDigest(domain: TokenDomain, authorization: Authorization): Hex {
   return hashTypedData({
     domain,
@@ -101,7 +101,7 @@ const DOMAIN_FIELDS = [
   { type: 'address' },
 ] as const;
 
-/** To compare with the token's own: equal only if name, version, chain id and address are the expected ones. */
+/** Compare it with the token's own value: equal only if name, version, chain id and address match. */
 export function domainSeparatorOf(domain: TokenDomain): Hex {
   const hashed = (text: string): Hex => keccak256(stringToBytes(text));
   const { name, version, chainId, verifyingContract } = domain;

@@ -17,18 +17,18 @@ export interface Sighting {
   blockHash: Hex;
   /** Seconds. */
   blockTime: bigint;
-  /** Who sent the transaction; says nothing about who paid. */
+  /** Sender of the transaction, which says nothing about who paid. */
   sender: Hex;
 }
 
-/** One transfer among those of its transaction. */
+/** One transfer of a transaction. */
 export interface FoundTransfer extends Sighting {
   logIndex: number;
   /** Units. */
   value: bigint;
 }
 
-/** What one provider shows of a transaction that is said to have moved money, all of one moment. */
+/** One provider's view of a transaction that is said to have moved money, read at one moment. */
 export interface TransferEvidence {
   chainId: bigint;
   /** Null while no finalized head is acceptable. */
@@ -36,12 +36,12 @@ export interface TransferEvidence {
   receipt: Receipt | null;
   /** The block at the receipt's height. */
   block: Block | null;
-  /** The token's transfers of that kind in that block, asked for by block hash: a second reading of what the receipt says. */
+  /** The matching token transfers of that block, read by block hash: a second source for the contents of the receipt. */
   transfersInBlock: Log[];
 }
 
-/** Whether the block of that height is the receipt's own, and lists its transaction. */
-export function stands(receipt: Receipt, block: Block | null): block is Block {
+/** Returns true if the block is the one of the receipt, and lists its transaction. */
+export function isInBlock(receipt: Receipt, block: Block | null): block is Block {
   return (
     block !== null &&
     receipt.blockHash === block.hash &&
@@ -50,16 +50,16 @@ export function stands(receipt: Receipt, block: Block | null): block is Block {
   );
 }
 
-/** Whether the receipt and the block's own log index hold the same logs of that kind for the transaction. */
+/** Returns true if the receipt and the log index of the block hold the same matching logs of the transaction. */
 export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
   const ofReceipt = receipt.logs.filter(isWanted);
   const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
-  // All logs of a transaction share its fate.
+  // Logs of a transaction are removed together or not at all.
   if (receipt.logs.some((log) => log.removed)) return false;
   return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
 }
 
-/** In the same place, and the same to the last bit. */
+/** Returns true if both are the same log, bit by bit, in the same position. */
 export function sameLog(one: Log, other: Log): boolean {
   return (
     one.logIndex === other.logIndex &&
@@ -81,10 +81,10 @@ export interface Mined {
   block: Block | null;
 }
 
-/** The same receipt in the same block, down to every log of the token: whatever could be decided by them. */
+/** Returns true if both show the same receipt in the same block, with the same logs of the token: all facts that a decision may use. */
 export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   const [mine, theirs] = [one.receipt, other.receipt];
-  if (mine === null || theirs === null || one.block === null || !stands(theirs, other.block)) return false;
+  if (mine === null || theirs === null || one.block === null || !isInBlock(theirs, other.block)) return false;
   return (
     mine.transactionHash === theirs.transactionHash &&
     mine.blockHash === theirs.blockHash &&
@@ -96,7 +96,7 @@ export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   );
 }
 
-/** Asked after everything else was read: a balancer that switched nodes in between, or a tag that lied, shows here. */
+/** Reads the finalized block again after everything else. Detects a load balancer that switched nodes in between, and a wrong tag. */
 export async function isStillFinal(rpc: Rpc, head: { finalized: FinalizedHead | null }): Promise<boolean> {
   if (head.finalized === null) return true;
   const again = await readBlock(rpc, head.finalized.number);

@@ -2,15 +2,15 @@ import { decodeAbiParameters, parseAbiParameters } from 'viem/utils';
 import type { Hex } from '../hex.ts';
 import type { StateBlock } from './reads.ts';
 import type { Rpc } from './rpc.ts';
-import { checkContractSignature } from './signature.ts';
+import { checkContractSignature, type WalletQuestion } from './signature.ts';
 
 const PARITY = 1n << 255n;
-/** How other programs write v 27 and 28. */
+/** Other spellings of v 27 and 28. */
 const LONG_V: Readonly<Record<string, string>> = { '00': '1b', '01': '1c' };
 
 /**
- * The one form of a key's signature: 65 bytes with v 27 or 28. A v of 0 or 1 and the 64 bytes of EIP-2098 name the same r, s and parity.
- * Other bytes come back as they are, a high s too: `isCanonicalSignature` judges it.
+ * Returns the standard form of a key's signature: 65 bytes with v 27 or 28. A v of 0 or 1, and the 64 bytes of EIP-2098, name the same r, s
+ * and parity. Returns other bytes unchanged, including a high s, which `isCanonicalSignature` refuses.
  */
 export function canonicalForm(signature: Hex): Hex {
   const digits = signature.length - 2;
@@ -27,34 +27,27 @@ export function canonicalForm(signature: Hex): Hex {
 const ENVELOPE_END = '6492'.repeat(16);
 const ENVELOPE = parseAbiParameters('address factory, bytes factoryCalldata, bytes signature');
 
-/** Whether it is wrapped for a wallet that is not deployed yet (ERC-6492). */
+/** Returns true if it is wrapped for a wallet that is not deployed yet (ERC-6492). */
 export function isEnvelope(signature: Hex): boolean {
   return signature.endsWith(ENVELOPE_END);
 }
 
-/** The signature inside of an ERC-6492 envelope; what is no envelope, or a broken one, comes back as it is. */
+/** Returns the signature inside an ERC-6492 envelope. Returns other bytes and broken envelopes unchanged. */
 function openEnvelope(signature: Hex): Hex {
   if (!isEnvelope(signature)) return signature;
   const wrapped: Hex = `0x${signature.slice(2, -ENVELOPE_END.length)}`;
   try {
     return decodeAbiParameters(ENVELOPE, wrapped)[2];
   } catch {
-    // Bytes that a stranger sent and that decode to nothing: the wallet is asked about them as they are.
+    // A stranger sent bytes that decode to nothing. The wallet is asked about them unchanged.
     return signature;
   }
 }
 
-export interface WalletQuestion {
-  wallet: Hex;
-  digest: Hex;
-  /** Lower-case hex. */
-  signature: Hex;
-}
-
 /**
- * The form of the signature to which a wallet with code says yes (EIP-1271); null when it says no. It is asked about the bytes as they
- * came, out of their envelope, since to a Safe a v of 0 or 1 means something else; and once more about the form of a key, where that
- * differs. Throws an `RpcFailure` when the node could not tell.
+ * Returns the form of the signature that a wallet with code accepts (EIP-1271), or null. First asks about the bytes as they came, without
+ * their envelope: to a Safe a v of 0 or 1 has another meaning. Then asks about the standard form, if that differs. Throws an `RpcFailure`
+ * if the node cannot tell.
  */
 export async function findAcceptedForm(
   rpc: Rpc,
@@ -63,12 +56,12 @@ export async function findAcceptedForm(
 ): Promise<Hex | null> {
   const sent = openEnvelope(signature);
   for (const form of new Set([sent, canonicalForm(sent)])) {
-    if (await checkContractSignature(rpc, wallet, digest, form, options)) return form;
+    if (await checkContractSignature(rpc, { wallet, digest, signature: form }, options)) return form;
   }
   return null;
 }
 
-/** The contract to which an account of a key delegates (EIP-7702); null for any other code. */
+/** Returns the contract to which a key's account delegates (EIP-7702); null for other code. */
 export function delegateOf(code: Hex): Hex | null {
   const [, delegate] = /^0xef0100([0-9a-f]{40})$/.exec(code) ?? [];
   return delegate === undefined ? null : `0x${delegate}`;

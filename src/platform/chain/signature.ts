@@ -9,20 +9,25 @@ const abi = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) 
 const ACCEPTED = 0x1626ba7en << 224n;
 const GAS_CAP = 500_000;
 const DEADLINE_MS = 2_000;
-/** Covers the program around the call and its data, and the 64th part the chain holds back. */
+/** Covers the program around the call, its data, and the 64th part that the chain holds back. */
 const OUTER_GAS = 3_000_000n;
-/** The chain's limit on the code of a contract being made is 49,152 bytes. */
+/** The chain allows 49,152 bytes of code for a contract that is being created. */
 const CALL_LIMIT_BYTES = 40_000;
 
+export interface WalletQuestion {
+  wallet: Hex;
+  digest: Hex;
+  /** Lower-case hex. */
+  signature: Hex;
+}
+
 /**
- * Asks a contract wallet whether the signature is its own (EIP-1271). False when it says no, reverts, runs out of gas, answers out of
- * form or has no code. Throws an `RpcFailure` only when the node could not tell.
+ * Asks a contract wallet whether the signature is its own (EIP-1271). Returns false if it says no, reverts, runs out of gas, answers in a
+ * wrong form or has no code. Throws an `RpcFailure` only if the node cannot tell.
  */
 export async function checkContractSignature(
   rpc: Rpc,
-  wallet: Hex,
-  digest: Hex,
-  signature: Hex,
+  { wallet, digest, signature }: WalletQuestion,
   options: { block?: StateBlock; deadlineMs?: number } = {},
 ): Promise<boolean> {
   const call = encodeFunctionData({ abi, functionName: 'isValidSignature', args: [digest, signature] });
@@ -43,16 +48,16 @@ export async function checkContractSignature(
 }
 
 /**
- * A program, run by eth_call as the code of a contract being made, that calls the wallet and returns three words: success, size of the
- * answer, its first word. So a wallet that fails is told from a node that fails without reading error texts, which differ from node to
- * node, and the wallet can neither write, nor use more gas than its share, nor answer with megabytes.
+ * Builds a program that eth_call runs as the code of a new contract. It calls the wallet and returns three words: success, size of the
+ * answer, first word of the answer. So a failing wallet differs from a failing node without reading error texts, which vary between nodes.
+ * The wallet cannot write, use more than its share of gas, or answer with megabytes.
  */
 function guardedCall(wallet: Hex, call: Hex): Hex {
   const size = ((call.length - 2) / 2).toString(16).padStart(4, '0');
   const gas = GAS_CAP.toString(16).padStart(6, '0');
   const program = (start: string): string =>
     [
-      // codecopy(0x60, start, size): the call's data stands behind this program.
+      // codecopy(0x60, start, size): the data of the call stands behind this program.
       `61${size}60${start}606039`,
       // staticcall(gas, wallet, 0x60, size, 0x40, 0x20): the answer's first word goes where nothing has been written.
       `6020604061${size}606073${wallet.slice(2)}62${gas}fa`,
@@ -66,8 +71,8 @@ function guardedCall(wallet: Hex, call: Hex): Hex {
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /**
- * 65 bytes, r and s in range, s in the lower half, v 27 or 28, lower-case hex. Every signature has a twin with the other s that
- * recovers to the same address; the token refuses it, and so must we.
+ * Requires 65 bytes, r and s in range, s in the lower half, v 27 or 28, lower-case hex. Each signature has a twin with the other s that
+ * recovers to the same address. The token refuses the twin, so we must too.
  */
 export function isCanonicalSignature(signature: unknown): signature is Hex {
   if (!isHex(signature, 65)) return false;
@@ -78,18 +83,18 @@ export function isCanonicalSignature(signature: unknown): signature is Hex {
 }
 
 const REMEMBERED = 2_000;
-/** By a hash, so that no signature rests here; a signature always recovers to the same address. */
+/** Keyed by a hash, so that no signature is kept. A signature always recovers to the same address. */
 const recovered = new Map<string, Hex | null>();
 
 /**
- * Null for a signature that is not canonical or that no key can have made. The same one is worked out once: recovering is by far the
- * dearest computation of a payment, and every step of one looks at its signature again.
+ * Returns null for a signature that is not canonical, or that no key can have made. Caches results: recovering is by far the most expensive
+ * computation of a payment, and every step checks the signature again.
  */
 export async function recoverSigner(digest: Hex, signature: Hex): Promise<Hex | null> {
   if (!isCanonicalSignature(signature)) return null;
   const key = sha256(digest, signature).toString('base64');
-  const known = recovered.get(key);
-  if (known !== undefined) return known;
+  const cached = recovered.get(key);
+  if (cached !== undefined) return cached;
   const signer = recoverAddress(digest, signature);
   const [oldest] = recovered.keys();
   if (recovered.size >= REMEMBERED && oldest !== undefined) recovered.delete(oldest);
@@ -97,15 +102,15 @@ export async function recoverSigner(digest: Hex, signature: Hex): Promise<Hex | 
   return signer;
 }
 
-/** By a WebAssembly build of libsecp256k1: about six times as fast as one in JavaScript. */
+/** Uses a WebAssembly build of libsecp256k1, about six times as fast as JavaScript. */
 function recoverAddress(digest: Hex, signature: Hex): Hex | null {
   const bytes = toBytes(signature);
   try {
     const key = recover(toBytes(digest), bytes.subarray(0, 64), (bytes[64] ?? 0) % 27 === 0 ? 0 : 1, false);
-    // An address is the end of the hash of the key, without the byte that says how the key is written.
+    // An address is the end of the hash of the public key, without its format byte.
     return key === null ? null : toHex(keccak256(key.subarray(1), 'bytes').subarray(12));
   } catch {
-    // An r that is no point of the curve. Nothing else throws here: the form has been checked.
+    // The r is no point on the curve. Nothing else throws here: the form was checked.
     return null;
   }
 }

@@ -3,6 +3,7 @@ import { FUNDED_UNITS, signAuthorization, startTestChain, usdcAdmin } from '../.
 import { USDC_ADDRESS, usdcDomain, WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { LocalChain } from '../../local/chain/start-chain.ts';
 import type { Hex } from '../hex.ts';
+import type { StateBlock } from './reads.ts';
 import { type Authorization, authorizationDigest, domainSeparatorOf } from './shapes.ts';
 import { recoverSigner } from './signature.ts';
 import {
@@ -17,7 +18,10 @@ import {
   readPaused,
 } from './usdc.ts';
 
-/** As the real USDC on Base answers. */
+const isUsed = (authorizer: Hex, nonce: Hex, block: StateBlock): Promise<boolean> =>
+  readAuthorizationState(chain.rpc, USDC_ADDRESS, { authorizer, nonce }, block);
+
+/** The value of the real USDC on Base. */
 const BASE_SEPARATOR = '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f';
 const { buyerOne, buyerTwo, sellerOne, sellerTwo, facilitator, stranger } = WORLD_ACCOUNTS;
 
@@ -61,7 +65,7 @@ test('the digest is what a wallet signs and what the token accepts, from any sub
   expect(await buyerOne.signer.sign({ hash: digest })).toBe(signature);
   expect(await recoverSigner(digest, signature)).toBe(buyerOne.address);
 
-  expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerOne.address, terms.nonce, 'latest')).toBe(false);
+  expect(await isUsed(buyerOne.address, terms.nonce, 'latest')).toBe(false);
   const receipt = await usdcAdmin(chain).settleAuthorization(facilitator, terms, signature);
   expect(receipt).toMatchObject({ status: 'success', from: facilitator.address });
   expect(receipt.logs).toHaveLength(2);
@@ -69,9 +73,9 @@ test('the digest is what a wallet signs and what the token accepts, from any sub
   expect(used && decodeAuthorizationUsed(used)).toEqual({ authorizer: buyerOne.address, nonce: terms.nonce });
   expect(moved && decodeTransfer(moved)).toEqual({ from: terms.from, to: terms.to, value: terms.value });
   for (const block of ['latest', 'pending'] as const) {
-    expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerOne.address, terms.nonce, block)).toBe(true);
+    expect(await isUsed(buyerOne.address, terms.nonce, block)).toBe(true);
   }
-  expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerTwo.address, terms.nonce, 'latest')).toBe(false);
+  expect(await isUsed(buyerTwo.address, terms.nonce, 'latest')).toBe(false);
 });
 
 test('an authorization is settled once, and one with other terms not at all', async () => {
@@ -89,7 +93,7 @@ test('a cancelled nonce reads as gone, and only the log tells that nothing was p
   const terms = authorization(nonceOf('3'), buyerTwo.address);
   const receipt = await admin.cancelAuthorization(stranger, buyerTwo, terms.nonce);
   expect(receipt.logs.map(decodeAuthorizationCanceled)).toEqual([{ authorizer: buyerTwo.address, nonce: terms.nonce }]);
-  expect(await readAuthorizationState(chain.rpc, USDC_ADDRESS, buyerTwo.address, terms.nonce, 'latest')).toBe(true);
+  expect(await isUsed(buyerTwo.address, terms.nonce, 'latest')).toBe(true);
   const signature = await signAuthorization(chain, buyerTwo, terms);
   expect(await admin.settleAuthorization(facilitator, terms, signature)).toMatchObject({ status: 'reverted' });
 });
@@ -99,7 +103,12 @@ test('an address without the token is malformed, not zero', async () => {
     readBalance(chain.rpc, sellerOne.address, buyerOne.address),
     readPaused(chain.rpc, sellerOne.address),
     readDecimals(chain.rpc, sellerOne.address),
-    readAuthorizationState(chain.rpc, sellerOne.address, buyerOne.address, nonceOf('1'), 'latest'),
+    readAuthorizationState(
+      chain.rpc,
+      sellerOne.address,
+      { authorizer: buyerOne.address, nonce: nonceOf('1') },
+      'latest',
+    ),
   ];
   for (const read of await Promise.allSettled(reads)) {
     expect(read).toMatchObject({ status: 'rejected', reason: { name: 'RpcFailure', kind: 'malformed' } });

@@ -3,7 +3,7 @@ import { type Hex, isHex } from '../hex.ts';
 import { callContract, type Log, type StateBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
-/** keccak256 of the event signatures; a test derives them again. */
+/** keccak256 of the event signatures. A test derives them again. */
 export const TRANSFER_TOPIC: Hex = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 export const AUTHORIZATION_USED_TOPIC: Hex = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 export const AUTHORIZATION_CANCELED_TOPIC: Hex = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
@@ -11,7 +11,7 @@ export const AUTHORIZATION_CANCELED_TOPIC: Hex = '0x1cdd46ff242716cdaa72d159d339
 export interface Transfer {
   from: Hex;
   to: Hex;
-  /** In units: 1 USDC is 1_000_000n. */
+  /** In units of the token: 1 USDC is 1_000_000n. */
   value: bigint;
 }
 
@@ -22,7 +22,7 @@ export interface AuthorizationEvent {
 
 type Emitted = Pick<Log, 'topics' | 'data'>;
 
-/** Null unless the log has exactly the form of an ERC-20 Transfer. Says nothing on who emitted it: compare the address first. */
+/** Returns null unless the log has exactly the form of an ERC-20 Transfer. Check its address first: any contract can emit one. */
 export function decodeTransfer(log: Emitted): Transfer | null {
   const [topic, from, to] = log.topics;
   if (log.topics.length !== 3 || topic !== TRANSFER_TOPIC || !isHex(log.data, 32)) return null;
@@ -39,7 +39,7 @@ export function decodeAuthorizationCanceled(log: Emitted): AuthorizationEvent | 
   return decodeAuthorization(log, AUTHORIZATION_CANCELED_TOPIC);
 }
 
-/** An address as a topic of a log filter. */
+/** Pads an address to a topic of a log filter. */
 export function addressTopic(address: Hex): Hex {
   return `0x${address.slice(2).padStart(64, '0')}`;
 }
@@ -67,23 +67,22 @@ const abi = parseAbi([
 
 export async function readBalance(rpc: Rpc, usdc: Hex, owner: Hex, block: StateBlock = 'latest'): Promise<bigint> {
   const data = encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner] });
-  return BigInt(await readWord(rpc, usdc, 'balanceOf', data, block));
+  return BigInt(await readWord(rpc, usdc, { name: 'balanceOf', data, block }));
 }
 
-/** True once the nonce is used or cancelled: which of the two, only the logs tell. */
+/** True once the nonce is used or canceled. Only the logs tell which. */
 export async function readAuthorizationState(
   rpc: Rpc,
   usdc: Hex,
-  payer: Hex,
-  nonce: Hex,
+  { authorizer, nonce }: AuthorizationEvent,
   block: StateBlock,
 ): Promise<boolean> {
-  const data = encodeFunctionData({ abi, functionName: 'authorizationState', args: [payer, nonce] });
-  return readFlag(rpc, usdc, 'authorizationState', data, block);
+  const data = encodeFunctionData({ abi, functionName: 'authorizationState', args: [authorizer, nonce] });
+  return readFlag(rpc, usdc, { name: 'authorizationState', data, block });
 }
 
 export async function readPaused(rpc: Rpc, usdc: Hex, block: StateBlock = 'latest'): Promise<boolean> {
-  return readFlag(rpc, usdc, 'paused', encodeFunctionData({ abi, functionName: 'paused' }), block);
+  return readFlag(rpc, usdc, { name: 'paused', data: encodeFunctionData({ abi, functionName: 'paused' }), block });
 }
 
 export async function readBlacklisted(
@@ -93,34 +92,40 @@ export async function readBlacklisted(
   block: StateBlock = 'latest',
 ): Promise<boolean> {
   const data = encodeFunctionData({ abi, functionName: 'isBlacklisted', args: [account] });
-  return readFlag(rpc, usdc, 'isBlacklisted', data, block);
+  return readFlag(rpc, usdc, { name: 'isBlacklisted', data, block });
 }
 
 export async function readDecimals(rpc: Rpc, usdc: Hex): Promise<number> {
   const data = encodeFunctionData({ abi, functionName: 'decimals' });
-  const decimals = BigInt(await readWord(rpc, usdc, 'decimals', data, 'latest'));
-  if (decimals > 255n) throw unexpected(rpc, 'decimals');
+  const decimals = BigInt(await readWord(rpc, usdc, { name: 'decimals', data, block: 'latest' }));
+  if (decimals > 255n) throw unexpectedAnswer(rpc, 'decimals');
   return Number(decimals);
 }
 
 export async function readDomainSeparator(rpc: Rpc, usdc: Hex, block: StateBlock = 'latest'): Promise<Hex> {
   const data = encodeFunctionData({ abi, functionName: 'DOMAIN_SEPARATOR' });
-  return readWord(rpc, usdc, 'DOMAIN_SEPARATOR', data, block);
+  return readWord(rpc, usdc, { name: 'DOMAIN_SEPARATOR', data, block });
 }
 
-async function readFlag(rpc: Rpc, usdc: Hex, what: string, data: Hex, block: StateBlock): Promise<boolean> {
-  const word = BigInt(await readWord(rpc, usdc, what, data, block));
-  if (word > 1n) throw unexpected(rpc, what);
+interface TokenCall {
+  name: string;
+  data: Hex;
+  block: StateBlock;
+}
+
+async function readFlag(rpc: Rpc, usdc: Hex, call: TokenCall): Promise<boolean> {
+  const word = BigInt(await readWord(rpc, usdc, call));
+  if (word > 1n) throw unexpectedAnswer(rpc, call.name);
   return word === 1n;
 }
 
-async function readWord(rpc: Rpc, usdc: Hex, what: string, data: Hex, block: StateBlock): Promise<Hex> {
+async function readWord(rpc: Rpc, usdc: Hex, { name, data, block }: TokenCall): Promise<Hex> {
   const answer = await callContract(rpc, { to: usdc, data }, block);
-  // An address without code answers with nothing at all.
-  if (!isHex(answer, 32)) throw unexpected(rpc, what);
+  // An address without code returns empty data.
+  if (!isHex(answer, 32)) throw unexpectedAnswer(rpc, name);
   return answer;
 }
 
-function unexpected(rpc: Rpc, what: string): RpcFailure {
-  return new RpcFailure('malformed', `eth_call at ${rpc.endpoint}: ${what} answers out of form`);
+function unexpectedAnswer(rpc: Rpc, name: string): RpcFailure {
+  return new RpcFailure('malformed', `eth_call at ${rpc.endpoint}: ${name} answers out of form`);
 }

@@ -4,7 +4,7 @@ import { withAvailability } from './database-error.ts';
 
 export interface AdvisoryLocks {
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
-  /** Every key that is held is lost, and the next is asked for on a new session. */
+  /** Gives up all keys and opens a new session for the next one. */
   drop(): void;
   close(): Promise<void>;
 }
@@ -14,16 +14,13 @@ interface Session {
   lost: AbortController;
 }
 
-/**
- * All keys a process holds are held by one session of its own, outside the pool: a held key costs no connection.
- * PostgreSQL grants a session the same lock twice, hence the set of keys that are held.
- */
+/** One session outside the pool holds all keys. PostgreSQL would grant it the same key twice; `heldKeys` prevents that. */
 export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Client>): AdvisoryLocks {
-  const held = new Set<string>();
+  const heldKeys = new Set<string>();
   let current: Promise<Session> | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
-  const open = (): Promise<Session> => {
+  const openSession = (): Promise<Session> => {
     const lost = new AbortController();
     const opening = connect(() => {
       if (current === opening) current = null;
@@ -36,41 +33,41 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
     return opening;
   };
 
-  const ask = (
+  const sendLockQuery = (
     session: Session,
     verb: 'pg_try_advisory_lock' | 'pg_advisory_unlock',
     key: string,
   ): Promise<boolean> => {
     const query = { name: verb, text: `select ${verb}($1::int8) as done`, values: [lockKey('session', key)] };
     const answer = last.then(async () => (await session.client.query<{ done: boolean }>(query)).rows[0]?.done === true);
-    // Without an answer it is unknown whether the session holds the key. Ending the session frees it, and all others.
+    // Without an answer we cannot know whether the session holds the key. Ending the session frees this key and all others.
     last = answer.catch(() => session.client.end().catch(() => {}));
     return answer;
   };
 
-  const release = async (session: Session, key: string): Promise<void> => {
-    // An open session that nobody asks any more would stay on the server, with its locks.
+  const releaseKey = async (session: Session, key: string): Promise<void> => {
+    // An abandoned session would stay open on the server and keep its locks.
     if (session.lost.signal.aborted) await session.client.end().catch(() => {});
-    else await ask(session, 'pg_advisory_unlock', key).catch(() => {});
+    else await sendLockQuery(session, 'pg_advisory_unlock', key).catch(() => {});
   };
 
   return {
     withAdvisoryLock: async (key, act) => {
-      if (held.has(key)) return null;
-      held.add(key);
+      if (heldKeys.has(key)) return null;
+      heldKeys.add(key);
       try {
-        const session = await (current ?? open());
-        const free = await ask(session, 'pg_try_advisory_lock', key).catch((error: unknown) => {
+        const session = await (current ?? openSession());
+        const free = await sendLockQuery(session, 'pg_try_advisory_lock', key).catch((error: unknown) => {
           throw withAvailability(error, false);
         });
         if (!free) return null;
         try {
           return { value: await act(session.lost.signal) };
         } finally {
-          await release(session, key);
+          await releaseKey(session, key);
         }
       } finally {
-        held.delete(key);
+        heldKeys.delete(key);
       }
     },
     drop: () => {
@@ -90,7 +87,7 @@ async function leaveSession({ client, lost }: Session): Promise<void> {
   await client.end();
 }
 
-/** The int8 an advisory lock is taken under. The kind keeps locks of a session and of a transaction out of each other's way. */
+/** Returns the advisory lock number of a key. The kind keeps session, transaction and migration locks apart. */
 export function lockKey(kind: 'session' | 'transaction' | 'migration', key: string): bigint {
   return createHash('sha256').update(`${kind}:${key}`).digest().readBigInt64BE(0);
 }

@@ -62,7 +62,7 @@ const whyNot = (act: Promise<unknown>): Promise<string | null> =>
     (error: unknown) => (isUnavailable(error) ? whyUnavailable(error) : String(error)),
   );
 
-/** One URL for all of them, in this order. */
+/** Returns one URL with all of them, in this order. */
 async function listOf(...servers: PostgresServer[]): Promise<string> {
   const hosts: string[] = [];
   for (const server of servers) hosts.push(new URL((await addressOf(server)).url).host);
@@ -93,7 +93,7 @@ async function holdLock(database: Database, key: string) {
   return { lost: await entered.promise, done, free: () => end.resolve('freed') };
 }
 
-/** The one becomes the other's standby, as at a planned change. */
+/** Makes the primary a standby of the other server, as in a planned change. */
 async function changePlaces(): Promise<void> {
   await first.stop();
   await second.promote();
@@ -102,7 +102,7 @@ async function changePlaces(): Promise<void> {
 
 test('a standby is refused at the start with what to do, by the pool and by the migrations', async () => {
   await expect(openDatabase({ url: second.url })).rejects.toThrow(
-    'the server is a standby, which takes no writes: name the primary, or several hosts',
+    'the server is a standby and takes no writes: name the primary, or several hosts',
   );
   await expect(migrate(second.url, 'migrations/city')).rejects.toThrow('the server is a standby');
 });
@@ -120,7 +120,7 @@ test('behind an address that leads to what is a standby now everything is refuse
   await expect.poll(job.isLeader, patiently).toBe(true);
   await write(database, 1);
   await changePlaces();
-  // It would hand out locks, and show what is old.
+  // A standby would hand out locks and return old rows.
   expect(await whyNot(write(database, 2))).toBe('read_only');
   expect(await whyNot(database.rows(sql`select * from kept`))).toBe('read_only');
   expect(job.isLeader()).toBe(false);
@@ -140,7 +140,7 @@ test('of several hosts the primary is found, whichever it is by now, and whichev
   await expect.poll(() => whyNot(write(database, 3)), patiently).toBe('done');
   expect(await database.withAdvisoryLock('lead', async () => 'held')).toEqual({ value: 'held' });
   await first.start();
-  // The first server has not heard that it is no longer the primary: no connection may go back to it.
+  // The first server does not know that it is no longer the primary. No connection may go back to it.
   await Promise.all([4, 5, 6, 7, 8].map((n) => write(database, n)));
   expect(await second.ask("select pid from pg_stat_activity where application_name = 'openaisle'")).not.toEqual([]);
   expect(await first.ask("select pid from pg_stat_activity where application_name = 'openaisle'")).toEqual([]);
@@ -154,7 +154,7 @@ test('with a standby first in the list a process has one session for all its loc
     expect(await database.withAdvisoryLock(`round ${round}`, () => write(database, round))).toEqual({ value: 1 });
     most.push(await sessionsOn(first));
   }
-  // One of the pool, as only one caller wrote at a time, and one that holds locks.
+  // Two connections: one in the pool, since one caller wrote at a time, and one that holds locks.
   expect(most).toEqual(most.map(() => 2));
   expect(held.lost.aborted).toBe(false);
   held.free();
@@ -199,7 +199,7 @@ test('of two servers that both take themselves for the primary the one that was 
   const held = await holdLock(database, 'lead');
   await write(database, 1);
   await second.waitForReplay(first);
-  // Nobody tells the first server of it, as when only what supervises it has died.
+  // The first server does not hear of it, as if only its supervisor had died.
   await second.promote();
   await logged('database_split');
   await expect.poll(() => held.lost.aborted, patiently).toBe(true);
@@ -207,7 +207,7 @@ test('of two servers that both take themselves for the primary the one that was 
   await held.done;
   await write(database, 2);
   expect(await database.withAdvisoryLock('lead', async () => 'held')).toEqual({ value: 'held' });
-  // One that starts now does not begin on the first of the list.
+  // A database opened now must not start with the first host.
   await write(await open(url), 3);
   expect(await keptOn(second)).toEqual([1, 2, 3]);
   expect(await keptOn(first)).toEqual([1]);

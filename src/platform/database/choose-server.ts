@@ -3,37 +3,35 @@ import { systemClock } from '../clock.ts';
 import { hostsOf } from './connection.ts';
 import { DatabaseUnavailable, SPLIT_CODE } from './database-error.ts';
 
-/** A server that is closed to writes and is the primary all the same is asked again no more often than this. */
+/** Waits at least this long before dropping all connections again: a primary may itself be closed to writes. */
 const LEAVE_EVERY_MS = 1_000;
 
 export interface ServerChoice {
-  /** How the pool makes its connections: to the host whose turn it is. */
+  /** The pool makes its connections with this class. They go to the current host. */
   Client: new (
     config?: ClientConfig,
   ) => ClientBase;
-  /** Their URLs, in order. */
   hosts: readonly string[];
-  /** The host whose turn it is. */
   host(): string;
-  /** Passes over a host that is away, unless another one's turn has come already. */
+  /** Moves on to the next host after this one failed, unless another call already did. */
   passOver(host: string): void;
-  /** A connection was made, and its server is a primary. Every other one to another host is left. */
+  /** Records a new connection to a primary. If its host differs from the last primary, connections to other hosts are no longer used. */
   arrived(client: ClientBase): void;
-  /** Leaves every connection that there is. False: they have been left just now. */
+  /** Marks all connections as outdated. Returns false if that was done just now. */
   leaveAll(): boolean;
-  /** Whether the connection was not left. */
+  /** Returns false for a connection that must be closed instead of reused. */
   isCurrent(client: ClientBase): boolean;
   /**
-   * Throws if a primary among several hosts was on a higher timeline: each promotion begins a new one, so another server has taken the place
-   * of this one. A higher timeline than before makes that of every connection a lower one. Null: one host alone may be on any.
+   * Throws if another host was already seen on a higher timeline: each promotion begins a new timeline, so this server has been replaced. A
+   * higher timeline than before outdates all earlier connections. Null with a single host, which may be on any timeline.
    */
   acceptTimeline: ((timeline: number) => void) | null;
 }
 
 const SPLIT =
-  'the server was replaced by one on a newer timeline among the hosts of DATABASE_URL, and does not know it: make it a standby of that one';
+  'another host of DATABASE_URL has replaced this server as primary (newer timeline): make this server its standby';
 
-/** Chooses the host of a URL that a pool connects to, and says which of its connections are not to be used any more. */
+/** Chooses the host that a pool connects to, and tells which connections must no longer be used. */
 export function chooseServer(url: string, onMoved: () => void): ServerChoice {
   const hosts = hostsOf(url);
   const made = new WeakMap<ClientBase, { host: string; round: number }>();
@@ -63,8 +61,8 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     Client: ServerClient,
     hosts,
     host,
-    passOver: (away) => {
-      if (host() === away) turn = (turn + 1) % hosts.length;
+    passOver: (failed) => {
+      if (host() === failed) turn = (turn + 1) % hosts.length;
     },
     arrived: (client) => {
       const reached = made.get(client)?.host ?? null;
@@ -80,8 +78,8 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
       return true;
     },
     isCurrent: (client) => {
-      const facts = made.get(client);
-      return facts?.round === round && facts.host === primary;
+      const origin = made.get(client);
+      return origin?.round === round && origin.host === primary;
     },
     acceptTimeline: hosts.length === 1 ? null : acceptTimeline,
   };

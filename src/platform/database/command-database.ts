@@ -2,7 +2,7 @@ import { CommandRefused } from '../run-command.ts';
 import type { Database } from './database.ts';
 import { migrationsComplete } from './migrate.ts';
 import { openDatabase } from './open-database.ts';
-import { visitDatabase } from './write-probe.ts';
+import { resolveCommandDatabase } from './resolve-database.ts';
 
 export interface CommandDatabase {
   config: { databaseUrl: string | null; dataDir: string };
@@ -16,7 +16,7 @@ export async function withDatabase<T>(
   { config, site, migrations, applicationName }: CommandDatabase,
   act: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const server = await visitDatabase(config.databaseUrl, config.dataDir);
+  const server = await resolveCommandDatabase(config.databaseUrl, config.dataDir);
   try {
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName });
     try {

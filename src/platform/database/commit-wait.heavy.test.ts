@@ -42,7 +42,7 @@ beforeEach(async () => {
 
 afterEach(() => standby.resumeStreaming());
 
-/** Ends the waiting of the one commit that waits for the standby, as an operator may whose standby is gone. */
+/** Cancels the commit that waits for the standby, as an operator may whose standby is gone. */
 async function cancelWait(): Promise<void> {
   const cancel = "select pg_cancel_backend(pid) as done from pg_stat_activity where wait_event = 'SyncRep'";
   await expect.poll(() => primary.ask(cancel), patiently).toEqual([{ done: true }]);
@@ -84,7 +84,7 @@ test.for(writes.map(([name, write], at) => ({ name, write, n: at + 1 })))(
     expect([isUnavailable(error), isOutcomeUnknown(error)]).toEqual([true, true]);
     expect(acts).toEqual([]);
     expect(log.lines).toMatchObject([{ level: 'error', event: 'commit_not_replicated' }]);
-    // It is there on the primary, for whoever looks, and the pool goes on.
+    // The row is visible on the primary, and the pool still works.
     expect(await database.rows(sql`select n from kept where n = ${n}`)).toEqual([{ n }]);
     await standby.resumeStreaming();
     expect(await database.run(insert(100 + n))).toBe(1);

@@ -3,20 +3,20 @@ import { ConfigError } from '../config.ts';
 import { DatabaseUnavailable, isUnavailable, withAvailability } from './database-error.ts';
 import { readTimeline } from './timeline.ts';
 
-/** A transaction that forgets to end must not hold its locks for ever. */
+/** Ends forgotten transactions, so that they do not hold their locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const READ_ONLY_SQL_TRANSACTION = '25006';
-/** How long past the server's own limit an answer is awaited before the connection is taken for dead. */
+/** Waits this long past the server's own limit, then takes the connection for dead. */
 export const ANSWER_GRACE_MS = 5_000;
 
 export interface ConnectionOptions {
-  /** With several hosts, the first that is a primary. */
+  /** May name several hosts. The first one that is a primary is used. */
   url: string;
   applicationName?: string;
-  /** The server ends a longer statement; 0 for no limit. */
+  /** Longest time of one statement, enforced by the server. 0: no limit. */
   statementTimeoutMs: number;
   connectTimeoutMs?: number;
-  /** Throws for a primary on a timeline that is not to be used. Without it, no server is asked for its timeline. */
+  /** Throws for a primary on an outdated timeline. Without it, servers are not asked for their timeline. */
   acceptTimeline?: ((timeline: number) => void) | null;
 }
 
@@ -33,10 +33,7 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
   };
 }
 
-/**
- * A server holds the session of a client whose machine or network is gone, with its locks, until it notices: by default after hours.
- * Without effect on a Unix socket, where a client cannot be lost that way.
- */
+/** Without these a server keeps the locks of a lost client, by default for hours. No effect on Unix sockets. */
 const KEEPALIVES = [
   ['tcp_keepalives_idle', 10],
   ['tcp_keepalives_interval', 5],
@@ -44,12 +41,12 @@ const KEEPALIVES = [
   ['tcp_user_timeout', 30_000],
 ] as const;
 
-/** Set by statement: a pooler refuses them at the start of a connection, or drops them. */
+/** Settings are sent as a statement: poolers refuse or drop them when a connection starts. */
 function sessionSettings(statementTimeoutMs: number): string {
   const settings: readonly (readonly [string, string | number])[] = [
-    // So that dates in SQL mean the same wherever the server stands.
+    // Makes dates in SQL mean the same on every server.
     ['timezone', "'UTC'"],
-    // Without its warnings a commit whose wait for a standby was canceled would look like any other.
+    // Needed for the warning that a commit stopped waiting for its standby; without it that commit looks like any other.
     ['client_min_messages', 'warning'],
     ['statement_timeout', statementTimeoutMs],
     ['idle_in_transaction_session_timeout', IDLE_IN_TRANSACTION_MS],
@@ -58,10 +55,9 @@ function sessionSettings(statementTimeoutMs: number): string {
   return settings.map(([name, value]) => `set ${name} = ${value}`).join('; ');
 }
 
-const STANDBY =
-  'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
+const STANDBY = 'the server is a standby and takes no writes: name the primary, or several hosts separated by commas';
 
-/** Prepares every new connection. A standby is refused: it lags, hands out locks of its own and takes no writes. */
+/** Prepares a new connection. Refuses a standby: it lags, hands out its own locks and takes no writes. */
 export async function prepareConnection(
   client: ClientBase,
   { statementTimeoutMs, acceptTimeline }: Pick<ConnectionOptions, 'statementTimeoutMs' | 'acceptTimeline'>,
@@ -77,8 +73,8 @@ export async function prepareConnection(
 }
 
 /**
- * One connection outside the pool. Its loss is reported to `onLost`, once, and never that of an attempt that another host followed; without
- * a listener the driver would end the process.
+ * Opens one connection outside the pool, to the first host that works. Calls `onLost` once when the connection is lost, but not for hosts
+ * that failed before. Without an error listener the driver would end the process.
  */
 export async function connectClient(options: ConnectionOptions, onLost: () => void = () => {}): Promise<Client> {
   const [first = '', ...others] = hostsOf(options.url);
@@ -114,10 +110,7 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
   }
 }
 
-/**
- * One URL for each host that a URL of PostgreSQL names, in their order: `postgresql://user@one:5432,two:5432/name`. The driver understands
- * one host only.
- */
+/** Splits a URL like `postgresql://user@one:5432,two:5432/name` into one URL per host: the driver understands only one. */
 export function hostsOf(url: string): string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/.exec(url) ?? [];
   const userEnds = authority.lastIndexOf('@') + 1;
@@ -142,8 +135,8 @@ const parseTextArray = driverParser(TEXT_ARRAY) as (text: string) => (string | n
 const asIs: Parser = (text) => text;
 
 /**
- * Where the driver's defaults would lose something: int8 becomes a bigint, numeric stays text, and a date without a
- * zone stays text too, as a `Date` would put it at the midnight of whatever zone this machine is in.
+ * Parsers for types that the driver would lose data of: int8 becomes a bigint, numeric stays text. So does a date without a zone, which
+ * `Date` would read in the zone of this machine.
  */
 const PARSERS = new Map<number, Parser>([
   [INT8, BigInt],
@@ -158,40 +151,39 @@ export const columnTypes = {
     (format !== 'binary' && PARSERS.get(oid)) || driverParser(oid, format),
 };
 
-/** More is slower on few cores. */
+/** Larger pools are slower on few cores. */
 export const MAX_POOL_SIZE = 16;
-/** Fewer, and a request waits for the site's own reading. */
+/** With fewer, requests wait for the site's own background reads. */
 export const MIN_POOL_SIZE = 2;
-/** The one that holds locks. */
 export const LOCK_CONNECTIONS = 1;
-/** Of a budget nothing is left over by itself: a successor has a share of its own, since the server notices late that its predecessor is gone. */
+/** One share is reserved for the successor of a process: the server notices late that its predecessor is gone. */
 const SUCCESSORS = 1;
 
 export interface Budget {
-  /** What names it, for the operator. */
+  /** Name of the environment variable, for errors. */
   variable: string;
-  /** How many connections all processes of this host may have together. */
+  /** Most connections of all processes on this host together. */
   connections: number;
   processes: number;
-  /** As in "at least 12 with OPENAISLE_WORKERS 3". */
+  /** Ends the error message, as in "at least 12 with OPENAISLE_WORKERS 3". */
   forWhat: string;
 }
 
 /**
- * The size of each process's pool, so that this host never has more than its budget. What other hosts have is theirs: all budgets
- * together have to fit into `room`, what the server takes, as well.
+ * Returns the pool size of each process, so that this host stays within its budget. The budgets of all hosts together must fit into `room`,
+ * the number of connections that the server takes.
  */
 export function shareBudget({ variable, connections, processes, forWhat }: Budget, room: number): number {
   if (connections > room) {
     throw new ConfigError([
-      `${variable} must be at most ${room}, together with those of all other hosts: PostgreSQL takes no more (max_connections without the reserved ones)`,
+      `${variable} must be at most ${room}, summed over all hosts: PostgreSQL takes no more connections (max_connections minus reserved ones)`,
     ]);
   }
   const shares = processes + SUCCESSORS;
   const each = Math.floor(connections / shares) - LOCK_CONNECTIONS;
   if (each >= MIN_POOL_SIZE) return Math.min(each, MAX_POOL_SIZE);
   throw new ConfigError([
-    `${variable} must be at least ${shares * (MIN_POOL_SIZE + LOCK_CONNECTIONS)} ${forWhat}: ${MIN_POOL_SIZE + LOCK_CONNECTIONS} for each process, and for one that takes another's place`,
+    `${variable} must be at least ${shares * (MIN_POOL_SIZE + LOCK_CONNECTIONS)} ${forWhat}: ${MIN_POOL_SIZE + LOCK_CONNECTIONS} per process, and as many for a process that replaces another`,
   ]);
 }
 

@@ -1,9 +1,9 @@
 import { DatabaseError } from 'pg';
 
-/** The database could not be reached, or was lost on the way. Nothing is retried behind the caller's back. */
+/** The database could not be reached, or the connection was lost. Nothing is retried automatically. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
-  /** True when a statement or commit was sent and never answered: its effect may be there or not. */
+  /** True if a statement or commit was sent and never answered: it may or may not have taken effect. */
   readonly outcomeUnknown: boolean;
 
   constructor(cause: unknown, outcomeUnknown: boolean) {
@@ -27,16 +27,16 @@ const SYSTEM_CODES = new Set([
 ]);
 
 /**
- * Connection lost (08), out of disk, memory or connections (53), shutdown and starting up (57, without a canceled statement), files that
- * cannot be read or written (58), ended by an idle timeout, a server that takes no writes, as it has become a standby or was closed to them,
- * and a session that others have prepared statements in, or taken them away from.
+ * SQLSTATEs of a server that is away for now: connection lost (08), out of disk, memory or connections (53), shutting down or starting (57,
+ * without canceled statements), file errors (58), idle timeout (25P03), read-only, as a standby or closed to writes (25006), and a session
+ * whose prepared statements others have changed (26000, 42P05).
  */
 const AWAY = /^(?:08...|53...|57(?!014)...|58...|25P03|25006|26000|42P05)$/;
 
-/** Ours, of a primary whose place another one has taken. */
+/** Our own code for a primary that was replaced by another server. */
 export const SPLIT_CODE = 'split';
 
-/** Where the server says so itself; by class where the code is none of these. */
+/** The first matching prefix wins, so exact codes come before their classes. */
 const WHYS: readonly (readonly [string, string])[] = [
   ['53100', 'disk_full'],
   ['53200', 'out_of_memory'],
@@ -49,7 +49,7 @@ const WHYS: readonly (readonly [string, string])[] = [
   [SPLIT_CODE, 'split'],
 ];
 
-/** The driver gives these no code. */
+/** The driver reports these without a code. */
 const DRIVER_MESSAGES = new Set([
   'Connection terminated',
   'Connection terminated unexpectedly',
@@ -65,10 +65,7 @@ function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/**
- * Whether the database is away for now: refused, reset, shutting down, starting up, too slow to connect; or there and unable to do its
- * work, since its disk is full, it is out of connections or memory, or takes no writes.
- */
+/** Returns true while the database is unreachable, or cannot work: disk full, out of memory or connections, read-only. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   if (!(error instanceof Error)) return false;
@@ -78,55 +75,55 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Whether the server answered that it is away, and lives: the statement, or the commit, was refused and its transaction is rolled back.
- * A PANIC may carry the same code, and is none: what was asked for may be on disk.
+ * Returns true if the server refused the statement or commit and keeps running, so the transaction is rolled back. A PANIC may carry the
+ * same code, but then the work may be on disk, so it does not count.
  */
 export function isRefused(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && error.severity === 'ERROR' && isUnavailable(error);
 }
 
-/** Whether the server takes no writes: it has become a standby, or was closed to them. */
+/** Returns true if the server takes no writes: it became a standby, or was closed to them. */
 export function isReadOnly(error: unknown): boolean {
   return sqlstateOf(error) === '25006';
 }
 
-/** The cause in one word, for operators; null where the SQLSTATE names none. */
+/** Returns the cause in one word, for operators; null for other SQLSTATEs. */
 export function whyUnavailable(error: unknown): string | null {
   const code = sqlstateOf(error);
   return WHYS.find(([prefix]) => code?.startsWith(prefix))?.[1] ?? null;
 }
 
 function sqlstateOf(error: unknown): string | undefined {
-  const said = error instanceof DatabaseUnavailable ? error.cause : error;
-  return said instanceof Error ? codeOf(said) : undefined;
+  const cause = error instanceof DatabaseUnavailable ? error.cause : error;
+  return cause instanceof Error ? codeOf(cause) : undefined;
 }
 
 /**
- * Whether the server says that a commit stopped waiting for its standby, since somebody canceled it: it is done on the primary, and would be
- * lost with it. Its text is in the server's language, so this goes by the one source file of PostgreSQL that such warnings come from.
+ * Returns true if a commit stopped waiting for its standby because somebody canceled the wait. The commit is done on the primary and would
+ * be lost with it. The message is in the language of the server, so we match the source file of PostgreSQL that these warnings come from.
  */
 export function isWaitCanceled(notice: { file?: string | undefined }): boolean {
   return notice.file?.endsWith('syncrep.c') === true;
 }
 
-/** The error of a commit that the server calls done, after such a warning. */
+/** Error for a commit that the server calls done after such a warning. */
 export function unreplicatedCommit(): DatabaseUnavailable {
   return new DatabaseUnavailable(new Error('the wait of a commit for its synchronous standby was canceled'), true);
 }
 
-/** Whether what was asked for may or may not have happened. Always unavailable too. */
+/** Returns true if the work may or may not have happened. Such an error is always an unavailable one too. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown;
 }
 
-/** The same error, or a `DatabaseUnavailable` around it when the connection is what failed. */
+/** Wraps errors of the connection in `DatabaseUnavailable`; returns other errors unchanged. */
 export function withAvailability(error: unknown, outcomeUnknown: boolean): unknown {
   return isUnavailable(error) && !(error instanceof DatabaseUnavailable)
     ? new DatabaseUnavailable(error, outcomeUnknown && !isRefused(error))
     : error;
 }
 
-/** What a broken rule of the schema is called; null for every other error. A trigger may name its rule with `using constraint`. */
+/** Returns the broken constraint, or null for other errors. A trigger may name its rule with `using constraint`. */
 export function constraintOf(error: unknown): { sqlstate: string; constraint: string | null } | null {
   if (!(error instanceof DatabaseError) || error.code === undefined) return null;
   if (!error.code.startsWith('23') && error.constraint === undefined) return null;

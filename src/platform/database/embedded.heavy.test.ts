@@ -35,7 +35,7 @@ async function start(): Promise<EmbeddedPostgres & { lines: string[] }> {
   return { ...postgres, lines };
 }
 
-/** Starts the writer, kills it without warning after so many acknowledged rows, and returns the last it acknowledged. */
+/** Starts the writer, kills it after that many acknowledged rows, and returns the last acknowledged number. */
 async function writeAndKill(rows: number): Promise<bigint> {
   const child = spawn(process.execPath, [WRITER, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
@@ -115,7 +115,7 @@ test('after kill -9 of the owner every acknowledged row is there, and the server
   const { n, last } = await database.one<{ n: bigint; last: bigint }>(
     sql`select count(*) as n, max(n) as last from written`,
   );
-  // At most one row was on its way when the owner died.
+  // At most one row was not acknowledged when the owner died.
   expect(n).toBe(last);
   expect([acknowledged, acknowledged + 1n]).toContain(last);
   await database.close();

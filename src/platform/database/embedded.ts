@@ -16,7 +16,7 @@ import {
   symlink,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { isMissing, lockDataFolder } from '../data-folder.ts';
+import { lockDataFolder, nullIfMissing } from '../data-folder.ts';
 import { readSecret, SUPERUSER, secureCluster } from './embedded/authentication.ts';
 import { type Binaries, findBinaries, type Launch, runBinary } from './embedded/binaries.ts';
 import { isServerOf, readPostmaster, stopOrphan } from './embedded/postmaster.ts';
@@ -30,18 +30,18 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** With the password in it. */
+  /** Contains the password. */
   url: string;
-  /** Resolves when the server has ended, by `stop` or by itself. */
+  /** Resolves when the server has ended, for whatever reason. */
   exited: Promise<void>;
-  /** Ends the server cleanly and gives the folder free. Close databases first: open transactions are rolled back. */
+  /** Ends the server cleanly and unlocks the folder. Close databases first: open transactions are rolled back. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a PostgreSQL of this process's own in `<dataDir>/postgres`, reachable by a private Unix socket alone, and with a
- * password that this process's user alone can read. It outlives
- * a killed process; the next start on the same folder ends it and goes on with its data. Signals are left to the caller.
+ * Runs a private PostgreSQL in `<dataDir>/postgres`. Only its private Unix socket reaches it, with a password that only this process's user
+ * can read. The server outlives a killed process; the next start on this folder stops it and continues with its data. The caller handles
+ * signals.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const log = options.log ?? (() => {});
@@ -57,8 +57,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const secret = await secureCluster(home, launch, log);
     const sockets = await makeSocketFolder(home.user);
     socketFolder = sockets;
-    const entrance = { folder: sockets, secret };
-    const server = await startServer(home, launch, entrance);
+    const access = { folder: sockets, secret };
+    const server = await startServer(home, launch, access);
     const runsAs = home.user === null ? '' : `, as ${home.user.name}`;
     log(`PostgreSQL ${binaries.version} runs on ${home.cluster} (process ${server.pid}${runsAs})`);
     let stopped: Promise<void> | null = null;
@@ -71,7 +71,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       await lock.release();
     };
     return {
-      url: socketUrl(entrance),
+      url: socketUrl(access),
       exited: server.exited,
       stop: () => {
         stopped ??= stop();
@@ -85,7 +85,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }
 }
 
-/** The URL of the server that another process now runs on this data folder, for a tool that runs at the same time; else null. */
+/** Returns the URL of the server that another process runs on this data folder now, or null. */
 export async function findEmbeddedPostgres(dataDir: string): Promise<string | null> {
   const cluster = await realpath(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   if (cluster === null) return null;
@@ -110,33 +110,26 @@ async function prepareLaunch(binaries: Binaries, home: Home, log: (line: string)
   return launch;
 }
 
-/**
- * The package ships its libraries under full version names and leaves the short names to an install script, which may
- * be off. Makes the short names in a folder of our own and returns what goes into LD_LIBRARY_PATH.
- */
+/** Links the short library names, because install scripts may be turned off. Returns the value for LD_LIBRARY_PATH. */
 export async function linkSharedLibraries(binaries: string, folder: string): Promise<string> {
   const lib = join(binaries, 'lib');
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const links = await readFile(join(binaries, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
-    // Other links than those of libraries do not matter to a server.
+    // A server only needs the links of libraries.
     if (source.startsWith('native/lib/')) await symlink(join(lib, basename(source)), join(folder, basename(target)));
   }
   return `${folder}:${lib}`;
 }
 
 /**
- * Gives data that an earlier version left with a shared user to the server's own one. No server may run on it. The folder
- * itself is root's meanwhile, so that the earlier owner's programs cannot enter any more; a start that is cut off here is
- * followed by one that begins again.
+ * Gives data that an earlier version left with a shared user to the server's own user. No server may run on it. Root owns the folder
+ * meanwhile, so programs of the earlier owner cannot enter. A start that is cut off here begins again next time.
  */
 async function takeOver({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
   if (user === null) return;
-  const owner = await lstat(cluster).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const owner = await lstat(cluster).catch(nullIfMissing);
   if (owner === null || owner.uid === user.uid) return;
   log(`the database in ${cluster} belongs to user id ${owner.uid} and is given to ${user.name} (${user.uid})`);
   await lchown(cluster, 0, 0);
@@ -148,26 +141,23 @@ async function giveContent(folder: string, user: ServerUser): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     const { nlink } = await lstat(path);
-    // PostgreSQL makes no second names. One that is there may be of another program's file, which is not given away.
+    // PostgreSQL makes no hard links. One may point to another program's file, which must not change its owner.
     if (!entry.isDirectory() && nlink > 1)
-      throw new Error(`${path} is a file with more than one name: it is not PostgreSQL's; remove it and start again`);
-    // A link stays what it is: what it points to is not followed.
+      throw new Error(`${path} has several hard links, so it is not a file of PostgreSQL: remove it and start again`);
+    // Changes the link itself, not its target.
     await lchown(path, user.uid, user.gid);
     if (entry.isDirectory()) await giveContent(path, user);
   }
 }
 
-/** Creates the cluster on the first start. Half-made ones of a start that was cut off are thrown away. */
+/** Creates the cluster on the first start. Deletes half-made clusters of earlier starts. */
 async function initCluster(home: Home, launch: Launch, major: string): Promise<void> {
-  const found = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
-  if (found !== null) {
-    if (found.trim() === major) return;
+  const format = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch(nullIfMissing);
+  if (format !== null) {
+    if (format.trim() === major) return;
     throw new Error(
-      `the database in ${home.cluster} has the format of PostgreSQL ${found.trim()} and the installed one is ${major}: ` +
-        'install the packages it was made with, or move the data over with a dump',
+      `the database in ${home.cluster} has the format of PostgreSQL ${format.trim()}, but version ${major} is installed: ` +
+        'install the packages it was made with, or move the data with a dump',
     );
   }
   for (const name of await readdir(home.folder))
@@ -178,11 +168,11 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
   await runBinary(launch, 'initdb', [
     `--pgdata=${partial}`,
     `--username=${SUPERUSER}`,
-    // Until `secureCluster` has set the password.
+    // Lets nobody in until `secureCluster` has set the password.
     '--auth-local=reject',
     '--auth-host=reject',
     '--encoding=UTF8',
-    // The builtin provider sorts and folds case the same on every machine, whatever locales it has.
+    // The builtin provider sorts and folds case the same on every machine.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -190,13 +180,13 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
     '--no-instructions',
   ]);
   await rename(partial, home.cluster);
-  // Without this a power cut could undo the name after rows were acknowledged, and the next start would find no cluster.
+  // Without this sync a power cut could undo the rename after rows were acknowledged, and the next start would find no cluster.
   const folder = await open(home.folder);
   await folder.sync();
   await folder.close();
 }
 
-/** Where the server's user can run the binaries from: in place, or a copy next to the data, made once per version. */
+/** Returns a folder whose binaries the server's user can run: the package's own, or a copy made once per version. */
 export async function placeBinaries(
   binaries: Binaries,
   home: string,
@@ -205,7 +195,7 @@ export async function placeBinaries(
 ): Promise<string> {
   if (user === null || (await canRunIn(binaries.folder, user))) return binaries.folder;
   const copy = join(home, `binaries-${binaries.version}`);
-  if (await isThere(copy)) return copy;
+  if (await exists(copy)) return copy;
   log(`copying the PostgreSQL binaries to ${copy}: ${user.name} may not read ${binaries.folder}`);
   const partial = `${copy}.partial`;
   await rm(partial, { recursive: true, force: true });
@@ -220,14 +210,14 @@ async function canRunIn(folder: string, user: ServerUser): Promise<boolean> {
   return (mode & 0o005) === 0o005 && (await blockingFolder(join(folder, 'lib'), user)) === null;
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,
   );
 }
 
-/** Lets everybody read and pass, whatever mask the packages were installed under. */
+/** Lets everybody read and enter, whatever umask the packages were installed under. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

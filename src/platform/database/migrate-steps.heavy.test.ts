@@ -60,7 +60,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 const count = async (query: ReturnType<typeof sql>): Promise<number> =>
   Number((await db.database.one<{ n: bigint }>(query)).n);
 
-/** Starts the migration in a process of its own and kills that, and its session, once `condition` holds. */
+/** Runs the migration in another process, and kills that and its session once `condition` holds. */
 async function killWhen(condition: () => Promise<boolean>): Promise<void> {
   const child = spawn(process.execPath, [PROGRAM, db.url, folder], { stdio: 'inherit' });
   const ended = once(child, 'exit');
@@ -107,14 +107,14 @@ test('a fill that is killed keeps its batches, and goes on with the rest', async
   await gate.query('select pg_advisory_lock($1)', [GATE]);
   await killWhen(
     async () =>
-      // Locks of all databases of the server are listed, those of other tests among them.
+      // pg_locks lists the locks of all databases, including those of other tests.
       (await count(sql`select count(*) as n from pg_locks where locktype = 'advisory' and not granted
         and database = (select oid from pg_database where datname = current_database())`)) === 1,
   );
   await gate.end();
   expect(await count(sql`select count(*) as n from t where w is not null`)).toBe(20);
   expect((await pendingMigrations(db.database, folder)).map(({ name }) => name)).toEqual(['0002-steps']);
-  // What runs meanwhile writes rows as it did.
+  // Running code still writes rows.
   await db.database.run(sql`insert into t (id) values (51)`);
   expect(await migrate(db.url, folder)).toEqual(['0002-steps']);
   await expectWhole();
@@ -123,7 +123,7 @@ test('a fill that is killed keeps its batches, and goes on with the rest', async
 
 test('an index whose making was killed is made again, and rows are written meanwhile', async () => {
   const reader = await connectClient({ url: db.url, statementTimeoutMs: 0 });
-  // The making of an index waits for every snapshot that is older.
+  // Making an index waits for all older snapshots.
   await reader.query('begin isolation level repeatable read');
   await reader.query('select 1');
   const isMade = sql`select count(*) as n from pg_index where indexrelid = to_regclass('t_by_w') and not indisvalid`;
@@ -141,17 +141,17 @@ test('starters at once do not stop each other while an index is made', async () 
   await expectWhole();
 });
 
-test('a text that changes after a part of it was applied is refused', async () => {
+test('a migration that changes after some of its steps were applied is refused', async () => {
   await writeFile(join(folder, '0002-steps.sql'), `${STEPS}\nselect 1 / 0;`);
   await expect(migrate(db.url, folder)).rejects.toThrow('migration 0002-steps failed: division by zero');
   await writeFile(join(folder, '0002-steps.sql'), STEPS);
-  await expect(migrate(db.url, folder)).rejects.toThrow('changed after a part of it was applied');
+  await expect(migrate(db.url, folder)).rejects.toThrow('changed after some of its steps were applied');
 });
 
 test.each([
   ['-- concurrently\ncreate index t_by_w on t (v);', 'is expected, not: create index t_by_w'],
   ['-- fill: two\nupdate t set v = 1; update t set v = 2;', 'fill two must be one statement'],
-  ['-- Fill: odd name\nupdate t set v = 1;', 'is no mark of a migration'],
+  ['-- Fill: odd name\nupdate t set v = 1;', 'is not a valid step mark of a migration'],
 ])('what cannot be meant is refused before anything runs: %s', async (text, why) => {
   await writeFile(join(folder, '0002-steps.sql'), `create table never (id int8);\n${text}`);
   await expect(migrate(db.url, folder)).rejects.toThrow(why);

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
 import { systemRandom } from '../random.ts';
 import { lockKey } from './advisory-locks.ts';
+import { RightsMissing } from './applied-migrations.ts';
 import { connectClient } from './connection.ts';
 import { migrate, migrationsComplete, migrationsSuffice, pendingMigrations } from './migrate.ts';
-import { RightsMissing } from './migrations/applied-migrations.ts';
 
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;
@@ -74,7 +74,7 @@ test('a database ahead of the code is refused by the name of what is unknown', a
   await rm(join(folder, '0002-newer.sql'));
   await expect(migrate(db.url, folder)).rejects.toThrow('ahead of this code: migration 0002-newer');
   expect(await migrationsComplete(db.database, folder)).toBe(false);
-  // A process that runs already goes on: what is newer only adds.
+  // Running processes continue: newer migrations only add.
   expect(await migrationsSuffice(db.database, folder)).toBe(true);
 });
 
@@ -107,7 +107,7 @@ test('code that does not know a compatible migration starts on its tables, and o
   );
   expect(await migrate(db.url, folder)).toEqual(['0001-first', '0002-newer', '0003-steps']);
   expect(await migrate(db.url, folder)).toEqual([]);
-  // The versions before this one look at schema_migrations alone, and refuse what they find there and do not know.
+  // Older versions read only schema_migrations, and refuse unknown names there.
   expect(await db.database.rows(sql`select number from schema_migrations`)).toEqual([{ number: 1 }]);
   await rm(join(folder, '0003-steps.sql'));
   await rm(join(folder, '0002-newer.sql'));
@@ -133,7 +133,7 @@ test.each(['\n-- compatible: older code\n', '-- compatible: all code\n', '--comp
   'what only looks like the word for compatible is refused: %j',
   async (text) => {
     await write('0001-first.sql', text);
-    await expect(migrate(db.url, folder)).rejects.toThrow('the first line may be "-- compatible: older code"');
+    await expect(migrate(db.url, folder)).rejects.toThrow('"-- compatible: older code" may only be the first line');
   },
 );
 
@@ -178,7 +178,7 @@ describe('a role that owns nothing', () => {
     await expect(migrate(roleUrl, folder)).rejects.toThrow(`their owner, "${owner}", has to do it`);
     await migrate(db.url, folder);
     await expect(migrate(roleUrl, folder)).rejects.toThrow('no rights yet to tables: b');
-    // The version before needs nothing of what is new.
+    // The previous version does not need rights to new tables.
     await rm(join(folder, '0002-second.sql'));
     expect(await migrate(roleUrl, folder)).toEqual([]);
   });
@@ -186,7 +186,7 @@ describe('a role that owns nothing', () => {
   test('gets no rights half: none where one of them cannot be given', async () => {
     const rights = [`grant select on a to ${role}`, `grant select on a to no_such_role`];
     await expect(migrate(db.url, folder, undefined, rights)).rejects.toThrow(
-      'the migrations are applied, and no rights were given: role "no_such_role" does not exist',
+      'the migrations are applied, but no rights were granted: role "no_such_role" does not exist',
     );
     expect(await db.database.one(sql`select has_table_privilege(${role}::text, 'a', 'select') as may`)).toEqual({
       may: false,

@@ -1,8 +1,6 @@
 import type { Client } from 'pg';
 import { systemClock } from '../clock.ts';
 import { lockKey } from './advisory-locks.ts';
-import { connectClient } from './connection.ts';
-import type { Queryable } from './database.ts';
 import {
   type AppliedMigration,
   CREATE_COMPATIBLE,
@@ -13,18 +11,20 @@ import {
   type ReadRows,
   readApplied,
   tableOf,
-} from './migrations/applied-migrations.ts';
-import { type Migration, readMigrations, readSteps, type Step } from './migrations/migration-files.ts';
+} from './applied-migrations.ts';
+import { connectClient } from './connection.ts';
+import type { Queryable } from './database.ts';
+import { type Migration, readMigrations, readSteps, type Step } from './migration-files.ts';
 import { refuseTransactionPooler } from './refuse-pooler.ts';
 
-/** How long a process that finds another one at work waits before it looks again. */
+/** Wait before trying the lock again while another process migrates. */
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Brings the database at `url` up to the last file of the folder and returns the names of what it applied. A file is one
- * transaction, or several steps that are noted one by one. Two processes that start at once are safe: the second waits for
- * the first, then finds nothing to do. A process that finds nothing to do does not wait. `rights` are statements that are run afterwards,
- * in one transaction. Throws `RightsMissing` where the role of `url` may not do what there is to do, or not read what is there.
+ * Applies all migrations of the folder that are missing and returns their names. A file is one transaction, or several steps that are
+ * recorded one by one. If two processes start at once, the second waits for the first and finds nothing to do; with nothing to do, no lock
+ * is taken. `rights` are statements that run afterwards in one transaction. Throws `RightsMissing` if the role of `url` may not make these
+ * changes or read the tables.
  */
 export async function migrate(
   url: string,
@@ -33,7 +33,6 @@ export async function migrate(
   rights: readonly string[] = [],
 ): Promise<string[]> {
   const migrations = await readMigrations(folder);
-  // A migration may take as long as it needs.
   const connection = { url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 };
   const client = await connectClient(connection);
   const rows: ReadRows = async (query) => (await client.query(query)).rows;
@@ -41,7 +40,7 @@ export async function migrate(
     const waiting = await findPending(rows, migrations);
     if (waiting.length === 0 && rights.length === 0) return [];
     await checkMayMigrate(rows, waiting);
-    // It would keep the lock.
+    // A transaction pooler would keep the session, and with it the lock.
     await refuseTransactionPooler(connection);
     await lockMigrations(client);
     const applied = await readApplied(rows);
@@ -49,22 +48,22 @@ export async function migrate(
     const pending = pendingAfter(applied ?? [], migrations);
     if (pending.length > 0) await client.query(CREATE_COMPATIBLE);
     for (const migration of pending) await applyMigration(client, migration, onProgress);
-    if (rights.length > 0) await giveRights(client, rights);
+    if (rights.length > 0) await grantRights(client, rights);
     return pending.map(({ name }) => name);
   } finally {
-    // The session's end gives the lock back.
+    // Ending the session releases the lock.
     await client.end();
   }
 }
 
-async function giveRights(client: Client, rights: readonly string[]): Promise<void> {
+async function grantRights(client: Client, rights: readonly string[]): Promise<void> {
   await client.query(['begin', ...rights, 'commit'].join(';\n')).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`the migrations are applied, and no rights were given: ${why}`, { cause: error });
+    throw new Error(`the migrations are applied, but no rights were granted: ${why}`, { cause: error });
   });
 }
 
-/** Asks again and again: an index that is made concurrently waits for every statement that runs, also for one that waits for this lock. */
+/** Polls instead of waiting: `create index concurrently` waits for every running statement, also for one that waits for this lock. */
 async function lockMigrations(client: Client): Promise<void> {
   const key = lockKey('migration', 'schema_migrations');
   for (;;) {
@@ -74,18 +73,18 @@ async function lockMigrations(client: Client): Promise<void> {
   }
 }
 
-/** What the database still lacks. Throws when it holds a migration that this code does not know and cannot do with, or another text of one. */
+/** Returns the missing migrations. Throws if the database has an unknown incompatible one, or another text of a known one. */
 export async function pendingMigrations(database: Queryable, folder: string): Promise<Migration[]> {
   return findPending((query) => database.rows(query), await readMigrations(folder));
 }
 
-/** Whether this code may begin to work on the database: it has all of the folder, and beyond it only what is compatible. */
+/** Returns true if this code may start on the database: all of its migrations are applied, and any further ones are compatible. */
 export async function migrationsComplete(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return findMismatch(applied, migrations) === null && applied.length >= migrations.length;
 }
 
-/** Whether the database has all that code which runs already needs: it may be ahead, since what comes later only adds. */
+/** Returns true if the database has everything that running code needs. It may be ahead: later migrations only add. */
 export async function migrationsSuffice(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return applied.length >= migrations.length && findMismatch(applied.slice(0, migrations.length), migrations) === null;
@@ -94,7 +93,7 @@ export async function migrationsSuffice(database: Queryable, folder: string): Pr
 async function findPending(rows: ReadRows, migrations: readonly Migration[]): Promise<Migration[]> {
   const applied = (await readApplied(rows)) ?? [];
   const pending = pendingAfter(applied, migrations);
-  // What only a newer version has made is none of this one's business.
+  // Rights to tables of a newer version do not matter to this one.
   if (applied.length <= migrations.length) await checkMayRead(rows);
   return pending;
 }
@@ -109,7 +108,7 @@ function pendingAfter(applied: readonly AppliedMigration[], migrations: readonly
   return migrations.slice(applied.length);
 }
 
-/** Said of what takes long: at the end of a step, and meanwhile every few seconds. */
+/** Reported at the end of each long step, and every few seconds during a fill. */
 export interface Progress {
   migration: string;
   step: string;
@@ -119,7 +118,7 @@ export interface Progress {
 
 export type OnProgress = (progress: Progress) => void;
 
-const SAY_EVERY_MS = 5_000;
+const REPORT_EVERY_MS = 5_000;
 
 const CREATE_STEPS = `create table if not exists schema_migration_steps (
   number int4 not null,
@@ -129,7 +128,7 @@ const CREATE_STEPS = `create table if not exists schema_migration_steps (
   primary key (number, step)
 )`;
 
-/** Applies one migration. What was done of it before a kill is not done again. */
+/** Applies one migration. Skips steps that finished before a kill. */
 async function applyMigration(client: Client, migration: Migration, onProgress: OnProgress): Promise<void> {
   try {
     const steps = readSteps(migration.text);
@@ -156,40 +155,40 @@ async function runSteps(
     [migration.number],
   );
   if (done.rows.some(({ sha256 }) => !sha256.equals(migration.sha256)))
-    throw new Error('it was changed after a part of it was applied: restore its text');
+    throw new Error('it was changed after some of its steps were applied: restore its text');
   for (const [index, step] of steps.entries()) {
     if (index < done.rows.length) continue;
-    const say = (rows: number, isDone: boolean): void =>
-      onProgress({ migration: migration.name, step: nameOfStep(step, index), rows, done: isDone });
+    const report = (rows: number, isDone: boolean): void =>
+      onProgress({ migration: migration.name, step: stepName(step, index), rows, done: isDone });
     if (step.kind === 'transaction') await inTransaction(client, step.text, migration, index);
     else {
       const rows =
-        step.kind === 'fill' ? await runFill(client, step.text, say) : await makeIndexes(client, step.indexes);
-      await noteStep(client, migration, index);
-      say(rows, true);
+        step.kind === 'fill' ? await runFill(client, step.text, report) : await makeIndexes(client, step.indexes);
+      await recordStep(client, migration, index);
+      report(rows, true);
     }
   }
   await client.query('begin');
-  await noteMigration(client, migration);
+  await recordMigration(client, migration);
   await client.query('delete from schema_migration_steps where number = $1', [migration.number]);
   await client.query('commit');
 }
 
-function nameOfStep(step: Step, index: number): string {
+function stepName(step: Step, index: number): string {
   if (step.kind === 'fill') return `fill ${step.name}`;
   return step.kind === 'concurrently' ? step.indexes.map(({ name }) => name).join(', ') : `part ${index + 1}`;
 }
 
-/** Together with the note that it is done: of a part, or of the whole migration. */
+/** Runs the text and records it in the same transaction: as one step, or as the whole migration. */
 async function inTransaction(client: Client, text: string, migration: Migration, part?: number): Promise<void> {
   await client.query('begin');
   await client.query(text);
   if (client.getTransactionStatus() !== 'T') throw new Error('it must not begin or end transactions itself');
-  await (part === undefined ? noteMigration(client, migration) : noteStep(client, migration, part));
+  await (part === undefined ? recordMigration(client, migration) : recordStep(client, migration, part));
   await client.query('commit');
 }
 
-async function noteStep(client: Client, { number, sha256 }: Migration, step: number): Promise<void> {
+async function recordStep(client: Client, { number, sha256 }: Migration, step: number): Promise<void> {
   await client.query('insert into schema_migration_steps (number, step, sha256) values ($1, $2, $3)', [
     number,
     step,
@@ -197,7 +196,7 @@ async function noteStep(client: Client, { number, sha256 }: Migration, step: num
   ]);
 }
 
-async function noteMigration(client: Client, migration: Migration): Promise<void> {
+async function recordMigration(client: Client, migration: Migration): Promise<void> {
   const { number, name, sha256 } = migration;
   await client.query(`insert into ${tableOf(migration)} (number, name, sha256) values ($1, $2, $3)`, [
     number,
@@ -206,28 +205,28 @@ async function noteMigration(client: Client, migration: Migration): Promise<void
   ]);
 }
 
-/** The statement finds by itself what is left to do, so a kill loses one batch at most. */
-async function runFill(client: Client, text: string, say: (rows: number, isDone: boolean) => void): Promise<number> {
+/** Repeats the statement until it changes no row. It finds the remaining rows itself, so a kill loses at most one batch. */
+async function runFill(client: Client, text: string, report: (rows: number, isDone: boolean) => void): Promise<number> {
   let rows = 0;
-  let saidAtMs = systemClock.now();
+  let reportedAtMs = systemClock.now();
   for (;;) {
     const { rowCount } = await client.query(text);
     if (rowCount === null || rowCount === 0) return rows;
     rows += rowCount;
-    if (systemClock.now() - saidAtMs < SAY_EVERY_MS) continue;
-    saidAtMs = systemClock.now();
-    say(rows, false);
+    if (systemClock.now() - reportedAtMs < REPORT_EVERY_MS) continue;
+    reportedAtMs = systemClock.now();
+    report(rows, false);
   }
 }
 
-/** An index whose making was cut off stays behind, is kept up to date and serves nothing: it is made again. */
+/** Makes the indexes. Drops and remakes an invalid one: it was cut off, costs writes and serves no reads. */
 async function makeIndexes(client: Client, indexes: readonly { name: string; text: string }[]): Promise<number> {
   for (const { name, text } of indexes) {
-    const found = await client.query<{ valid: boolean }>(
+    const result = await client.query<{ valid: boolean }>(
       'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
       [name],
     );
-    const [index] = found.rows;
+    const [index] = result.rows;
     if (index?.valid === true) continue;
     if (index !== undefined) await client.query(`drop index concurrently ${name}`);
     await client.query(text);

@@ -2,20 +2,17 @@ import type { Sql } from 'sql-template-tag';
 import type { Database } from './database.ts';
 import { isOutcomeUnknown } from './database-error.ts';
 
-/** A database of which is known whether this process may have changed something through it. */
+/** A database that records whether this process may have changed something through it. */
 export interface NotedDatabase {
   database: Database;
-  /**
-   * A number that changes after each statement or transaction that may have changed something, before its caller goes on. Null while one
-   * is under way: another client may have seen what it has committed before this process has heard of it.
-   */
+  /** Changes after each possible write, before its caller continues. Null during one: others may see its commit before we do. */
   mark(): number | null;
 }
 
 export function noteWrites(database: Database): NotedDatabase {
   let underWay = 0;
   let changes = 0;
-  const noted = async <T>(act: () => Promise<T>, hasChanged: (error: unknown) => boolean): Promise<T> => {
+  const trackChange = async <T>(act: () => Promise<T>, hasChanged: (error: unknown) => boolean): Promise<T> => {
     underWay += 1;
     try {
       const value = await act();
@@ -28,19 +25,20 @@ export function noteWrites(database: Database): NotedDatabase {
       underWay -= 1;
     }
   };
-  // What its answer was refused for may have been done all the same.
-  const ask = <T>(query: Sql, act: () => Promise<T>): Promise<T> => (onlyReads(query) ? act() : noted(act, () => true));
+  // A statement may have taken effect even if its answer was an error.
+  const runQuery = <T>(query: Sql, act: () => Promise<T>): Promise<T> =>
+    onlyReads(query) ? act() : trackChange(act, () => true);
   return {
     mark: () => (underWay === 0 ? changes : null),
     database: {
-      rows: (query) => ask(query, () => database.rows(query)),
-      one: (query) => ask(query, () => database.one(query)),
-      maybe: (query) => ask(query, () => database.maybe(query)),
-      run: (query) => ask(query, () => database.run(query)),
+      rows: (query) => runQuery(query, () => database.rows(query)),
+      one: (query) => runQuery(query, () => database.one(query)),
+      maybe: (query) => runQuery(query, () => database.maybe(query)),
+      run: (query) => runQuery(query, () => database.run(query)),
       transaction: (act, options) => {
-        const asked = () => database.transaction(act, options);
-        // One that failed was rolled back, unless its commit was never answered.
-        return options?.readOnly === true ? asked() : noted(asked, isOutcomeUnknown);
+        const run = () => database.transaction(act, options);
+        // A failed transaction was rolled back, unless the outcome of its commit is unknown.
+        return options?.readOnly === true ? run() : trackChange(run, isOutcomeUnknown);
       },
       withAdvisoryLock: (key, act) => database.withAdvisoryLock(key, act),
       onOtherServer: (act) => database.onOtherServer(act),
@@ -49,7 +47,7 @@ export function noteWrites(database: Database): NotedDatabase {
   };
 }
 
-/** No statement changes a row without one of these words, and there is no function here that does it out of sight. */
+/** Every statement that changes rows contains one of these words. We have no functions that hide writes. */
 function onlyReads(query: Sql): boolean {
   return /^\s*(?:select|with)\b/i.test(query.sql) && !/\b(?:insert|update|delete|merge)\b/i.test(query.sql);
 }

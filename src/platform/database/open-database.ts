@@ -14,24 +14,24 @@ import { runTransaction, type TransactionScope } from './transaction.ts';
 import { type HostWatch, watchHosts } from './watch-hosts.ts';
 
 export interface OpenDatabaseOptions {
-  /** With several hosts (`one:5432,two:5432`) the one that is no standby. */
+  /** May name several hosts (`one:5432,two:5432`). The primary is used. */
   url: string;
-  /** Connections kept at most, in addition to the one that holds locks. Default 16: more is slower on few cores. */
+  /** Most connections in the pool, without the one that holds locks. Default 16: more is slower on few cores. */
   poolSize?: number;
-  /** Default 5,000; 0 for no limit. */
+  /** Default 5,000; 0: no limit. */
   statementTimeoutMs?: number;
-  /** How long to wait for a connection, new or out of the pool. Default 5,000. */
+  /** Longest wait for a new or a pooled connection. Default 5,000. */
   connectTimeoutMs?: number;
   applicationName?: string;
-  /** Hears of what a caller's error alone would not tell an operator. */
+  /** Gets what the caller's errors alone would not tell an operator. */
   log?: Log;
-  /** For a throw-away database only: accept a server that may lose acknowledged writes, and do not look for a pooler. */
+  /** Only for throw-away databases: accepts a server that may lose acknowledged writes, and skips the check for a pooler. */
   allowUnsafe?: boolean;
 }
 
 const OLDEST_SERVER = 150_000;
 
-/** Opens the pool and refuses a server that could lose what it has acknowledged. */
+/** Opens the pool. Refuses a server that could lose acknowledged writes. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const identity = createServerCheck();
   const servers = chooseServer(options.url, () => locks.drop());
@@ -48,7 +48,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
       await identity.check(client);
     },
   });
-  // The pool drops an idle connection that breaks; the next caller gets a new one, or the error.
+  // The pool drops a broken idle connection. The next caller gets a new one, or the error.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
     servers.arrived(client);
@@ -78,16 +78,16 @@ function createDatabase(
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
 
-  /** A pool that ends would strand callers that still wait for a connection, so its end waits for all of these. */
+  /** Tracks lent connections, because `close` must wait for them: ending the pool would strand callers that wait for a connection. */
   const onConnection = <T>(outcomeUnknown: boolean, act: (client: PoolClient) => Promise<T>): Promise<T> => {
     assert(closed === null, 'this database is closed');
     const lent = lendConnection(pool, servers, outcomeUnknown, act).catch((error: unknown) => {
-      // The primary has changed, or is about to: the next caller looks for it, and so does each holder of a lock.
+      // The primary has changed or is about to. The next caller, and each holder of a lock, connects again.
       if (isReadOnly(error) && servers.leaveAll()) locks.drop();
       throw error;
     });
-    const settled = lent.catch(() => {}).finally(() => running.delete(settled));
-    running.add(settled);
+    const ended = lent.catch(() => {}).finally(() => running.delete(ended));
+    running.add(ended);
     return lent;
   };
   const assertOutside = (what: string): void => {
@@ -126,7 +126,7 @@ function createDatabase(
   };
 }
 
-/** Lends a connection; one that may be broken, or that was left, is not given back but closed. */
+/** Lends a connection, and closes it afterwards instead of returning it if it may be broken or is outdated. */
 async function lendConnection<T>(
   pool: Pool,
   servers: ServerChoice,
@@ -134,7 +134,7 @@ async function lendConnection<T>(
   act: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await takeConnection(pool, servers);
-  // While lent, the pool does not listen: without this a lost connection would end the process.
+  // The pool does not listen for errors of lent connections; an unhandled one would end the process.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -147,7 +147,7 @@ async function lendConnection<T>(
   }
 }
 
-/** To the primary, whichever of the hosts that is by now. */
+/** Takes a connection to the primary, trying each host at most once. */
 async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolClient> {
   for (let tried = 1; ; ) {
     const host = servers.host();
@@ -163,7 +163,7 @@ async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolCl
   }
 }
 
-/** The work is committed: an act that throws is a bug of its own and must not make the transaction look failed. */
+/** Throws errors of an act outside of the caller: the work is committed, and must not look failed. */
 function runAfterCommit(act: () => void): void {
   try {
     act();
@@ -198,24 +198,24 @@ async function checkServer(database: Queryable, allowUnsafe: boolean): Promise<v
   }
 }
 
-/** Which server, since when, and which database of it: another answer means that what was read before may not be there. */
+/** Identifies the server, its start time and the database. If it changes, data that was read before may be gone. */
 const IDENTITY = `select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`;
 
 interface ServerCheck {
-  /** For each new connection, before its first use. */
+  /** Call it for each new connection, before its first use. */
   check(client: ClientBase): Promise<void>;
   listen(act: (queryable: Queryable) => Promise<void>): void;
 }
 
-/** Reports when connections begin to lead to another server, or to a restarted one. */
+/** Reports connections to another or a restarted server. */
 function createServerCheck(): ServerCheck {
-  let known: string | null = null;
+  let lastIdentity: string | null = null;
   let listener: ((queryable: Queryable) => Promise<void>) | null = null;
-  const look = async (client: ClientBase): Promise<void> => {
+  const runListener = async (client: ClientBase): Promise<void> => {
     try {
       await listener?.(createQueryable((query) => runQuery(client, query)));
     } catch (error) {
-      // A server that could not be looked at serves no caller, as if it were away.
+      // A failed check counts as an unavailable server, so no caller uses it.
       throw new DatabaseUnavailable(error, false);
     }
   };
@@ -223,9 +223,9 @@ function createServerCheck(): ServerCheck {
     check: async (client) => {
       const { rows } = await client.query<{ identity: string }>(IDENTITY);
       const identity = rows[0]?.identity ?? '';
-      // Known only once it was looked at: until then every new connection looks.
-      if (known !== null && identity !== known) await look(client);
-      known = identity;
+      // Remember it only after the check: until then every new connection checks.
+      if (lastIdentity !== null && identity !== lastIdentity) await runListener(client);
+      lastIdentity = identity;
     },
     listen: (act) => {
       listener = act;

@@ -6,15 +6,15 @@ import type { Refusal } from '../refusal.ts';
 import type { Database, Queryable } from './database.ts';
 
 export interface Quota {
-  /** As in OPENAISLE_LIMITS. */
+  /** A name of OPENAISLE_LIMITS. */
   name: string;
-  /** Whose calls are counted together: a client network, a merchant's id, or one word for everybody. */
+  /** Calls of one subject are counted together: a client network, a merchant's id, or one word for everybody. */
   subject: string;
   limit: number;
   windowSeconds: number;
 }
 
-/** Windows are fixed: they begin at whole multiples of their length since 1970. */
+/** Returns the window around a time. Windows begin at whole multiples of their length since 1970. */
 export function windowAt(nowMs: number, windowSeconds: number): { start: Date; end: Date } {
   const lengthMs = windowSeconds * 1_000;
   const startMs = Math.floor(nowMs / lengthMs) * lengthMs;
@@ -27,55 +27,50 @@ interface Window {
   start: Date;
 }
 
-/** A query for one value, of one row at most. */
+/** A query for one value. Returns at most one row. */
 export type ScalarQuery = Sql;
 
 export interface Counting {
   window: Window;
   limit: number;
-  /** Windows before this are over for long. */
+  /** Counters of windows before this are deleted. */
   sweepBefore: Date;
 }
 
-/**
- * Counts one more and returns the count, which stops one above the limit. Clears away some windows that are long over on the
- * way, so that the table stays as small as the traffic of the last days without a task of its own.
- */
+/** Returns the new count, at most the limit plus one. Also deletes a few old windows, which replaces a cleanup job. */
 export function countInWindow(counting: Counting): Sql {
   return sql`
-    with settled as (select null as value), ${countUnlessSettled(counting)}
+    with existing as (select null as value), ${countUnlessExisting(counting)}
     select used from counted`;
 }
 
-/** What is done in the statement that counts. */
 export interface CountedAct {
-  /** Queries of the WITH list. `allowed` has one row where the call is within the limit, and none otherwise. */
+  /** Queries of the WITH list. `allowed` has one row if the call is within the limit, else none. */
   steps: Sql;
-  /** Columns of the one row that comes back. */
   columns: Sql;
 }
 
-/** The same, unless that scalar query (of an int8) has a value: then nothing is counted or done, and the value comes back. */
-function countUnless(settled: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
+/** Counts like `countInWindow`, unless the query returns an int8: then nothing is counted or done, and the int8 is returned. */
+function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
       ? empty
       : sql`, allowed as materialized (select from counted where used <= ${counting.limit}), ${act.steps}`;
   return sql`
-    with settled as materialized (select (${settled}) as value), ${countUnlessSettled(counting)} ${steps}
-    select settled.value as settled, (select used from counted) as used ${act === null ? empty : sql`, ${act.columns}`} from settled`;
+    with existing as materialized (select (${existing}) as value), ${countUnlessExisting(counting)} ${steps}
+    select existing.value as existing, (select used from counted) as used ${act === null ? empty : sql`, ${act.columns}`} from existing`;
 }
 
-function countUnlessSettled({ window, limit, sweepBefore }: Counting): Sql {
+function countUnlessExisting({ window, limit, sweepBefore }: Counting): Sql {
   return sql`
     swept as (
       delete from rate_counters where ctid = any (array(
-        select ctid from rate_counters where window_start < ${sweepBefore} and (select value is null from settled)
+        select ctid from rate_counters where window_start < ${sweepBefore} and (select value is null from existing)
         order by window_start limit 50 for update skip locked
       ))
     ), counted as (
       insert into rate_counters as counter (name, subject, window_start, used)
-      select ${window.name}, ${window.subject}, ${window.start}::timestamptz, 1 from settled where value is null
+      select ${window.name}, ${window.subject}, ${window.start}::timestamptz, 1 from existing where value is null
       on conflict (name, subject, window_start) do update set used = least(counter.used + 1, ${limit + 1}::int4)
       returning used
     )`;
@@ -90,12 +85,11 @@ async function readWindow(database: Queryable, window: Window): Promise<number> 
 
 interface QuotaUse {
   limit: number;
-  /** At most the limit, though refused calls count too. */
+  /** Capped at the limit, although refused calls count too. */
   used: number;
   resetsAt: Date;
 }
 
-/** How much of a quota is used, without using any. */
 export async function readQuota(database: Queryable, nowMs: number, quota: Quota): Promise<QuotaUse> {
   const { name, subject, limit, windowSeconds } = quota;
   const { start, end } = windowAt(nowMs, windowSeconds);
@@ -103,8 +97,8 @@ export async function readQuota(database: Queryable, nowMs: number, quota: Quota
   return { limit, used: Math.min(used, limit), resetsAt: end };
 }
 
-/** Longer than any window. */
-const KEPT_MS = 2 * 86_400_000;
+/** Must be longer than any window. */
+export const KEPT_MS = 2 * 86_400_000;
 
 interface QuotaContext {
   database: Database;
@@ -112,8 +106,8 @@ interface QuotaContext {
 }
 
 /**
- * Counts this call, in a transaction of its own, and refuses it beyond the limit. To be called before the check it guards:
- * refused calls count too, and nothing that fails later takes the count back.
+ * Counts this call in its own transaction, and throws beyond the limit. Call it before the check that it guards: refused calls count too,
+ * and a later failure does not undo the count.
  */
 export async function takeQuota(context: QuotaContext, quota: Quota): Promise<void> {
   const now = context.clock.now();
@@ -121,37 +115,31 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
   if (used > quota.limit) throw refusalOf(quota, now);
 }
 
-/**
- * The same, unless that scalar query (of an int8) has a value: then this call counts nothing, is never refused, and the value is the
- * answer. One statement.
- */
+/** Like `takeQuota`, but if the query returns an int8, counts and refuses nothing and returns it. One statement. */
 export async function takeQuotaUnless(
   context: QuotaContext,
   quota: Quota,
-  settled: ScalarQuery,
+  existing: ScalarQuery,
 ): Promise<bigint | null> {
-  return (await takeQuotaAndDo<object>(context, quota, settled, null)).settled;
+  return (await takeQuotaAndDo<object>(context, quota, existing, null)).existing;
 }
 
-/**
- * The same together with an act that context no other statement, and what that says. Only an error of the database, which undoes the act,
- * takes the count back.
- */
+/** Like `takeQuotaUnless`, but runs an act in the same statement. Only a database error undoes the count, along with the act. */
 export async function takeQuotaAndDo<Done extends object>(
   { database, clock }: QuotaContext,
   quota: Quota,
-  settled: ScalarQuery,
+  existing: ScalarQuery,
   act: CountedAct | null,
-): Promise<{ settled: bigint } | (Done & { settled: null })> {
+): Promise<{ existing: bigint } | (Done & { existing: null })> {
   const now = clock.now();
-  const found = await database.one<{ used: number | null } & ({ settled: bigint } | (Done & { settled: null }))>(
-    countUnless(settled, countingOf(quota, now), act),
+  const row = await database.one<{ used: number | null } & ({ existing: bigint } | (Done & { existing: null }))>(
+    countUnless(existing, countingOf(quota, now), act),
   );
-  if (found.settled === null && (found.used ?? 0) > quota.limit) throw refusalOf(quota, now);
-  return found;
+  if (row.existing === null && (row.used ?? 0) > quota.limit) throw refusalOf(quota, now);
+  return row;
 }
 
-/** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
+/** Like `takeQuota`, but counts nothing if `seen` was already counted in this window. */
 export async function takeQuotaOnce(
   context: QuotaContext,
   quota: Quota,
@@ -159,7 +147,7 @@ export async function takeQuotaOnce(
 ): Promise<void> {
   const now = context.clock.now();
   const mark = countingOf({ ...quota, ...seen, limit: 1 }, now);
-  // Under a lock, so that fifty at once with the same thing count once, and a refused one leaves no mark to slip in by.
+  // The lock makes fifty parallel calls for the same thing count once. A refused call must leave no mark, or the next one would pass.
   const isWithin = await context.database.transaction(async (tx) => {
     const [, marked] = await Promise.all([
       tx.lock(`quota:${quota.name}:${quota.subject}`),
@@ -184,16 +172,16 @@ function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal 
   return exceeded({ name, limit, windowSeconds, retryAfterMs: end.getTime() - now });
 }
 
-/** Counts are 32 bits. */
-const MOST = 1_000_000_000;
+/** The column is an int4. */
+const MAX_COUNT = 1_000_000_000;
 
-/** What one client network may do in a window, and how many such networks' worth the site around it may. */
+/** The limit of one client network. The site around it may use `networksPerSite` times as much. */
 interface ClientQuota extends Omit<Quota, 'subject'> {
   clientNetwork: string;
   networksPerSite: number;
 }
 
-/** Counts this call of that network and of its site, and refuses it beyond either. What the network has not left uses nothing of the site's. */
+/** Counts this call for its network and its site. A call refused by the network limit uses none of the site limit. */
 export async function takeClientQuota(
   context: { database: Database; clock: Clock },
   { clientNetwork, networksPerSite, ...quota }: ClientQuota,
@@ -201,6 +189,6 @@ export async function takeClientQuota(
   await takeQuota(context, { ...quota, subject: clientNetwork });
   const { site } = networkLevels(clientNetwork);
   if (site === clientNetwork) return;
-  const limit = Math.min(MOST, quota.limit * networksPerSite);
+  const limit = Math.min(MAX_COUNT, quota.limit * networksPerSite);
   await takeQuota(context, { ...quota, subject: site, limit });
 }

@@ -25,9 +25,9 @@ test.for(TRANSACTION)(
   async (options) => {
     const url = await start(options);
     const error: unknown = await openDatabase({ url }).catch((thrown: unknown) => thrown);
-    expect(String(error)).toContain('a pooler lends sessions of PostgreSQL for one transaction at a time');
+    expect(String(error)).toContain('the pooler shares PostgreSQL sessions between transactions');
     expect(String(error)).toContain('pool_mode = session');
-    // It is no outage, which a service manager would wait for.
+    // A service manager must not treat it as an outage and wait.
     expect(isUnavailable(error)).toBe(false);
   },
 );

@@ -2,16 +2,16 @@ import type { Client } from 'pg';
 import { type ConnectionOptions, connectClient } from './connection.ts';
 
 const POOLER =
-  'a pooler lends sessions of PostgreSQL for one transaction at a time, and locks and prepared statements are lost between two of them: ' +
-  'give this program sessions of its own (pool_mode = session), or name PostgreSQL itself';
+  'the pooler shares PostgreSQL sessions between transactions, so locks and prepared statements get lost: ' +
+  'set pool_mode = session, or connect to PostgreSQL directly';
 
-/** No two sessions of a server have the same, whenever they were. */
+/** Unique among all sessions of a server, past ones included. */
 const SESSION =
   "select pid || ' since ' || backend_start as session from pg_stat_get_activity(pg_backend_pid()) where pid is not null";
 
 /**
- * Throws if connections do not have a session of the server each. Two are opened: the first asks twice which session it has, and once more
- * while the second is inside a transaction. A pooler has to lend the second a session that the first had, or the first another one.
+ * Throws if connections do not each have their own server session. Opens two: the first asks for its session twice, and once more while the
+ * second is inside a transaction. A transaction pooler has to give the second a session of the first, or the first another one.
  */
 export async function refuseTransactionPooler(connection: ConnectionOptions): Promise<void> {
   const first = await connectClient(connection);
@@ -31,7 +31,7 @@ async function haveOwnSessions(first: Client, second: Client): Promise<boolean> 
   const own = await sessionOf(first);
   if ((await sessionOf(first)) !== own) return false;
   await second.query('begin');
-  // It may have the first one's session, and then the first would wait for it.
+  // If both share a session, the first one's next query would wait for the second's transaction.
   if ((await sessionOf(second)) === own) return false;
   const isStillOwn = (await sessionOf(first)) === own;
   await second.query('commit');

@@ -6,29 +6,27 @@ import type { Queryable } from './database.ts';
 import { isReadOnly, isRefused, isUnavailable, withAvailability } from './database-error.ts';
 import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
-const MOST_KNOWN = 1_000;
-/** Hashes of texts, so that a text is hashed once. */
+const MAX_NAMES = 1_000;
 const names = new Map<string, string>();
 
 function statementName(text: string): string {
-  const known = names.get(text);
-  if (known !== undefined) return known;
+  const cached = names.get(text);
+  if (cached !== undefined) return cached;
   const name = `q_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
-  if (names.size >= MOST_KNOWN) names.clear();
+  if (names.size >= MAX_NAMES) names.clear();
   names.set(text, name);
   return name;
 }
 
 const spoiled = new WeakSet<ClientBase>();
 
-/** A query as a prepared statement named after its text, so that each connection prepares the text once. */
+/** Names a query after its text, so that each connection prepares the text once. */
 export function statementOf({ text, values }: Sql): Statement {
-  // The driver would write NULL: a forgotten field must not become one.
+  // The driver would write NULL. A forgotten field must not become NULL.
   assert(!values.includes(undefined), `undefined value in query: ${text}`);
   return { name: statementName(text), text, values };
 }
 
-/** One command of the transaction itself, such as begin or commit. */
 export function commandOf(text: string): Statement {
   return { name: statementName(text), text, values: [] };
 }
@@ -36,30 +34,29 @@ export function commandOf(text: string): Statement {
 export async function runQuery(client: ClientBase, query: Sql): Promise<Answer> {
   const [answer] = runStatements(client, [statementOf(query)]);
   assert(answer !== undefined);
-  return await answer.catch(traced);
+  return await answer.catch(rethrowTraced);
 }
 
-/** Rethrows with the stack of the caller, which is gone by the time the server's answer comes in. */
-export function traced(error: unknown): never {
+/** Rethrows with the stack of the caller, which is lost by the time the answer arrives. */
+export function rethrowTraced(error: unknown): never {
   if (error instanceof DatabaseError) Error.captureStackTrace(error);
   throw error;
 }
 
-/** Runs them as one batch; see `runBatch`. */
 function runStatements(client: ClientBase, statements: readonly Statement[], limitMs?: number): Promise<Answer>[] {
   return runBatch(client, statements, limitMs).map((answer) => {
-    const guarded = guard(client, answer);
-    guarded.catch(() => {});
-    return guarded;
+    const watched = watchConnection(client, answer);
+    watched.catch(() => {});
+    return watched;
   });
 }
 
-/** Ends what has failed. By the plain way, which needs nothing of what was prepared. */
+/** Rolls back with a plain query, which needs no prepared statement. */
 export async function runRollback(client: ClientBase): Promise<void> {
-  await guard(client, client.query('rollback'));
+  await watchConnection(client, client.query('rollback'));
 }
 
-async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
+async function watchConnection<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
@@ -69,26 +66,25 @@ async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
 }
 
 /**
- * Most SQL errors leave the connection whole, also of a server whose disk is full; a server that takes no writes is left. A prepared
- * statement that no longer fits the tables, is gone, or was prepared by somebody else would fail for ever on it. After anything that is
- * not the server's answer it is unknown what is still on the wire.
+ * Returns whether the connection can be used after an error. Most SQL errors do no harm, a full disk included; a read-only server is left.
+ * A prepared statement that no longer fits its tables, is gone, or was prepared by somebody else would fail for ever. After an error that
+ * is not an answer of the server, unread data may be on the wire.
  */
 function leavesConnectionWhole(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || isReadOnly(error)) return false;
   return (isRefused(error) || !isUnavailable(error)) && !['0A000', '26000', '42P05'].includes(error.code ?? '');
 }
 
-/** Whether it is unknown what is still on the wire. */
 export function isSpoiled(client: ClientBase): boolean {
   return spoiled.has(client);
 }
 
-/** Whether the connection is between transactions and fit for the query of another caller. */
+/** Returns true if the connection is healthy and between transactions. */
 export function isReusable(client: ClientBase): boolean {
   return !spoiled.has(client) && client.getTransactionStatus() === 'I';
 }
 
-/** The four forms of asking, over one way to run. */
+/** Builds the four query methods from one function. */
 export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable {
   return {
     rows: async <T>(query: Sql) => (await run(query)).rows as T[],
@@ -106,30 +102,26 @@ export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable
   };
 }
 
-/** The statements of one transaction on their way to the server: in the order in which they were handed in, one batch at a time. */
-export interface Turns {
+/** Sends the statements of one transaction in order, one batch at a time. */
+export interface StatementQueue {
   ask(statement: Statement): Promise<Answer>;
-  /** Never in one batch with a statement that a caller waits for: the failure of that one must not hinder this one. */
+  /** Sends it in a batch of its own, so that the failure of another statement cannot stop it. */
   askAlone(statement: Statement): Promise<Answer>;
-  /** The last one that is asked, and what ends the transaction along with it. Nothing may be handed in after that. */
+  /** Sends the last statement together with the one that ends the transaction. Nothing may follow. */
   askLast(statement: Statement, ending: Statement): Promise<Answer>;
-  /** Whether the last one was handed in. */
   closed(): boolean;
-  /** What went along with it; null while it has not gone. */
+  /** The ending that was sent along with `askLast`; null until then. */
   ended(): Ending | null;
-  /** Goes along with what is asked next. */
+  /** Sends it together with the next statement. */
   later(statement: Statement): void;
-  /** Forgets what has not gone along yet. */
+  /** Discards statements of `later` that were not sent yet. */
   drop(): void;
-  /**
-   * Ends the transaction after all others are answered, unless that went along with the last of them. `trailing` are those of `later` that
-   * went along. Null: there is nothing to end.
-   */
+  /** Ends the transaction unless `askLast` did. `trailing` are the `later` statements sent along. Null: nothing to end. */
   end(statement: Statement): Ending | null;
-  /** Resolves when everything that was asked is answered; never rejects. */
-  settled(): Promise<void>;
-  /** Whether anything was sent. The transaction begins with its first statement. */
-  begun(): boolean;
+  /** Resolves when all statements are answered; never rejects. */
+  allAnswered(): Promise<void>;
+  /** Whether a statement was sent. The transaction begins with the first one. */
+  hasBegun(): boolean;
 }
 
 interface Ending {
@@ -138,51 +130,51 @@ interface Ending {
 }
 
 interface Waiting {
-  /** Those of `later` first. */
+  /** Statements of `later` come first. */
   statements: Statement[];
   alone: boolean;
-  /** What ends the transaction behind them. */
+  /** Ends the transaction after them. */
   ending: Statement | null;
   resolve(answer: Promise<Answer>): void;
 }
 
-export function createTurns(client: ClientBase, begin: readonly Statement[], limitMs?: number): Turns {
-  let begun = false;
-  let trailing: Statement[] = [];
+export function createStatementQueue(
+  client: ClientBase,
+  begin: readonly Statement[],
+  limitMs?: number,
+): StatementQueue {
+  let hasBegun = false;
+  const trailing: Statement[] = [];
   const waiting: Waiting[] = [];
   let sending: Promise<void> | null = null;
   let closed = false;
   let ended: Ending | null = null;
 
   const send = (statements: readonly Statement[]): Promise<Answer>[] => {
-    if (begun) return runStatements(client, statements, limitMs);
-    begun = true;
+    if (hasBegun) return runStatements(client, statements, limitMs);
+    hasBegun = true;
     return runStatements(client, [...begin, ...statements], limitMs).slice(begin.length);
   };
-  const takeTrailing = (): Statement[] => {
-    const taken = trailing;
-    trailing = [];
-    return taken;
-  };
+  const takeTrailing = (): Statement[] => trailing.splice(0);
   const nextBatch = (): Waiting[] => {
     const stop = waiting.findIndex(({ alone }, at) => at > 0 && (alone || waiting[0]?.alone === true));
     return waiting.splice(0, stop === -1 ? waiting.length : stop);
   };
   const sendAll = async (): Promise<void> => {
-    // So that whatever is handed in without waiting is in the same batch.
+    // Waits one microtask, so that statements issued together share a batch.
     await null;
     while (waiting.length > 0) {
       const batch = nextBatch();
       const ending = batch.at(-1)?.ending ?? null;
       const statements = batch.flatMap((one) => one.statements);
       const answers = send(ending === null ? statements : [...statements, ending]);
-      handOut(batch, answers);
+      resolveWaiting(batch, answers);
       if (ending !== null) ended = { trailing: [], answer: lastOf(answers) };
       await Promise.allSettled(answers);
     }
     sending = null;
   };
-  const queue = (statement: Statement, alone: boolean, ending: Statement | null = null): Promise<Answer> => {
+  const enqueue = (statement: Statement, alone: boolean, ending: Statement | null = null): Promise<Answer> => {
     const answer = new Promise<Answer>((resolve) => {
       waiting.push({ statements: [...takeTrailing(), statement], alone, ending, resolve });
     });
@@ -191,11 +183,11 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
   };
 
   return {
-    ask: (statement) => queue(statement, false).catch(notEnded),
-    askAlone: (statement) => queue(statement, true).catch(notEnded),
+    ask: (statement) => enqueue(statement, false).catch(rethrowUncommitted),
+    askAlone: (statement) => enqueue(statement, true).catch(rethrowUncommitted),
     askLast: (statement, ending) => {
       closed = true;
-      return queue(statement, false, ending);
+      return enqueue(statement, false, ending);
     },
     closed: () => closed,
     ended: () => ended,
@@ -203,24 +195,24 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
     drop: () => void takeTrailing(),
     end: (statement) => {
       if (ended !== null) return ended;
-      if (!begun && trailing.length === 0) return null;
+      if (!hasBegun && trailing.length === 0) return null;
       const answers = send([...takeTrailing(), statement]);
       return { trailing: answers.slice(0, -1), answer: lastOf(answers) };
     },
-    settled: async () => {
+    allAnswered: async () => {
       await sending;
     },
-    begun: () => begun,
+    hasBegun: () => hasBegun,
   };
 }
 
-/** Of what went without the commit. */
-function notEnded(error: unknown): never {
+/** Rethrows the error of a statement that was sent without the commit: its outcome is known. */
+function rethrowUncommitted(error: unknown): never {
   throw withAvailability(error, false);
 }
 
-/** To each the answer of its last statement. */
-function handOut(batch: readonly Waiting[], answers: readonly Promise<Answer>[]): void {
+/** Resolves each caller with the answer of its last statement. */
+function resolveWaiting(batch: readonly Waiting[], answers: readonly Promise<Answer>[]): void {
   let at = -1;
   for (const { statements, resolve } of batch) {
     at += statements.length;

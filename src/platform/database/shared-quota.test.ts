@@ -10,7 +10,7 @@ const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const LIMIT = 80;
 const db = testDatabase();
 let clock: SettableClock;
-/** What every draw comes to. */
+/** The result of every random draw, from 0 to 1. */
 let luck = 0;
 
 beforeEach(async () => {
@@ -45,7 +45,7 @@ test('of many at once from one site three quarters get what all share, and one o
 
 test('a newcomer from elsewhere is let in, once, as far as kept places have come free', async () => {
   await fromOneSite(90);
-  // Nothing of a place is free in the first of thirty slots.
+  // The first of thirty slots releases less than one unit of the reserved part.
   await expect(take('192.0.2.1')).rejects.toMatchObject({ options: { retryAfterSeconds: 120 } });
   clock.set(NOON + 250_000);
   expect(await passes('192.0.2.1')).toBe(true);
@@ -61,7 +61,7 @@ test('who asks for kept places lately is counted by region, and chance decides a
   luck = 0.999;
   for (let region = 1; region <= 9; region += 1)
     expect([region, await passes(`10.${region}.0.1`)]).toEqual([region, region === 1]);
-  // Two places and a third are free by now, and ten regions have asked: a chance of 0.23, and half of it for a second ask.
+  // By now two and a third units are released, and ten regions have asked: a chance of 0.23, and half of it on a second request.
   clock.set(NOON + 500_000);
   luck = 0.3;
   expect(await passes('203.0.113.1')).toBe(false);

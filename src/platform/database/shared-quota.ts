@@ -4,12 +4,10 @@ import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import { drawOf, type Random } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
-import { countInWindow, windowAt } from './quota.ts';
+import { countInWindow, KEPT_MS, windowAt } from './quota.ts';
 
-/** Longer than any window. */
-const KEPT_MS = 2 * 86_400_000;
-/** Counts stop there. They are read as numbers of the share, which is far below. */
-const MOST = 1_000_000_000;
+/** Counters stop here. Limits are far below. */
+const MAX_COUNT = 1_000_000_000;
 
 interface SharedQuotaContext {
   database: Database;
@@ -17,19 +15,15 @@ interface SharedQuotaContext {
   random: Random;
 }
 
-/** One that all share, whose last part is kept for networks that have not had their turn. */
+/** Shared by all processes. The last part is reserved for networks that have not had their turn. */
 export interface SharedQuota {
-  /** As in the named limits. */
   name: string;
   limit: number;
   windowSeconds: number;
   clientNetwork: string;
 }
 
-/**
- * Takes one unit of what all processes share, in a transaction of its own, or refuses. What is refused uses nothing: a share that
- * strangers could use up by asking would be none.
- */
+/** Takes one unit, or throws. Refused calls use nothing; otherwise strangers could use up the quota just by asking. */
 export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
   const { site, region } = networkLevels(clientNetwork);
@@ -39,20 +33,20 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
     await tx.lock(`quota:${name}:all`);
     const now = context.clock.now();
     const start = windowAt(now, windowSeconds).start;
-    const asked = { units: 1, elapsedMs: now - start.getTime() };
-    const slots = slotsAt(share, start, asked.elapsedMs);
+    const request = { units: 1, elapsedMs: now - start.getTime() };
+    const slots = slotsAt(share, start, request.elapsedMs);
     const use = await readShareUse(tx, names, { start, since: slots.before });
     const count = (of: string, subject: string, at: Date): void =>
       tx.later(
         countInWindow({
           window: { name: of, subject, start: at },
-          limit: MOST,
+          limit: MAX_COUNT,
           sweepBefore: new Date(now - KEPT_MS),
         }),
       );
-    const ask = needsKept(share, use, asked);
-    if (ask) count(`${name}:asked`, region, slots.current);
-    const verdict = judgeShare(share, ask ? asking(use) : use, asked, () => drawOf(context.random));
+    const isAsking = needsKept(share, use, request);
+    if (isAsking) count(`${name}:asked`, region, slots.current);
+    const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () => drawOf(context.random));
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
     count(name, verdict.part === 'open' ? 'all' : 'kept', start);
@@ -71,8 +65,8 @@ function countKept(
   count(name, `kept region ${region}`, start);
 }
 
-/** With this very request in it. */
-function asking(use: ShareUse): ShareUse {
+/** Adds this request to the usage. */
+function withThisRequest(use: ShareUse): ShareUse {
   return {
     ...use,
     regionsAsking: use.regionsAsking + (use.asksOfRegion === 0 ? 1 : 0),
@@ -86,7 +80,7 @@ function slotsAt(share: Share, start: Date, elapsedMs: number): { current: Date;
   return { current: new Date(currentMs), before: new Date(currentMs - slot) };
 }
 
-/** Under which a shared quota and who asks are counted. */
+/** Subjects under which a caller is counted. */
 interface SharedNames {
   name: string;
   network: string;
@@ -94,7 +88,7 @@ interface SharedNames {
   region: string;
 }
 
-/** How much of a shared quota is used in the window that began then, and who has asked for its kept part since `since`. */
+/** Reads the use of the window that began at `start`, and who has asked for the reserved part since `since`. */
 async function readShareUse(
   queryable: Queryable,
   { name, network, site, region }: SharedNames,
@@ -102,11 +96,11 @@ async function readShareUse(
 ): Promise<ShareUse> {
   const used = (subject: string) => sql`coalesce((select used from rate_counters
     where name = ${name} and subject = ${subject} and window_start = ${start}), 0)`;
-  const asked = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
+  const requests = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
   const row = await queryable.one<Record<keyof ShareUse, number>>(sql`
     select ${used('all')} as "open", ${used('kept')} as "kept", ${used(`network ${network}`)} as "network",
       ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${region}`)} as "regionKept",
-      (select count(distinct subject)::int4 ${asked}) as "regionsAsking",
-      (select coalesce(max(used), 0) ${asked} and subject = ${region}) as "asksOfRegion"`);
+      (select count(distinct subject)::int4 ${requests}) as "regionsAsking",
+      (select coalesce(max(used), 0) ${requests} and subject = ${region}) as "asksOfRegion"`);
   return { ...row };
 }

@@ -3,13 +3,12 @@ import type { ClientBase, Connection, FieldDef } from 'pg';
 import { ANSWER_GRACE_MS, columnTypes } from './connection.ts';
 import { isWaitCanceled, unreplicatedCommit } from './database-error.ts';
 
-/** A value as the server reads it: text, or bytes as they are. A part of the driver that its types leave out. */
+/** Converts a value to text or bytes for the server. Part of the driver, but missing in its types. */
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
   prepareValue(value: unknown): string | Buffer | null;
 };
 
 export interface Statement {
-  /** Under which a connection prepares it. */
   name: string;
   text: string;
   values: readonly unknown[];
@@ -18,56 +17,56 @@ export interface Statement {
 export interface Answer {
   rows: Record<string, unknown>[];
   rowCount: number;
-  /** As the server names it: SELECT, COMMIT. */
+  /** Command tag of the server, such as SELECT or COMMIT. */
   command: string;
 }
 
-/** How the rows of a statement are read. */
-interface Shape {
+/** Describes how to read the rows of a statement. */
+interface RowFormat {
   names: string[];
   parsers: ((text: string) => unknown)[];
-  /** Each row begins as a copy of it, so that all rows are of one form. */
+  /** Each row starts as a copy of this, so all rows have the same keys in the same order. */
   empty: Record<string, unknown>;
 }
 
-/** Messages that the server sends beside its answers. */
+/** A message that the server sends besides its answers. */
 interface Notice {
-  /** The file of its source code. */
+  /** Source file of the server that it comes from. */
   file?: string;
 }
 
-/** What one connection has prepared, and how the rows of it look: that never changes, or the server refuses to run it. */
+/** Statements and row formats of one connection. A format never changes: the server refuses such a statement. */
 interface Prepared {
   names: Set<string>;
-  shapes: Map<string, Shape>;
-  /** The batch under way, which is told when a statement was parsed, and of warnings: the driver does not pass them on. */
+  formats: Map<string, RowFormat>;
+  /** The running batch. It hears of parsed statements and of warnings, which the driver does not pass on. */
   running: { parsed(): void; warned(notice: Notice): void } | null;
 }
 
 /**
- * Each name costs memory on its connection, so that a text beyond this many goes unnamed there and is parsed each time. Hand lists in as
- * one array (`= any(${list})`): a text for each length would use the names up.
+ * Each name costs memory on its connection. Texts beyond this many stay unnamed and are parsed each time. Pass lists as one array (`=
+ * any(${list})`): one text per length would use up the names.
  */
-const MOST_NAMES = 500;
+const MAX_NAMES = 500;
 
-const known = new WeakMap<Connection, Prepared>();
+const preparedByConnection = new WeakMap<Connection, Prepared>();
 
 function preparedOn(connection: Connection): Prepared {
-  const found = known.get(connection);
-  if (found !== undefined) return found;
-  const prepared: Prepared = { names: new Set(), shapes: new Map(), running: null };
+  const existing = preparedByConnection.get(connection);
+  if (existing !== undefined) return existing;
+  const prepared: Prepared = { names: new Set(), formats: new Map(), running: null };
   connection.on('parseComplete', () => prepared.running?.parsed());
   connection.on('notice', (notice: Notice) => prepared.running?.warned(notice));
-  known.set(connection, prepared);
+  preparedByConnection.set(connection, prepared);
   return prepared;
 }
 
-/** The name of each on this connection; undefined for one that stays unnamed. */
+/** Returns the name of each statement on this connection; undefined for one that stays unnamed. */
 function namesOn({ names }: Prepared, statements: readonly Statement[]): (string | undefined)[] {
   const added = new Set<string>();
   return statements.map(({ name }) => {
     if (names.has(name) || added.has(name)) return name;
-    if (names.size + added.size >= MOST_NAMES) return undefined;
+    if (names.size + added.size >= MAX_NAMES) return undefined;
     added.add(name);
     return name;
   });
@@ -79,9 +78,9 @@ interface Outcome {
 }
 
 /**
- * Sends all of these to the server at once and hands out their answers in turn. After the first that fails none is run, and all that
- * follow fail with the same error. One turn of the event loop, one write and one answer, however many there are. If a commit among them did
- * not wait for its standby, all fail: none of them may be taken for done.
+ * Sends all statements at once and returns their answers. After the first failure none of the rest runs, and all of them fail with the same
+ * error. Costs one turn of the event loop, one write and one answer, however many there are. If a commit among them did not wait for its
+ * standby, all of them fail: none may be taken for done.
  */
 export function runBatch(client: ClientBase, statements: readonly Statement[], limitMs = 0): Promise<Answer>[] {
   const outcomes: Outcome[] = [];
@@ -91,7 +90,7 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
         outcomes.push({ resolve, reject });
       }),
   );
-  // All are handed out: a caller that waits for none but the last still hears of every failure through it.
+  // Marks every answer as handled: a caller that awaits only the last one still hears of each failure through it.
   for (const answer of answers) answer.catch(() => {});
   try {
     client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length, limitMs)));
@@ -101,43 +100,43 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
   return answers;
 }
 
-/** The limit of the driver is meant for one statement. */
+/** Extends the timeout of the driver, which is meant for one statement. */
 function waitFor(client: ClientBase, statements: number, limitMs: number): { query_timeout?: number } {
   const { query_timeout: ownMs } =
     (client as { connectionParameters?: { query_timeout?: unknown } }).connectionParameters ?? {};
   return typeof ownMs === 'number' ? { query_timeout: Math.max(ownMs, limitMs + ANSWER_GRACE_MS) * statements } : {};
 }
 
-/** In the form in which the driver runs what is not its own: it is called for each message that comes back. */
+/** Implements the interface of the driver for custom queries. The driver calls it for each message that arrives. */
 function createBatch(statements: readonly Statement[], outcomes: readonly Outcome[]) {
-  // Before anything is sent: a value that cannot be written must not leave half a batch on the wire.
+  // Converts all values first: one that cannot be written must not leave half a batch on the wire.
   const values = statements.map((statement) => statement.values.map(prepareValue));
   const answers: Answer[] = [];
   let current = startAnswer();
-  let shape: Shape | null = null;
+  let format: RowFormat | null = null;
   let prepared: Prepared | null = null;
   let names: readonly (string | undefined)[] = [];
   let unreadable: { error: unknown } | null = null;
   let isUnreplicated = false;
 
-  const shapeOf = (): Shape | null => prepared?.shapes.get(names[answers.length] ?? '') ?? null;
+  const currentFormat = (): RowFormat | null => prepared?.formats.get(names[answers.length] ?? '') ?? null;
   const complete = (): void => {
     const name = names[answers.length];
-    if (name !== undefined && !prepared?.shapes.has(name)) prepared?.shapes.set(name, shape ?? NOTHING);
+    if (name !== undefined && !prepared?.formats.has(name)) prepared?.formats.set(name, format ?? NO_COLUMNS);
     answers.push(current);
     current = startAnswer();
-    shape = shapeOf();
+    format = currentFormat();
   };
   const finish = (error: unknown): void => {
     if (prepared !== null) prepared.running = null;
-    // Everything ran, and then the server said no: outside of a transaction that is the commit, which takes all of it back.
+    // All statements ran, then the server reported an error: outside a transaction the commit failed, so all of them are undone.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
     const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
-    settle(outcomes, answers, { every, others: error });
+    handOutAnswers(outcomes, answers, { every, others: error });
   };
 
   const batch = {
-    /** The driver puts its own in the place of this, which also ends the wait for an answer. */
+    /** The driver replaces this to also clear its timeout. */
     callback: finish,
     submit: (connection: Connection): void => {
       prepared = preparedOn(connection);
@@ -151,17 +150,17 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
           isUnreplicated ||= isWaitCanceled(notice);
         },
       };
-      shape = shapeOf();
+      format = currentFormat();
       connection.stream.cork();
-      send(connection, prepared, { statements, names, values });
+      sendStatements(connection, prepared, { statements, names, values });
       connection.stream.uncork();
     },
     handleRowDescription: ({ fields }: { fields: FieldDef[] }): void => {
-      shape = readShape(fields);
+      format = readRowFormat(fields);
     },
     handleDataRow: ({ fields }: { fields: (string | null)[] }): void => {
       try {
-        current.rows.push(readRow(fields, shape ?? NOTHING));
+        current.rows.push(readRow(fields, format ?? NO_COLUMNS));
       } catch (error) {
         unreadable ??= { error };
       }
@@ -179,8 +178,8 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   return batch;
 }
 
-/** `every`: fails all of them. `others`: fails those without an answer. */
-function settle(
+/** Resolves or rejects each outcome. `every` fails all of them, `others` those without an answer. */
+function handOutAnswers(
   outcomes: readonly Outcome[],
   answers: readonly Answer[],
   { every, others }: { every: { error: unknown } | null; others: unknown },
@@ -193,12 +192,12 @@ function settle(
   });
 }
 
-/** What the server says was done: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
+/** Command tags: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
 const TAG = /^(\w+)(?:.*? (\d+)$)?/;
 
-const NOTHING: Shape = { names: [], parsers: [], empty: {} };
+const NO_COLUMNS: RowFormat = { names: [], parsers: [], empty: {} };
 
-function readShape(fields: readonly FieldDef[]): Shape {
+function readRowFormat(fields: readonly FieldDef[]): RowFormat {
   const names = fields.map(({ name }) => name);
   return {
     names,
@@ -217,7 +216,7 @@ interface Message {
   values: readonly (string | Buffer | null)[][];
 }
 
-function send(connection: Connection, prepared: Prepared, { statements, names, values }: Message): void {
+function sendStatements(connection: Connection, prepared: Prepared, { statements, names, values }: Message): void {
   const sent = new Set<string>();
   statements.forEach(({ text }, at) => {
     const name = names[at];
@@ -226,13 +225,13 @@ function send(connection: Connection, prepared: Prepared, { statements, names, v
       if (name !== undefined) sent.add(name);
     }
     connection.bind({ statement: name ?? '', values: values[at] ?? [] }, true);
-    if (name === undefined || !prepared.shapes.has(name)) connection.describe({ type: 'P' }, true);
+    if (name === undefined || !prepared.formats.has(name)) connection.describe({ type: 'P' }, true);
     connection.execute(null, true);
   });
   connection.sync();
 }
 
-function readRow(fields: readonly (string | null)[], { names, parsers, empty }: Shape): Record<string, unknown> {
+function readRow(fields: readonly (string | null)[], { names, parsers, empty }: RowFormat): Record<string, unknown> {
   const row = { ...empty };
   for (let at = 0; at < names.length; at += 1) {
     const text = fields[at] ?? null;

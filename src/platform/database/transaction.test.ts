@@ -148,7 +148,7 @@ test('a connection lost before the commit is a known outcome, one lost in the co
   const before = await db.database.transaction((tx) => tx.rows(suicide)).catch((error: unknown) => error);
   expect([isUnavailable(before), isOutcomeUnknown(before)]).toEqual([true, false]);
 
-  // A deferred trigger runs inside of the commit.
+  // A deferred trigger runs during the commit.
   await db.database.run(sql`create or replace function die() returns trigger language plpgsql as
     'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`);
   await db.database.run(sql`create constraint trigger die after insert on notes deferrable initially deferred
@@ -219,7 +219,7 @@ describe('with its last statement', () => {
     const suicide = sql`select pg_terminate_backend(pg_backend_pid())`;
     const ways: ((tx: Tx) => Promise<unknown>)[] = [
       (tx) => tx.last.rows(suicide),
-      // Whichever statement reports it first.
+      // Any of the statements may report it first.
       (tx) => Promise.all([tx.rows(suicide), tx.last.run(insert(1))]),
       (tx) => Promise.any([tx.last.rows(suicide), 'passed over']),
     ];

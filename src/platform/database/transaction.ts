@@ -7,59 +7,59 @@ import { DatabaseUnavailable, isOutcomeUnknown, isRefused, withAvailability } fr
 import {
   commandOf,
   createQueryable,
-  createTurns,
+  createStatementQueue,
   isSpoiled,
+  rethrowTraced,
   runRollback,
+  type StatementQueue,
   statementOf,
-  type Turns,
-  traced,
 } from './run-statements.ts';
 import type { Answer, Statement } from './statement-batch.ts';
 
-/** True as long as statements may go into the transaction. */
+/** `open` is true while statements may be sent. */
 export interface TransactionScope {
   open: boolean;
 }
 
-function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; afterCommit: (() => void)[] } {
+function openTransaction(queue: StatementQueue, scope: TransactionScope): { tx: Tx; afterCommit: (() => void)[] } {
   const afterCommit: (() => void)[] = [];
   let depth = 0;
 
   const assertOpen = (): void => {
-    assert(scope.open && !turns.closed(), 'this transaction has ended');
+    assert(scope.open && !queue.closed(), 'this transaction has ended');
   };
   const ask = async (query: Sql): Promise<Answer> => {
     assertOpen();
-    return await turns.ask(statementOf(query)).catch(traced);
+    return await queue.ask(statementOf(query)).catch(rethrowTraced);
   };
   const askLast = async (query: Sql): Promise<Answer> => {
     assertOpen();
     assert(depth === 0, 'a transaction does not end inside a savepoint');
-    return await turns.askLast(statementOf(query), COMMIT).catch(asCommit).catch(traced);
+    return await queue.askLast(statementOf(query), COMMIT).catch(rethrowCommitError).catch(rethrowTraced);
   };
   const command = async (text: string): Promise<void> => {
     assertOpen();
-    await turns.askAlone(commandOf(text));
+    await queue.askAlone(commandOf(text));
   };
 
   const savepoint = async <T>(act: () => Promise<T>): Promise<T> => {
     depth += 1;
-    const mine = depth;
+    const level = depth;
     const actsBefore = afterCommit.length;
     try {
-      await command(`savepoint s${mine}`);
+      await command(`savepoint s${level}`);
       const value = await act();
-      assert(depth === mine, 'savepoints must end in the reverse order of their start');
-      await command(`release savepoint s${mine}`);
+      assert(depth === level, 'savepoints must end in the reverse order of their start');
+      await command(`release savepoint s${level}`);
       return value;
     } catch (error) {
       afterCommit.length = actsBefore;
-      turns.drop();
-      // When this fails, the connection is gone and the first error says why.
-      await command(`rollback to savepoint s${mine}`).catch(() => {});
+      queue.drop();
+      // If this fails, the connection is gone, and the first error tells why.
+      await command(`rollback to savepoint s${level}`).catch(() => {});
       throw error;
     } finally {
-      depth = mine - 1;
+      depth = level - 1;
     }
   };
 
@@ -72,7 +72,7 @@ function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; after
     },
     later: (query) => {
       assertOpen();
-      turns.later(statementOf(query));
+      queue.later(statementOf(query));
     },
     savepoint,
     lock: async (key) => {
@@ -96,7 +96,7 @@ const PLAN_TEXTS = {
   'each time': 'set local plan_cache_mode = force_custom_plan',
 };
 
-function beginning(options: TransactionOptions): Statement[] {
+function beginStatements(options: TransactionOptions): Statement[] {
   const { statementTimeoutMs: limitMs } = options;
   const limit = limitMs === undefined ? [] : [commandOf(`set local statement_timeout = ${Math.ceil(limitMs)}`)];
   const plans = options.planned === undefined ? [] : [commandOf(PLAN_TEXTS[options.planned])];
@@ -104,8 +104,8 @@ function beginning(options: TransactionOptions): Statement[] {
 }
 
 /**
- * Shutdown, lost connections, internal errors, and a full disk that the server ends at: after these a commit may be on disk all the same.
- * One that it refuses and lives, it has rolled back.
+ * Returns true if a commit may be on disk despite its error: shutdown, lost connection, internal error, or a full disk that crashes the
+ * server. A commit refused by a server that keeps running was rolled back.
  */
 function mayHaveCommitted(error: unknown): boolean {
   if (isRefused(error)) return false;
@@ -113,8 +113,8 @@ function mayHaveCommitted(error: unknown): boolean {
   return /^(?:08|53|57P|58|XX|F0|40003)/.test(error.code);
 }
 
-/** Of what went to the server together with the commit. */
-function asCommit(error: unknown): never {
+/** Rethrows the error of a statement that was sent with the commit. */
+function rethrowCommitError(error: unknown): never {
   throw mayHaveCommitted(error) ? unknownOutcome(error) : error;
 }
 
@@ -122,9 +122,9 @@ function unknownOutcome(error: unknown): DatabaseUnavailable {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown ? error : new DatabaseUnavailable(error, true);
 }
 
-/** Of what went together all is lost with the connection, the commit too, whichever statement tells of it first. */
-async function lostCommit(turns: Turns): Promise<DatabaseUnavailable | null> {
-  const ending = turns.ended();
+/** Returns the error of a commit with unknown outcome. A lost connection fails all statements of the batch, in any order. */
+async function findLostCommit(queue: StatementQueue): Promise<DatabaseUnavailable | null> {
+  const ending = queue.ended();
   if (ending === null) return null;
   return ending.answer.then(
     () => null,
@@ -132,21 +132,21 @@ async function lostCommit(turns: Turns): Promise<DatabaseUnavailable | null> {
   );
 }
 
-async function commit(turns: Turns): Promise<void> {
-  // Statements whose answers were not awaited go along. If the server says that one failed, there was no commit.
-  const ending = turns.end(COMMIT);
+async function commitTransaction(queue: StatementQueue): Promise<void> {
+  // Statements that were not awaited go along. If the server reports that one failed, there was no commit.
+  const ending = queue.end(COMMIT);
   if (ending === null) return;
   for (const last of ending.trailing) {
     await last.catch((error: unknown) => {
       if (error instanceof DatabaseError) throw error;
     });
   }
-  const { command } = await ending.answer.catch(asCommit);
-  // The server answers a commit after a failed statement with a rollback, and without an error.
+  const { command } = await ending.answer.catch(rethrowCommitError);
+  // After a failed statement the server answers a commit with ROLLBACK and no error.
   assert(command === 'COMMIT', 'a failed statement was passed over inside this transaction: it is rolled back');
 }
 
-/** Runs one transaction on a connection of its own. Returns what to do after the commit. */
+/** Runs one transaction on the connection. Returns the acts to run after the commit. */
 export async function runTransaction<T>(
   client: ClientBase,
   act: (tx: Tx) => Promise<T>,
@@ -154,21 +154,21 @@ export async function runTransaction<T>(
   inScope: (scope: TransactionScope, act: () => Promise<T>) => Promise<T>,
 ): Promise<{ value: T; afterCommit: (() => void)[] }> {
   const scope: TransactionScope = { open: true };
-  const turns = createTurns(client, beginning(options), options.statementTimeoutMs);
-  const { tx, afterCommit } = openTransaction(turns, scope);
+  const queue = createStatementQueue(client, beginStatements(options), options.statementTimeoutMs);
+  const { tx, afterCommit } = openTransaction(queue, scope);
   try {
     const value = await inScope(scope, () => act(tx));
     scope.open = false;
-    await turns.settled();
-    await commit(turns);
+    await queue.allAnswered();
+    await commitTransaction(queue);
     return { value, afterCommit };
   } catch (error) {
     scope.open = false;
-    await turns.settled();
-    const lost = await lostCommit(turns);
+    await queue.allAnswered();
+    const lost = await findLostCommit(queue);
     if (lost !== null) throw lost;
-    // When this fails too, the connection is given up and the server rolls back by itself.
-    if (turns.begun() && !isOutcomeUnknown(error) && !isSpoiled(client)) await runRollback(client).catch(() => {});
+    // If this fails too, the connection is closed and the server rolls back by itself.
+    if (queue.hasBegun() && !isOutcomeUnknown(error) && !isSpoiled(client)) await runRollback(client).catch(() => {});
     throw withAvailability(error, false);
   }
 }

@@ -1,26 +1,24 @@
 import sql from 'sql-template-tag';
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
 
-/** However many ask, no more is written than this. */
+/** Writes at most this often, however many callers ask. */
 const EVERY_MS = 3_000;
-/** Who asks must not wait for a server that hangs, or for a standby that a commit waits for. */
-const PATIENCE_MS = 2_000;
+/** Callers must not wait for a server that hangs, or for a commit that waits for its standby. */
+const TIMEOUT_MS = 2_000;
 
 export interface WriteProbe {
-  /** Why the database takes no writes, in one word; null: it does. What was found a moment ago is said again. */
+  /** Returns in one word why the database takes no writes, or null if it does. Reuses a recent answer. */
   check(): Promise<string | null>;
 }
 
-/** Knows by writing whether the database can be written to: one row, the same each time. The tables of both sites have `rate_counters`. */
+/** Checks by writing one row whether the database takes writes. The tables of both sites include `rate_counters`. */
 export function createWriteProbe({ database, clock }: { database: Database; clock: Clock }): WriteProbe {
   let last: { at: number; why: Promise<string | null>; ended: boolean } | null = null;
 
   const begin = (): Promise<string | null> => {
-    const why = write(database);
+    const why = writeProbeRow(database);
     const begun = { at: clock.now(), why, ended: false };
     last = begun;
     const end = (): void => {
@@ -35,7 +33,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
       const why = isFresh && last !== null ? last.why : begin();
       const giveUp = new AbortController();
       try {
-        return await Promise.race([why, clock.sleep(PATIENCE_MS, giveUp.signal).then(() => 'no_answer')]);
+        return await Promise.race([why, clock.sleep(TIMEOUT_MS, giveUp.signal).then(() => 'no_answer')]);
       } finally {
         giveUp.abort();
       }
@@ -43,11 +41,10 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
   };
 }
 
-async function write(database: Database): Promise<string | null> {
+async function writeProbeRow(database: Database): Promise<string | null> {
   try {
     await database.transaction(async (tx) => {
-      // A row that is changed in its place needs no room on the disk, and would be written when it is full. What is counted here does
-      // not fit into the memory it may have: it goes through a file, which is gone at the end.
+      // Updating a row needs no disk space and succeeds on a full disk. This count exceeds its memory and needs a temporary file.
       tx.later(sql`set local work_mem = '64kB'`);
       tx.later(sql`set local temp_tablespaces = ''`);
       await tx.one(sql`select count(*) from generate_series(1, 8000)`);
@@ -60,34 +57,4 @@ async function write(database: Database): Promise<string | null> {
     if (!isUnavailable(error)) throw error;
     return whyUnavailable(error) ?? 'no_answer';
   }
-}
-
-export interface ReachedDatabase {
-  url: string;
-  /** Resolves when a database that this process runs has ended; never for any other database. */
-  ended: Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** The database that the configuration names, or one of this process's own in the data folder. */
-export async function reachDatabase(
-  { databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string },
-  log: Log,
-): Promise<ReachedDatabase> {
-  if (databaseUrl !== null) return { url: databaseUrl, ended: new Promise(() => {}), stop: async () => {} };
-  const postgres = await startEmbeddedPostgres({ dataDir, log: (detail) => log.info('embedded_postgres', { detail }) });
-  return { url: postgres.url, ended: postgres.exited, stop: () => postgres.stop() };
-}
-
-interface VisitedDatabase {
-  url: string;
-  release(): Promise<void>;
-}
-
-/** For a command: the database named, or the one that the site runs, or one that runs for as long as the command does. */
-export async function visitDatabase(databaseUrl: string | null, dataDir: string): Promise<VisitedDatabase> {
-  const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
-  if (url !== null) return { url, release: async () => {} };
-  const own = await startEmbeddedPostgres({ dataDir });
-  return { url: own.url, release: () => own.stop() };
 }

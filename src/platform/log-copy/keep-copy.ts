@@ -4,16 +4,16 @@ import { FolderInUse, lockDataFolder } from '../data-folder.ts';
 import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
-import { follows, type LogCopyWriter, openLogCopy } from './log-copy.ts';
+import { isNextEvent, type LogCopyWriter, openLogCopy } from './log-copy.ts';
 import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
 import { MEMORY_MS } from './watch-growth.ts';
 
-/** Well within the second in which an event has to be on disk. */
-const LOOK_MS = 200;
-const AT_ONCE = 500;
-const NOTE_EVERY_MS = 10_000;
-/** How long the copy may rest after the process that wrote it has died. */
-const TRY_EVERY_MS = 1_000;
+/** An event must be on disk within a second. */
+const POLL_MS = 200;
+const BATCH_SIZE = 500;
+const RECORD_EVERY_MS = 10_000;
+/** The copy may pause this long after its writer has died. */
+const RETRY_MS = 1_000;
 
 interface LogCopyContext {
   database: Database;
@@ -21,26 +21,26 @@ interface LogCopyContext {
   log: Log;
   folder: string;
   host: string;
-  /** How far the log goes, as far as this process knows. */
+  /** The newest id of the log, as far as this process knows. */
   newestId(): bigint;
-  /** Nothing is copied while history is lost: what the log holds then is not what was public. */
+  /** True while history is lost. Copying stops then, because the log does not hold what was public. */
   isLost(): boolean;
-  /** The log does not go on from where the copy ends. */
+  /** Called if the log does not continue from the end of the copy. */
   onBreak(): Promise<void>;
 }
 
 export interface KeptCopy {
   start(): void;
   stop(): Promise<void>;
-  /** Whether this process is the one of its host that writes. */
+  /** True if this process is the writer of its host. */
   isWriter(): boolean;
-  /** Whether the last writing failed. */
+  /** True if the last write failed. */
   isFailing(): boolean;
-  /** The process of this host that writes; null where none does, or where it is not known. */
+  /** Process id of the writer of this host; null if there is none, or it is not known. */
   writer(): number | null;
 }
 
-/** Copies the log to this host's folder. One process of a host does it; when it dies another one goes on. */
+/** Copies the log to this host's folder. One process of a host writes; if it dies, another one takes over. */
 export function keepLogCopy(context: LogCopyContext): KeptCopy {
   const { clock, log, folder } = context;
   const stopping = new AbortController();
@@ -60,7 +60,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
         await round();
         if (failing) log.info('log_copy_recovered');
         failing = false;
-        await clock.sleep(LOOK_MS, signal);
+        await clock.sleep(POLL_MS, signal);
       }
     } finally {
       writing = false;
@@ -69,7 +69,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
     }
   };
   const writeAlone = async (): Promise<void> => {
-    // It may have been taken away, with everything in it.
+    // Somebody may have deleted the folder.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const lock = await lockDataFolder(folder, folder);
     try {
@@ -83,15 +83,15 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
       try {
         await writeAlone();
       } catch (error) {
-        // Another process of the host is to write. Whether the copy grows is watched apart.
+        // Another process of the host is the writer. `watchGrowth` checks that the copy grows.
         if (error instanceof FolderInUse) writer = error.pid;
         else {
-          // One line for a whole outage. That the database is away, others say.
+          // Logs one line per outage. Others report that the database is away.
           if (!failing && !isUnavailable(error)) log.error('log_copy_failed', { error });
           failing = true;
         }
       }
-      await clock.sleep(TRY_EVERY_MS, signal);
+      await clock.sleep(RETRY_MS, signal);
     }
   };
   return {
@@ -108,14 +108,14 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
   };
 }
 
-/** One look at what is new. */
+/** Returns a function that copies what is new. */
 function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promise<void> {
   const { database, clock, host } = context;
-  let notedAt = 0;
+  let recordedAt = 0;
 
   const reportBreak = async (at: bigint): Promise<void> => {
     await context.onBreak();
-    // The copy's own end is in the log, but what comes after it does not follow from it: no other check reports this.
+    // The log holds the end of the copy, but what follows does not continue from it. No other check reports this.
     if (!context.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
   };
   const copyNew = async (): Promise<void> => {
@@ -123,20 +123,20 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
       const end = copy.end();
       const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MEMORY_MS)));
       if (after === null || (end !== null && context.newestId() <= end.id)) return;
-      const events = await readEventsToCopy(database, after, AT_ONCE);
+      const events = await readEventsToCopy(database, after, BATCH_SIZE);
       const [first] = events;
       if (first === undefined) return;
-      if (!follows(end, first)) return await reportBreak(first.id);
+      if (!isNextEvent(end, first)) return await reportBreak(first.id);
       await copy.append(events);
-      if (events.length < AT_ONCE) return;
+      if (events.length < BATCH_SIZE) return;
     }
   };
   return async () => {
     if (context.isLost()) return;
     await copyNew();
     const end = copy.end();
-    if (end === null || Math.abs(clock.now() - notedAt) < NOTE_EVERY_MS) return;
+    if (end === null || Math.abs(clock.now() - recordedAt) < RECORD_EVERY_MS) return;
     await noteEnd(database, host, end, new Date(clock.now()));
-    notedAt = clock.now();
+    recordedAt = clock.now();
   };
 }

@@ -102,7 +102,7 @@ test('one file a day; those of more than 30 days ago go, and the newest never', 
   now = NOW + 31 * DAY_MS + 1;
   await copy.append(events.slice(2, 3));
   expect(await files()).toEqual(['2026-05-21.log', '2026-06-20.log']);
-  // A clock that went back writes to the newest file.
+  // With a clock that was set back, it writes to the newest file.
   now = NOW;
   await copy.append(events.slice(3));
   await copy.close();
@@ -134,5 +134,5 @@ test('copies that hold different events of one id are refused', async () => {
     return join(path, '2026-05-20.log');
   };
   const paths = [await write(one, 1), await write(other, 2)];
-  await expect(readCopies(paths)).rejects.toThrow('event 1 is another one');
+  await expect(readCopies(paths)).rejects.toThrow('event 1 differs');
 });

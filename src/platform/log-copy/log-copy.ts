@@ -1,24 +1,21 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256 } from '../canonical-json.ts';
-import { isMissing } from '../data-folder.ts';
+import { nullIfMissing } from '../data-folder.ts';
 
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 30;
 const NAME = /^\d{4}-\d{2}-\d{2}\.log$/;
-/** Longer than any event. */
+/** Must be longer than any event. */
 const TAIL_BYTES = 262_144;
 
-/** The files of a copy, the oldest first; empty where there is none. */
+/** Returns the files of a copy, the oldest first. */
 async function filesOf(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const names = (await readdir(folder).catch(nullIfMissing)) ?? [];
   return names.filter((name) => NAME.test(name)).sort();
 }
 
-/** How the copy in a folder ends; null where there is none, or nothing in it that is whole. Any process may look, also while another writes. */
+/** Returns the last event of the copy in a folder; null if there is no whole event. Safe in any process, also while another one writes. */
 export async function readLogEnd(folder: string): Promise<LogEnd | null> {
   for (const name of (await filesOf(folder)).reverse()) {
     const { end } = await readTail(join(folder, name));
@@ -29,11 +26,11 @@ export async function readLogEnd(folder: string): Promise<LogEnd | null> {
 
 interface Tail {
   end: LogEnd | null;
-  /** Where the last line that is whole ends. */
+  /** Offset after the last whole line. */
   upTo: number;
 }
 
-/** A crash may leave a torn line, or a stretch of zeros: what does not follow from the line before it is not part of the copy. */
+/** Reads a file up to its first damage: a crash may leave a torn line, zeros, or a line that does not continue the one before. */
 async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r');
   try {
@@ -46,7 +43,7 @@ async function readTail(path: string): Promise<Tail> {
     for (let at = first; ; ) {
       const newline = bytes.indexOf('\n', at);
       const event = newline === -1 ? null : readLine(bytes.toString('utf8', at, newline));
-      if (event === null || !follows(tail.end, event)) return tail;
+      if (event === null || !isNextEvent(tail.end, event)) return tail;
       at = newline + 1;
       tail = { end: { id: event.id, hash: event.hash }, upTo: from + at };
     }
@@ -55,16 +52,16 @@ async function readTail(path: string): Promise<Tail> {
   }
 }
 
-/** The one writer of a folder's copy. */
+/** The only writer of a copy. */
 export interface LogCopyWriter {
-  /** Null while nothing was ever copied. */
+  /** Null while the copy is empty. */
   end(): LogEnd | null;
-  /** On disk when it resolves. Rejects where the file was taken away: then the copy has to be opened again. */
+  /** Appends events and syncs them to disk. Rejects if the file was deleted: open the copy again then. */
   append(events: readonly CopiedEvent[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Goes on where the copy ends; what is torn is cut off. One file a day; those of more than 30 days ago go. */
+/** Continues at the end of the copy and cuts off torn lines. Writes one file a day, and deletes files after 30 days. */
 export async function openLogCopy(folder: string, now: () => number): Promise<LogCopyWriter> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   let end = await readLogEnd(folder);
@@ -79,7 +76,7 @@ export async function openLogCopy(folder: string, now: () => number): Promise<Lo
     const handle = await open(path, 'a', 0o600);
     file = { name, handle };
     await syncFolder(folder);
-    await prune(folder, now());
+    await deleteOldFiles(folder, now());
     return handle;
   };
   return {
@@ -87,9 +84,10 @@ export async function openLogCopy(folder: string, now: () => number): Promise<Lo
     append: async (events) => {
       const last = events.at(-1);
       if (last === undefined) return;
-      // A clock that went back must not put new lines before old ones.
+      // A clock that was set back must not put new lines before old ones.
       const names = await filesOf(folder);
-      if (file !== null && !names.includes(file.name)) throw new Error(`${join(folder, file.name)} was taken away`);
+      if (file !== null && !names.includes(file.name))
+        throw new Error(`${join(folder, file.name)} was deleted or moved`);
       const newest = names.at(-1) ?? '';
       const today = nameOf(now());
       const handle = await openFile(today > newest ? today : newest);
@@ -108,7 +106,7 @@ function nameOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 10)}.log`;
 }
 
-/** A new name is lost with the power unless its folder is synced too. */
+/** Syncs the folder: a power cut could lose a new file name otherwise. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -118,35 +116,35 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The newest stays however old it is: it says how far the log went. */
-async function prune(folder: string, now: number): Promise<void> {
+/** Keeps the newest file whatever its age: it says how far the log went. */
+async function deleteOldFiles(folder: string, now: number): Promise<void> {
   const oldest = nameOf(now - KEPT_DAYS * DAY_MS);
   for (const name of (await filesOf(folder)).slice(0, -1)) {
     if (name < oldest) await rm(join(folder, name), { force: true });
   }
 }
 
-/** The files of copies that some paths name: each a file, or a folder of them. */
+/** Returns the copy files at some paths. Each path is a file or a folder of them. */
 export async function filesAt(paths: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
+  const files: string[] = [];
   for (const path of paths) {
-    if (!(await stat(path)).isDirectory()) found.push(path);
-    else for (const name of await filesOf(path)) found.push(join(path, name));
+    if (!(await stat(path)).isDirectory()) files.push(path);
+    else for (const name of await filesOf(path)) files.push(join(path, name));
   }
-  return found;
+  return files;
 }
 
-/** All events of some files of copies, in the order of their ids, each once. Throws where two files hold different events of one id. */
+/** Returns all events of some copy files in the order of their ids, each once. Throws if two files hold different events under one id. */
 export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[]> {
   const events = new Map<bigint, CopiedEvent>();
   for (const path of paths) {
     for (const line of (await readFile(path, 'utf8')).split('\n')) {
       const event = readLine(line);
       if (event === null) continue;
-      const known = events.get(event.id);
-      if (known !== undefined && !known.hash.equals(event.hash)) {
+      const existing = events.get(event.id);
+      if (existing !== undefined && !existing.hash.equals(event.hash)) {
         throw new Error(
-          `${path}: event ${event.id} is another one than in the copies before it. Leave out copies of what was written after the loss`,
+          `${path}: event ${event.id} differs from the copies before it. Leave out copies written after the loss`,
         );
       }
       events.set(event.id, event);
@@ -155,16 +153,15 @@ export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[
   return [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** One event of a log as the copy holds it. */
 export interface CopiedEvent {
   id: bigint;
-  /** Over the hash of the event before, the id as 8 bytes (big-endian) and the canonical bytes. */
+  /** Hash over the previous hash, the id as 8 bytes (big-endian) and the canonical bytes. */
   hash: Buffer;
-  /** One JSON object in one line: of the market the RFC 8785 bytes of {actor, at, detail, kind}. */
+  /** One JSON object on one line. In the market: the RFC 8785 bytes of {actor, at, detail, kind}. */
   canonical: Buffer;
 }
 
-/** The event that the log ends with: enough to tell whether another log holds the same. */
+/** The last event of a log: enough to tell whether another log holds the same. */
 export type LogEnd = Pick<CopiedEvent, 'id' | 'hash'>;
 
 const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/s;
@@ -173,25 +170,22 @@ function lineOf({ id, hash, canonical }: CopiedEvent): string {
   return `${id} ${hash.toString('hex')} ${canonical.toString('utf8')}\n`;
 }
 
-/** Null for a line that is torn, or no line of a copy. */
+/** Returns null for a torn line, or one of another form. */
 function readLine(line: string): CopiedEvent | null {
   const [, id, hash, canonical] = LINE.exec(line) ?? [];
   if (id === undefined || hash === undefined || canonical === undefined) return null;
   return { id: BigInt(id), hash: Buffer.from(hash, 'hex'), canonical: Buffer.from(canonical, 'utf8') };
 }
 
-/** The running hash of an event that comes right after another one. */
+/** Returns the running hash of the next event. */
 export function hashAfter(before: LogEnd, { id, canonical }: Pick<CopiedEvent, 'id' | 'canonical'>): Buffer {
-  const place = Buffer.alloc(8);
-  place.writeBigInt64BE(id);
-  return sha256(before.hash, place, canonical);
+  const idBytes = Buffer.alloc(8);
+  idBytes.writeBigInt64BE(id);
+  return sha256(before.hash, idBytes, canonical);
 }
 
-/**
- * Whether the second may stand behind the first. After a gap, which a recovery leaves in the ids, only the log itself can tell what the
- * hash was made of.
- */
-export function follows(before: LogEnd | null, next: CopiedEvent): boolean {
+/** Returns true if `next` may follow. Across a gap, which a recovery leaves in the ids, hashes cannot be compared. */
+export function isNextEvent(before: LogEnd | null, next: CopiedEvent): boolean {
   if (before === null) return true;
   if (next.id !== before.id + 1n) return next.id > before.id;
   return hashAfter(before, next).equals(next.hash);

@@ -1,7 +1,7 @@
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, isoTime } from '../clock.ts';
-import { isMissing } from '../data-folder.ts';
+import { nullIfMissing } from '../data-folder.ts';
 import type { Database, Queryable } from '../database/database.ts';
 import { constraintOf } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
@@ -11,7 +11,7 @@ import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
 import type { Losses } from './store.ts';
 import { type HistoryWatch, watchHistory } from './watch-history.ts';
 
-/** Where a host keeps its copy of the log, and the name under which the database knows it. */
+/** The folder of a host's copy of the log, and the name of that host in the database. */
 export interface LogCopyPlace {
   folder: string;
   host: string;
@@ -29,7 +29,7 @@ export function logCopyFolder({ logCopyDir, dataDir }: Pick<PlaceConfig, 'logCop
   return logCopyDir ?? join(dataDir, 'log-copy');
 }
 
-/** Makes the folder, and a name for the host, if they are not there. Warns where a restore would take the copy back together with the database. */
+/** Makes the folder and a name for the host, if they are missing. Warns if a restore would set the copy back together with the database. */
 export async function openLogCopyPlace(
   config: PlaceConfig,
   { random, log, variable }: { random: Random; log: Log; variable: string },
@@ -49,29 +49,25 @@ async function isOnOneVolume(one: string, other: string): Promise<boolean> {
 
 const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
 
-/** Processes that start at once agree on the one that was there first. What a crash has left torn is replaced. */
+/** Reads or makes the name of the host. Processes that start at once agree on the first one. Replaces a file that a crash has torn. */
 async function readHost(path: string, random: Random): Promise<string> {
-  const found = await readFile(path, 'utf8').catch(nullIfMissing);
-  if (found !== null && HOST.test(found)) return found.trim();
-  // The file gets its name once it is whole: a process that finds the name finds all of it.
+  const existing = await readFile(path, 'utf8').catch(nullIfMissing);
+  if (existing !== null && HOST.test(existing)) return existing.trim();
+  // Writes the file completely before it gets its name, so readers never see half of it.
   const own = `${path}.${random.uuid()}`;
   await writeFile(own, `${random.uuid()}\n`, { mode: 0o600, flush: true });
-  if (found === null) await link(own, path).catch(passWhenThere);
+  if (existing === null) await link(own, path).catch(ignoreExisting);
   else await rename(own, path);
   await rm(own, { force: true });
   return (await readFile(path, 'utf8')).trim();
 }
 
-function nullIfMissing(error: unknown): null {
-  if (isMissing(error)) return null;
-  throw error;
-}
-
-function passWhenThere(error: unknown): void {
+function ignoreExisting(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
 }
 
-export interface History<Known extends Losses> extends Pick<HistoryWatch<Known>, 'start' | 'isLost' | 'losses'> {
+export interface History<SiteLosses extends Losses>
+  extends Pick<HistoryWatch<SiteLosses>, 'start' | 'isLost' | 'losses'> {
   stop(): Promise<void>;
   /** For `/readyz`. */
   status(): HistoryStatus;
@@ -80,7 +76,7 @@ export interface History<Known extends Losses> extends Pick<HistoryWatch<Known>,
 
 export interface HistoryStatus {
   history: 'lost' | 'whole';
-  /** `none`: nothing here would notice that the database went back. `behind`: the copy has not grown since then, and the log has. */
+  /** `none`: nothing here would notice a database that went back. `behind`: the log has grown since then, the copy has not. */
   log_copy: 'kept' | 'behind' | 'none';
   log_copy_behind_since?: string;
 }
@@ -90,20 +86,20 @@ export interface HistoryFacts {
   remembers: boolean;
   writesCopy: boolean;
   copyFails: boolean;
-  /** For how long the copy has not grown while the log did; 0: it grows. */
+  /** Seconds for which the log has grown and the copy has not; 0: it grows. */
   copyBehindSeconds: number;
 }
 
-interface HistoryContext<Known extends Losses> {
+interface HistoryContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Null: this process keeps no copy and only hears of what others notice. */
+  /** Null: this process keeps no copy. It only hears what others notice. */
   place: LogCopyPlace | null;
-  /** How far the log goes, as far as this process knows; one that does not know may say more. */
+  /** The newest id of the log, as far as this process knows. A process that does not know may return more. */
   newestId(): bigint;
-  readLosses(queryable: Queryable): Promise<Known>;
-  /** Another history stands in the database: whatever was read of it has to be read again. */
+  readLosses(queryable: Queryable): Promise<SiteLosses>;
+  /** The database holds another history. Read everything again. */
   onOtherHistory(): void;
 }
 
@@ -113,8 +109,8 @@ function secondsSince(since: number | null, clock: Clock): number {
 
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
-/** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
-export function createHistory<Known extends Losses>(context: HistoryContext<Known>): History<Known> {
+/** Remembers the log of a site, and stops the site if the database no longer holds it. */
+export function createHistory<SiteLosses extends Losses>(context: HistoryContext<SiteLosses>): History<SiteLosses> {
   const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
   const watch = watchHistory({ ...context, ...where, writer: () => copy?.writer() ?? null });
@@ -129,7 +125,7 @@ export function createHistory<Known extends Losses>(context: HistoryContext<Know
   return {
     start: async () => {
       await watch.start();
-      // Before a connection to a restarted server, or to another one, is used for anything.
+      // Compares before a connection to a restarted or another server is used.
       database.onOtherServer(watch.compare);
       copy?.start();
     },
@@ -156,7 +152,7 @@ export function historyLost(): Refusal {
   return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
 }
 
-/** What the database refuses by itself, before this process has heard of a loss; null for anything else. */
+/** Translates a write that the database refused because history is lost, before this process has heard of it; null for other errors. */
 export function refuseLost(error: unknown): Refusal | null {
   return constraintOf(error)?.constraint === 'history_is_whole' ? historyLost() : null;
 }

@@ -2,22 +2,22 @@ import sql, { raw } from 'sql-template-tag';
 import type { Queryable, Tx } from '../database/database.ts';
 import type { CopiedEvent, LogEnd } from './log-copy.ts';
 
-// Every site that keeps a log has these tables with these columns: events, recoveries, history_losses, log_copies, id_floors.
+// Each site with a log has these tables and columns: events, recoveries, history_losses, log_copies, id_floors.
 
-/** What the log holds where a copy ends. */
+/** The state of the log at the end of a copy. */
 export interface LogAtEnd {
-  /** A server in recovery may lag behind: it proves nothing. */
+  /** A server in recovery may lag, so it proves nothing. */
   inRecovery: boolean;
   /** 0 for an empty log. */
   newestId: bigint;
-  /** Of the event with the copy's last id; null where there is none, or one of before the hashes. */
+  /** Hash of the event with the last id of the copy; null if there is none, or one older than the hashes. */
   hash: Buffer | null;
-  /** A recovery has left out the copy's last id: no event with it is missed. */
+  /** True if a recovery left out the last id of the copy, so no event with it is missing. */
   leftOut: boolean;
   lostId: bigint | null;
 }
 
-/** One statement, so that all of it is of one moment. */
+/** One statement, so all of it is from one moment. */
 export async function readLogAtEnd(queryable: Queryable, lastId: bigint): Promise<LogAtEnd> {
   const row = await queryable.one<{
     in_recovery: boolean;
@@ -39,7 +39,7 @@ export async function readLogAtEnd(queryable: Queryable, lastId: bigint): Promis
   };
 }
 
-/** Of the other hosts, the one that had seen most. */
+/** Returns the newest copy end among the other hosts. */
 export async function findOtherEnd(queryable: Queryable, host: string): Promise<LogEnd | null> {
   const row = await queryable.maybe<{ last_id: bigint; running_hash: Buffer }>(
     sql`select last_id, running_hash from log_copies where host <> ${host} order by last_id desc limit 1`,
@@ -53,14 +53,14 @@ export async function noteEnd(queryable: Queryable, host: string, end: LogEnd, n
     on conflict (host) do update set last_id = excluded.last_id, running_hash = excluded.running_hash, written_at = excluded.written_at`);
 }
 
-/** Oldest first. Events of before the hashes are left out: nothing could tell them from others. */
+/** Reads events, the oldest first. Leaves out events older than the hashes: nothing proves that they are unchanged. */
 export async function readEventsToCopy(queryable: Queryable, afterId: bigint, limit: number): Promise<CopiedEvent[]> {
   return queryable.rows<CopiedEvent>(sql`
     select id, running_hash as hash, canonical from events
     where id > ${afterId} and running_hash is not null order by id limit ${limit}`);
 }
 
-/** Whether the log holds what a copy with that end lacks. An empty one begins with what was numbered after a moment. */
+/** Returns true if the log holds events that a copy with that end lacks. An empty copy begins with events numbered after `startsAfter`. */
 export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
   const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;
   const { lacks } = await queryable.one<{ lacks: boolean }>(
@@ -69,14 +69,14 @@ export async function lacksEvents(queryable: Queryable, end: LogEnd | null, star
   return lacks;
 }
 
-/** The first event that was numbered after that moment, less one; null where there is none. */
+/** Returns the id before the first event numbered after that time; null if there is none. */
 export async function findCopyStart(queryable: Queryable, after: Date): Promise<bigint | null> {
   const { id } = await queryable.one<{ id: bigint | null }>(sql`
     select min(id) - 1 as id from events where numbered_at >= ${after} and running_hash is not null`);
   return id;
 }
 
-/** Stops every process. False where one had noticed already. */
+/** Records a loss, which stops every process. Returns false if one is already recorded. */
 export async function insertLoss(
   queryable: Queryable,
   loss: { copy: LogEnd; foundId: bigint; host: string; now: Date },
@@ -89,19 +89,19 @@ export async function insertLoss(
   return touched === 1;
 }
 
-/** How far the losses are dealt with; a site adds what else it has to know. */
+/** Losses of a log. A site adds what else it needs. */
 export interface Losses {
-  /** The loss that is not yet recovered. */
+  /** Id of the loss that is not recovered yet. */
   open: bigint | null;
-  /** Of losses and recoveries: another number means another history. */
+  /** Counts losses and recoveries. A different number means a different history. */
   count: bigint;
 }
 
-/** The columns of it, for the statement of a site. */
+/** Columns of `Losses` for the query of a site. */
 export const lossColumns = sql`(select id from history_losses where recovered_by is null) as open,
       (select count(*) filter (where recovered_by is null) + count(*) from history_losses) + (select count(*) from recoveries) as count`;
 
-/** The last of these that the log holds with the same hash; null: none. */
+/** Returns the last of these events that the log holds with the same hash, or null. */
 export async function findLastAlike(queryable: Queryable, events: readonly LogEnd[]): Promise<bigint | null> {
   const { id } = await queryable.one<{ id: bigint | null }>(sql`
     select max(e.id) as id
@@ -110,7 +110,7 @@ export async function findLastAlike(queryable: Queryable, events: readonly LogEn
   return id;
 }
 
-/** The highest id that a table has given out, as far as its rows, its sequence and the recoveries before know. */
+/** Returns the highest id that a table has given out, according to its rows, its sequence and earlier recoveries. */
 export async function findHighest(queryable: Queryable, table: string): Promise<bigint> {
   const { id } = await queryable.one<{ id: bigint }>(sql`
     select greatest(next_id(${table}, max(id)) - 1, pg_sequence_last_value(pg_get_serial_sequence(${table}, 'id'))) as id from ${raw(table)}`);

@@ -4,52 +4,52 @@ import type { Log } from '../log.ts';
 import type { LogEnd } from './log-copy.ts';
 import { lacksEvents } from './store.ts';
 
-/** Many times what a writer needs, and what the next one needs to take over from it. */
+/** Many times longer than a writer needs, or a new writer to take over. */
 const BEHIND_AFTER_MS = 15_000;
-/** An empty copy begins so far back. */
+/** An empty copy begins this far back. */
 export const MEMORY_MS = 30 * 86_400_000;
 
 interface GrowthContext {
   clock: Clock;
   log: Log;
-  /** Holds this host's copy. */
+  /** Folder of this host's copy. */
   folder: string | null;
-  /** The process that writes it; null where that is not known. */
+  /** Process id of its writer; null if it is not known. */
   writer(): number | null;
 }
 
 export interface GrowthWatch {
-  /** Compares the copy's end with the log. While history is lost, or the server is a standby, nothing is expected of the copy. */
-  look(queryable: Queryable, end: LogEnd | null, isExpected: boolean): Promise<void>;
-  /** Since when the copy has not grown while the log did; null: it does. Milliseconds since 1970. */
+  /** Compares the end of the copy with the log. Pass `isExpected` as false while history is lost or the server is a standby. */
+  check(queryable: Queryable, end: LogEnd | null, isExpected: boolean): Promise<void>;
+  /** Since when the log has grown and the copy has not, in milliseconds since 1970; null if it grows. */
   behindSince(): number | null;
 }
 
-/** Notices a copy that stands still. It goes by the copy, whichever process writes it: one that has the lock may be stopped, or broken. */
+/** Notices a copy that no longer grows. Looks at the copy, not at its writer: the process with the lock may be stopped or broken. */
 export function watchGrowth({ clock, log, folder, writer }: GrowthContext): GrowthWatch {
-  let still: { id: bigint; sinceMs: number } | null = null;
+  let stalled: { id: bigint; sinceMs: number } | null = null;
   let isBehind = false;
   return {
-    look: async (queryable, end, isExpected) => {
+    check: async (queryable, end, isExpected) => {
       const nowMs = clock.now();
       const lacks = isExpected && (await lacksEvents(queryable, end, new Date(nowMs - MEMORY_MS)));
       const id = end?.id ?? 0n;
-      if (lacks && still?.id === id) {
-        // Also where the clock was set back.
-        if (isBehind || Math.abs(nowMs - still.sinceMs) < BEHIND_AFTER_MS) return;
+      if (lacks && stalled?.id === id) {
+        // `Math.abs` also covers a clock that was set back.
+        if (isBehind || Math.abs(nowMs - stalled.sinceMs) < BEHIND_AFTER_MS) return;
         isBehind = true;
         log.error('log_copy_behind', {
           path: folder,
           event_id: Number(id),
           pid: writer(),
-          from: isoTime(still.sinceMs),
+          from: isoTime(stalled.sinceMs),
         });
         return;
       }
-      still = lacks ? { id, sinceMs: nowMs } : null;
+      stalled = lacks ? { id, sinceMs: nowMs } : null;
       if (isBehind) log.info('log_copy_caught_up', { event_id: Number(id) });
       isBehind = false;
     },
-    behindSince: () => (isBehind ? (still?.sinceMs ?? null) : null),
+    behindSince: () => (isBehind ? (stalled?.sinceMs ?? null) : null),
   };
 }

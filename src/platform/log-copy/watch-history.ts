@@ -3,89 +3,89 @@ import type { Database, Queryable } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { CommandRefused } from '../run-command.ts';
-import { type CopiedEvent, follows, type LogEnd, readLogEnd } from './log-copy.ts';
+import { type CopiedEvent, isNextEvent, type LogEnd, readLogEnd } from './log-copy.ts';
 import { findLastAlike, findOtherEnd, insertLoss, type LogAtEnd, type Losses, readLogAtEnd } from './store.ts';
 import { watchGrowth } from './watch-growth.ts';
 
 const COMPARE_EVERY_MS = 10_000;
-/** What another process has noticed. */
-const LOOK_EVERY_MS = 1_000;
-/** Between the two readings that have to agree before anything is stopped. */
+/** Interval for reading losses that other processes recorded. */
+const READ_LOSSES_EVERY_MS = 1_000;
+/** Pause between two reads that must agree before anything stops. */
 const SECOND_READING_MS = 500;
 
-interface WatchContext<Known extends Losses> {
+interface WatchContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Of this host's copy; null: it keeps none. */
+  /** Folder of this host's copy; null: it keeps none. */
   folder: string | null;
   host: string;
-  /** The process that writes this host's copy; null where that is not known. */
+  /** Process id of the writer of this host's copy; null if it is not known. */
   writer(): number | null;
-  readLosses(queryable: Queryable): Promise<Known>;
-  /** Another history stands in the database: whatever was read of it has to be read again. */
+  readLosses(queryable: Queryable): Promise<SiteLosses>;
+  /** The database holds another history. Read everything again. */
   onOtherHistory(): void;
 }
 
-export interface HistoryWatch<Known extends Losses> {
-  /** Compares before anything is served, then again and again. */
+export interface HistoryWatch<SiteLosses extends Losses> {
+  /** Compares once before anything is served, then regularly. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Compares now, by that connection where one is given. */
+  /** Compares now, on the connection passed if there is one. */
   compare(queryable?: Queryable): Promise<void>;
-  /** While history is lost, nothing is written and no buyer is asked to pay. */
+  /** While true, nothing is written and no buyer is asked to pay. */
   isLost(): boolean;
-  /** As they were last read; null before the first comparison. */
-  losses(): Known | null;
-  /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
+  /** Losses as last read; null before the first comparison. */
+  losses(): SiteLosses | null;
+  /** `none`: nothing remembers the earlier log, so a restore would go unnoticed. */
   memory(): 'kept' | 'none';
-  /** Since when this host's copy has not grown while the log did; null: it does, or there is none. Milliseconds since 1970. */
+  /** Since when the log has grown and this host's copy has not, in milliseconds since 1970; null if it grows, or there is none. */
   behindSince(): number | null;
 }
 
-/** Notices when the database holds less than what was public, and stops every process then. */
-export function watchHistory<Known extends Losses>(context: WatchContext<Known>): HistoryWatch<Known> {
+/** Notices if the database holds less than what was public, and then stops every process. */
+export function watchHistory<SiteLosses extends Losses>(context: WatchContext<SiteLosses>): HistoryWatch<SiteLosses> {
   const { database, clock, log, readLosses } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** Found here, and not yet written down for the others. */
+  /** A loss that was found here, but not recorded for the others yet. */
   let unwritten = false;
   let remembers: boolean | null = null;
-  let known: Known | null = null;
+  let lastLosses: SiteLosses | null = null;
   let running: Promise<void> | null = null;
   const growth = watchGrowth(context);
-  const isLost = (): boolean => unwritten || (known !== null && known.open !== null);
+  const isLost = (): boolean => unwritten || (lastLosses !== null && lastLosses.open !== null);
 
-  const note = (losses: Known): void => {
-    const isOther = known !== null && losses.count !== known.count;
-    known = losses;
+  const updateLosses = (losses: SiteLosses): void => {
+    const isOther = lastLosses !== null && losses.count !== lastLosses.count;
+    lastLosses = losses;
     if (isOther) context.onOtherHistory();
   };
   const compare = async (queryable: Queryable = database): Promise<void> => {
     const own = context.folder === null ? null : await readLogEnd(context.folder);
-    const { loss: found, remembers: has, inRecovery } = await findLoss(context, { own, queryable });
+    const { loss, remembers: has, inRecovery } = await findLoss(context, { own, queryable });
     if (!has && remembers !== false) log.warn('log_copy_missing');
     remembers = has;
-    unwritten = found !== null;
-    if (found !== null) {
-      const isFirst = await insertLoss(queryable, { ...found, host: context.host, now: new Date(clock.now()) });
-      if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
+    unwritten = loss !== null;
+    if (loss !== null) {
+      const isFirst = await insertLoss(queryable, { ...loss, host: context.host, now: new Date(clock.now()) });
+      if (isFirst) log.error('history_lost', { event_id: Number(loss.copy.id), count: Number(loss.foundId) });
       unwritten = false;
     }
-    note(await readLosses(queryable));
-    await growth.look(queryable, own, context.folder !== null && !inRecovery && !isLost());
+    updateLosses(await readLosses(queryable));
+    await growth.check(queryable, own, context.folder !== null && !inRecovery && !isLost());
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
     let failing = false;
     while (!signal.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, signal);
+      await clock.sleep(READ_LOSSES_EVERY_MS, signal);
       if (signal.aborted) return;
-      // Also where the clock was set back.
+      // `Math.abs` also covers a clock that was set back.
       const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
         if (isDue) await compare();
-        else note(await readLosses(database));
+        else updateLosses(await readLosses(database));
         if (isDue) comparedAt = clock.now();
         failing = false;
       } catch (error) {
@@ -105,13 +105,13 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
     },
     compare,
     isLost,
-    losses: () => known,
+    losses: () => lastLosses,
     memory: () => (remembers === true ? 'kept' : 'none'),
     behindSince: growth.behindSince,
   };
 }
 
-/** `loss` is null if nothing is missing, or if that cannot be told. */
+/** `loss` is null if nothing is missing, or that cannot be told. */
 async function findLoss(
   { clock, host }: Pick<WatchContext<Losses>, 'clock' | 'host'>,
   { own, queryable }: { own: LogEnd | null; queryable: Queryable },
@@ -119,7 +119,7 @@ async function findLoss(
   const copy = own ?? (await findOtherEnd(queryable, host));
   const first = await readLogAtEnd(queryable, copy?.id ?? 0n);
   const { inRecovery } = first;
-  // In an empty log there is nothing to remember.
+  // An empty log has nothing to remember.
   if (copy === null) return { loss: null, remembers: first.newestId === 0n, inRecovery };
   const nothing = { loss: null, remembers: true, inRecovery };
   if (first.lostId !== null || compareLog(copy, first) !== 'lost') return nothing;
@@ -129,8 +129,8 @@ async function findLoss(
 }
 
 /**
- * `same`: the log holds what the copy ends with. `unknown`: there is nothing to compare, or the server is in recovery and may lag.
- * `lost`: what was public is not in the log, or other content has its id.
+ * `same`: the log holds the end of the copy. `unknown`: there is nothing to compare, or the server is in recovery and may lag. `lost`: the
+ * log lacks public events, or has others under their ids.
  */
 type Comparison = 'same' | 'unknown' | 'lost';
 
@@ -143,17 +143,21 @@ export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
 
 const COMPARED_AT_ONCE = 10_000;
 
-/** The last event that copies and log have alike: from there on they part. `newest`: the log's own last. Refuses copies that do not tell. */
-export async function findKept(queryable: Queryable, copied: readonly CopiedEvent[], newest: bigint): Promise<bigint> {
+/** Returns the last shared id of copies and log, or `newest` if the copies continue the log. Throws if neither is certain. */
+export async function findLastCommonId(
+  queryable: Queryable,
+  copied: readonly CopiedEvent[],
+  newest: bigint,
+): Promise<bigint> {
   const [first] = copied;
   if (first === undefined)
     throw new CommandRefused('the copies hold no event: name other files, or --without-log-copy');
   for (const [at, event] of copied.entries()) {
-    if (!follows(copied[at - 1] ?? null, event)) {
+    if (!isNextEvent(copied[at - 1] ?? null, event)) {
       throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
     }
   }
-  // From the end: what an earlier recovery left out is in the copies too, and not in the log.
+  // Searches from the end: events that an earlier recovery left out are in the copies, but not in the log.
   for (let end = copied.length; end > 0; end -= COMPARED_AT_ONCE) {
     const alike = await findLastAlike(queryable, copied.slice(Math.max(0, end - COMPARED_AT_ONCE), end));
     if (alike !== null) return alike;

@@ -24,7 +24,7 @@ export const LOCKS: readonly Sabotage[] = [
     TAKES,
   ),
   bug('a-lock-folder-by-a-link', ENTER, ' | constants.O_NOFOLLOW', '', TAKES),
-  bug('a-socket-of-anybody-holds', FOLDER, 'owners.has(found.uid) && ', '', TAKES),
+  bug('a-socket-of-anybody-holds', FOLDER, 'owners.has(entry.uid) && ', '', TAKES),
   bug('a-killed-holder-for-ever', FOLDER, 'await isListenedAt(join(at, name))', 'true', TAKES),
   bug(
     'a-lock-of-another-is-given-up',

@@ -26,7 +26,7 @@ export const REVIEWS: readonly Sabotage[] = [
     world('review-refunds'),
   ),
   bug('refund-without-finality', REFUND, 'const isFinal = ', 'const isFinal = true || ', world('review-refunds')),
-  bug('refund-in-a-block-that-is-gone', REFUND, ' || !stands(receipt, block)', ' || block === null', UNIT),
+  bug('refund-in-a-block-that-is-gone', REFUND, ' || !isInBlock(receipt, block)', ' || block === null', UNIT),
   bug('refund-of-less', REFUND, 'transfer.value < terms.minimumUnits', 'transfer.value < 0n', [
     ...UNIT,
     ...world('review-refunds'),

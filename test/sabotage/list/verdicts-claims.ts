@@ -26,7 +26,7 @@ export const CLAIM_VERDICTS: readonly Sabotage[] = [
     "if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');",
     '',
   ),
-  verdict('block-not-canonical', 'if (!stands(receipt, block))', 'if (block === null)'),
+  verdict('block-not-canonical', 'if (!isInBlock(receipt, block))', 'if (block === null)'),
   verdict('receipt-not-held-against-the-block', 'if (!sameLogs(', 'if (receipt.logs.length < 0 && !sameLogs('),
   verdict('failed-transaction', "if (receipt.status !== 'success') {", 'if (receipt.logs.length < 0) {'),
   verdict('log-of-any-contract', 'return log.address === asset && decodeTransfer(log)', 'return decodeTransfer(log)'),

@@ -110,7 +110,7 @@ const SALES: readonly Sabotage[] = [
   saleVerdict('sale-not-final', "  if (receipt.blockNumber > finalized.number) return unknown('not_final');\n", ''),
   saleVerdict(
     'sale-in-another-block',
-    "if (!stands(receipt, block)) return unknown('not_canonical');",
+    "if (!isInBlock(receipt, block)) return unknown('not_canonical');",
     "if (block === null) return unknown('not_canonical');",
   ),
   saleVerdict('sale-by-a-payment-of-the-ledger', "  if (evidence.isOfLedger) return review('transaction_used');\n", ''),

@@ -8,7 +8,7 @@ import {
   type Objection,
   type Objections,
   objectToMined,
-  openView,
+  readChainAndLatest,
   readSecondView,
   type SecondView,
 } from '../../../platform/chain/second-provider.ts';
@@ -125,7 +125,7 @@ async function objectToUses(
   finals: readonly FinalUse[],
 ): Promise<Objections<bigint>> {
   const { provider: rpc } = health;
-  const { chainId, latest } = await openView(health);
+  const { chainId, latest } = await readChainAndLatest(health);
   if (chainId !== head.chainId) return new Map(finals.map(({ payment }) => [payment.id, 'disagrees']));
   health.noteHead(latest);
   const view = { rpc, latest };

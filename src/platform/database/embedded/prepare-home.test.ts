@@ -40,7 +40,7 @@ describe.runIf(isRoot)('as root', () => {
     const lines: string[] = [];
     await prepareHome(join(top, 'data'), (line) => lines.push(line));
     expect((await stat(join(top, 'data'))).mode & 0o777).toBe(0o711);
-    expect(lines.join('\n')).toContain('passed through');
+    expect(lines.join('\n')).toContain('pass through');
   });
 
   test('below a private folder the data goes where the server may come, once', async () => {
@@ -53,7 +53,7 @@ describe.runIf(isRoot)('as root', () => {
     expect(lines.join('\n')).toContain(`may not enter ${top}`);
     expect((await prepareHome(join(top, 'data'), () => {}, open)).folder).toBe(first.folder);
     await rm(open, { recursive: true });
-    // Never a fresh, empty database in its stead.
+    // It must not start an empty database instead.
     await expect(prepareHome(join(top, 'data'), () => {}, open)).rejects.toThrow('points to a folder that is gone');
   });
 

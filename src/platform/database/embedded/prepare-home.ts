@@ -1,61 +1,58 @@
 import { chmod, chown, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
 
-/** Where root keeps databases whose data folder the server's user may not enter. */
+/** Used by root if the server's user may not enter the data folder. */
 const COMMON_ROOT = '/var/lib/openaisle';
 
 export interface Home {
-  /** Real path of the folder that holds everything of the server. This process owns it. */
+  /** Real path of the folder with everything of the server. This process owns it. */
   folder: string;
-  /** Inside of it: PostgreSQL's own data directory, owned by the server's user. */
+  /** PostgreSQL's own data directory inside `folder`. The server's user owns it. */
   cluster: string;
   user: ServerUser | null;
 }
 
 /**
- * Finds or makes `<dataDir>/postgres`. When root starts it and the server's user may not come that far (below /root, or
- * in a private temporary folder), the real folder is made under /var/lib/openaisle and `postgres` is a link to it.
+ * Finds or makes `<dataDir>/postgres`. If root starts it where the server's user cannot enter (below /root or in a private temporary
+ * folder), makes the real folder under /var/lib/openaisle and links `postgres` to it.
  */
 export async function prepareHome(
   dataDir: string,
   log: (line: string) => void,
   commonRoot: string = COMMON_ROOT,
 ): Promise<Home> {
-  const wanted = join(resolve(dataDir), 'postgres');
-  await mkdir(dirname(wanted), { recursive: true });
-  const there = await lstat(wanted).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
-  if (there === null) await makeHome(wanted, log, commonRoot);
-  const folder = await realpath(wanted).catch((cause: unknown) => {
-    throw new Error(`${wanted} points to a folder that is gone: restore it, or remove ${wanted} to start empty`, {
+  const homePath = join(resolve(dataDir), 'postgres');
+  await mkdir(dirname(homePath), { recursive: true });
+  const existing = await lstat(homePath).catch(nullIfMissing);
+  if (existing === null) await makeHome(homePath, log, commonRoot);
+  const folder = await realpath(homePath).catch((cause: unknown) => {
+    throw new Error(`${homePath} points to a folder that is gone: restore it, or remove ${homePath} to start empty`, {
       cause,
     });
   });
   const cluster = join(folder, 'cluster');
   const user = await serverUser(cluster, log);
   if (user !== null) {
-    // The operator may have closed the data folder again since the first start.
-    if (there?.isDirectory() === true) await allowTraversal(dirname(wanted), user, log);
+    // The operator may have closed the data folder since the first start.
+    if (existing?.isDirectory() === true) await allowTraversal(dirname(homePath), user, log);
     const blocked = await blockingFolder(folder, user);
     if (blocked !== null) throw new Error(blockedMessage(blocked, user));
   }
   return { folder, cluster, user };
 }
 
-async function makeHome(wanted: string, log: (line: string) => void, commonRoot: string): Promise<void> {
-  const user = await serverUser(join(wanted, 'cluster'), log);
+async function makeHome(homePath: string, log: (line: string) => void, commonRoot: string): Promise<void> {
+  const user = await serverUser(join(homePath, 'cluster'), log);
   if (user === null) {
-    await mkdir(wanted, { recursive: true, mode: 0o700 });
+    await mkdir(homePath, { recursive: true, mode: 0o700 });
     return;
   }
-  const blocked = await allowTraversal(dirname(wanted), user, log);
+  const blocked = await allowTraversal(dirname(homePath), user, log);
   if (blocked === null) {
-    await makePassable(wanted);
+    await makePassable(homePath);
     return;
   }
   let real: string;
@@ -71,23 +68,23 @@ async function makeHome(wanted: string, log: (line: string) => void, commonRoot:
     throw new Error(blockedMessage(blocked, user));
   }
   try {
-    await symlink(real, wanted);
-    log(`the database is kept in ${real} (linked from ${wanted}): ${user.name} may not enter ${blocked}`);
+    await symlink(real, homePath);
+    log(`the database is in ${real} (linked from ${homePath}), because ${user.name} may not enter ${blocked}`);
   } catch (error) {
     await rm(real, { recursive: true });
-    // Another process that starts now was faster: its link is as good.
+    // Another process that starts now was faster; its link is as good.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }
 
-/** Opens the data folder itself for passing through (not for listing) when only it is in the way. Returns what still is. */
+/** Lets users pass through the data folder, without listing it, if it alone blocks the way. Returns what still blocks. */
 async function allowTraversal(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
   const real = await realpath(dataDir);
   const blocked = await blockingFolder(real, user);
   if (blocked !== real) return blocked;
   const { mode } = await lstat(real);
   await chmod(real, (mode & 0o777) | 0o011);
-  log(`${real} may now be passed through (mode +x), so that the database can run as ${user.name}`);
+  log(`${real} now lets everybody pass through (mode +x), so that the database can run as ${user.name}`);
   return blockingFolder(real, user);
 }
 
@@ -104,17 +101,14 @@ function blockedMessage(blocked: string, user: ServerUser): string {
   );
 }
 
-/** The kernel's limit for the path of a socket, without its closing zero. */
-const MOST_BYTES = 103;
+/** Limit of the kernel for the path of a socket, without the closing zero. */
+const MAX_PATH_BYTES = 103;
 export const SOCKET_PORT = 5432;
 
-/**
- * A new folder for the server's socket, which only the server's user (and root) may enter; who does is asked for the
- * password. A fresh name cannot be taken by another program beforehand.
- */
+/** Makes a random folder for the socket, which only the server's user and root may enter. Clients also need the password. */
 export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
   for (const base of new Set([tmpdir(), '/tmp'])) {
-    if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MOST_BYTES) continue;
+    if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MAX_PATH_BYTES) continue;
     if (user !== null && (await blockingFolder(await realpath(base), user)) !== null) continue;
     const folder = await mkdtemp(join(base, 'openaisle-'));
     if (user !== null) await chown(folder, user.uid, user.gid);

@@ -14,33 +14,32 @@ import { type Home, SOCKET_PORT } from './prepare-home.ts';
 const DATABASE_NAME = 'openaisle';
 
 const POLL_MS = 10;
-/** After a crash the server first replays its log, which can take a while. */
+/** After a crash the server first replays its log, which can take minutes. */
 const READY_MS = 300_000;
 const FAST_SHUTDOWN_MS = 30_000;
 const LOG_BYTES = 8_000_000;
-/** Said when processes of a killed server still end. They notice soon. */
+/** The server says this while processes of a killed server are still ending, which takes moments. */
 const STILL_IN_USE = 'pre-existing shared memory block';
 const STILL_IN_USE_ATTEMPTS = 60;
 const STILL_IN_USE_MS = 250;
 const INVALID_CATALOG_NAME = '3D000';
 
-export interface Entrance {
-  /** Of the socket. */
+export interface SocketAccess {
   folder: string;
-  /** Null for a server of an earlier version, which asks for none. */
+  /** Null: a server of an earlier version, which asks for none. */
   secret: string | null;
 }
 
 export interface ServerProcess {
   pid: number;
-  /** Resolves when it has ended, for whatever reason. */
+  /** Resolves when the server has ended, for whatever reason. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Holds the password: not for logs or arguments. */
-export function socketUrl({ folder, secret }: Entrance, database: string = DATABASE_NAME): string {
-  // Everything is said here: what is left out, the driver would take from PGPORT, PGSSLMODE and the like.
+/** Contains the password: never put it into logs or arguments. */
+export function socketUrl({ folder, secret }: SocketAccess, database: string = DATABASE_NAME): string {
+  // Names every part: the driver would read missing ones from PGPORT, PGSSLMODE and the like.
   const user = secret === null ? SUPERUSER : `${SUPERUSER}:${encodeURIComponent(secret)}`;
   return `postgres://${user}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(folder)}&sslmode=disable`;
 }
@@ -59,34 +58,34 @@ function serverArguments(cluster: string, socketFolder: string): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_checkpoints: 'off',
-    // Failed statements are the caller's to report: here they would carry values into the log.
+    // The caller reports failed statements. The log would contain their values.
     log_min_messages: 'log',
   };
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** Starts the server and waits until it answers and the database is there. */
-export async function startServer(home: Home, launch: Launch, entrance: Entrance): Promise<ServerProcess> {
+/** Starts the server and waits until it answers and the database exists. */
+export async function startServer(home: Home, launch: Launch, access: SocketAccess): Promise<ServerProcess> {
   const logFile = join(home.folder, 'server.log');
   for (let attempt = 1; ; attempt += 1) {
     const logStart = await rotateLog(logFile);
-    const { child, exited } = spawnServer(home, launch, entrance.folder, logFile);
+    const { child, exited } = spawnServer(home, launch, access.folder, logFile);
     try {
-      await waitUntilReady(child, entrance);
-      return { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) };
+      await waitUntilReady(child, access);
+      return { pid: child.pid ?? 0, exited, stop: () => stopServer(child, exited) };
     } catch (error) {
-      await stop(child, exited);
-      const said = (await readFile(logFile)).subarray(logStart).toString('utf8').trim();
-      if (said.includes(STILL_IN_USE) && attempt < STILL_IN_USE_ATTEMPTS) {
+      await stopServer(child, exited);
+      const output = (await readFile(logFile)).subarray(logStart).toString('utf8').trim();
+      if (output.includes(STILL_IN_USE) && attempt < STILL_IN_USE_ATTEMPTS) {
         await systemClock.sleep(STILL_IN_USE_MS);
         continue;
       }
-      throw new Error(`the embedded PostgreSQL did not start; ${logFile} says: ${said}`, { cause: error });
+      throw new Error(`the embedded PostgreSQL did not start; ${logFile} says: ${output}`, { cause: error });
     }
   }
 }
 
-/** Keeps one old log. Returns where the new entries will begin. */
+/** Keeps one old log. Returns the offset of the new entries. */
 async function rotateLog(logFile: string): Promise<number> {
   const size = await stat(logFile).then(
     (file) => file.size,
@@ -107,7 +106,7 @@ function spawnServer(
   const child = spawn(`${launch.binaries}/bin/postgres`, serverArguments(home.cluster, socketFolder), {
     ...launchOptions(launch),
     stdio: ['ignore', logDescriptor, logDescriptor],
-    // Its own group: Ctrl-C in the terminal reaches this process alone, which finishes its requests first.
+    // Own process group: Ctrl-C in the terminal must reach only this process, which finishes its requests first.
     detached: true,
   });
   closeSync(logDescriptor);
@@ -115,15 +114,15 @@ function spawnServer(
   return { child, exited };
 }
 
-async function waitUntilReady(child: ChildProcess, entrance: Entrance): Promise<void> {
+async function waitUntilReady(child: ChildProcess, access: SocketAccess): Promise<void> {
   for (let waitedMs = 0; waitedMs < READY_MS; waitedMs += POLL_MS) {
     if (hasEnded(child)) throw new Error(`it ended with ${child.signalCode ?? child.exitCode ?? 'no process'}`);
     try {
-      const client = await connectClient({ url: socketUrl(entrance), statementTimeoutMs: 0 });
+      const client = await connectClient({ url: socketUrl(access), statementTimeoutMs: 0 });
       await client.end();
       return;
     } catch (error) {
-      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(entrance);
+      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(access);
       else if (!isUnavailable(error)) throw error;
     }
     await systemClock.sleep(POLL_MS);
@@ -131,8 +130,8 @@ async function waitUntilReady(child: ChildProcess, entrance: Entrance): Promise<
   throw new Error('it does not answer');
 }
 
-async function createDatabase(entrance: Entrance): Promise<void> {
-  const client = await connectClient({ url: socketUrl(entrance, 'postgres'), statementTimeoutMs: 0 });
+async function createDatabase(access: SocketAccess): Promise<void> {
+  const client = await connectClient({ url: socketUrl(access, 'postgres'), statementTimeoutMs: 0 });
   try {
     await client.query(`create database ${DATABASE_NAME}`);
   } finally {
@@ -140,12 +139,12 @@ async function createDatabase(entrance: Entrance): Promise<void> {
   }
 }
 
-/** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
-async function stop(child: ChildProcess, exited: Promise<void>): Promise<void> {
+/** Requests a fast shutdown: open transactions are rolled back, committed data is on disk. */
+async function stopServer(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGINT');
   await endWithin(exited, FAST_SHUTDOWN_MS);
-  // Immediate shutdown: nothing acknowledged is lost, the next start replays the log.
+  // Immediate shutdown. Acknowledged data is safe: the next start replays the log.
   if (!hasEnded(child)) child.kill('SIGQUIT');
   await exited;
 }

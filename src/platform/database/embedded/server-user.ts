@@ -3,28 +3,25 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
-import { isMissing } from '../../data-folder.ts';
+import { nullIfMissing } from '../../data-folder.ts';
 
-/** Where the list of users has no entry for it. */
+/** Used if /etc/passwd has no such user. */
 const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
 
-/**
- * Null when the server can run as this process's own user. Existing data keeps the user that owns it, unless that is one
- * whose rights other programs have too: see `takeOver`.
- */
+/** Returns null if the server can run as this process's user. Data keeps its owner unless others share it: see `takeOver`. */
 export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
-  const owner = await stat(cluster).catch(nullWhenMissing);
+  const owner = await stat(cluster).catch(nullIfMissing);
   if (ownUid !== 0) {
     if (owner !== null && ownUid !== undefined && owner.uid !== ownUid)
       throw new Error(
         `the database in ${cluster} belongs to user id ${owner.uid} and this process runs as ${ownUid}: ` +
-          'start it as the user (or as root, if root made it) that started it first',
+          'start it as the user that started it first (or as root, if root did)',
       );
     return null;
   }
   const nobody = (await findUser(NOBODY.name)) ?? NOBODY;
-  // Root's own is data that was on its way to another user when a start was cut off.
+  // Data owned by root was being handed to another user when a start was cut off.
   if (owner !== null && owner.uid !== 0 && owner.uid !== nobody.uid) {
     const own = await findUser(SYSTEM_USER);
     if (own?.uid === owner.uid) return own;
@@ -33,13 +30,13 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
   const own = await ensureSystemUser(log);
   if (own !== null) return own;
   log(
-    `PostgreSQL runs as ${nobody.name}: other programs that run as ${nobody.name} can reach its files. Make the system user ` +
+    `PostgreSQL runs as ${nobody.name}, so other programs of that user can read its files. Create the system user ` +
       `${SYSTEM_USER}, or start as a user without root rights`,
   );
   return nobody;
 }
 
-/** The first folder on the way to `path`, itself included, that the user may not pass through; null when there is none. */
+/** Returns the first folder on the way to `path`, itself included, that the user may not enter; null if there is none. */
 export async function blockingFolder(path: string, user: ServerUser): Promise<string | null> {
   const parent = dirname(path);
   if (parent !== path) {
@@ -51,20 +48,15 @@ export async function blockingFolder(path: string, user: ServerUser): Promise<st
   return (mode & bit) === 0 ? path : null;
 }
 
-function nullWhenMissing(error: unknown): null {
-  if (isMissing(error)) return null;
-  throw error;
-}
-
-/** Runs the database and nothing else, so that no other program of the machine has its rights. */
+/** This user runs only the database, so no other program has its rights. */
 const SYSTEM_USER = 'openaisle-postgres';
 
 const USERADD = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];
-/** Another start, or an installation, may hold the list of users at the moment. */
+/** Another start, or an installer, may hold the lock of the user list. */
 const ATTEMPTS = 10;
 const WAIT_MS = 300;
 
-/** Whom the server runs as when this process is root, which PostgreSQL refuses. */
+/** The user for the server when this process is root: PostgreSQL refuses to run as root. */
 export interface ServerUser {
   name: string;
   uid: number;
@@ -78,25 +70,25 @@ export async function findUser(name: string): Promise<ServerUser | null> {
       .split('\n')
       .map((line) => line.split(':'))
       .find(([first]) => first === name) ?? [];
-  // Some systems write -2: the same bits, but the kernel takes them without a sign.
+  // Some systems write -2; the kernel takes the same bits without a sign.
   return uid === undefined || gid === undefined ? null : { name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
 }
 
-/** Finds that user or makes it. Only root can; null with the reason in the log where it cannot be made. */
+/** Finds or creates the system user. Only root can. Returns null, with the reason in the log, if that fails. */
 async function ensureSystemUser(log: (line: string) => void, command: string = 'useradd'): Promise<ServerUser | null> {
   for (let attempt = 1; ; attempt += 1) {
-    const found = await findUser(SYSTEM_USER);
-    if (found !== null) return found;
+    const user = await findUser(SYSTEM_USER);
+    if (user !== null) return user;
     try {
       await promisify(execFile)(command, [...USERADD, '--shell', '/usr/sbin/nologin', SYSTEM_USER], {
         env: { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LC_ALL: 'C' },
       });
-      log(`started as root: made the system user ${SYSTEM_USER}, which runs PostgreSQL and nothing else`);
+      log(`started as root: created the system user ${SYSTEM_USER}, which runs only PostgreSQL`);
     } catch (error) {
       const why = error instanceof Error ? (error.message.trim().split('\n').at(-1) ?? '') : String(error);
       const isPassing = /\block\b|already exists/.test(why);
       if (!isPassing || attempt === ATTEMPTS) {
-        log(`the system user ${SYSTEM_USER} cannot be made (${why})`);
+        log(`the system user ${SYSTEM_USER} cannot be created (${why})`);
         return null;
       }
       await systemClock.sleep(WAIT_MS);
@@ -104,7 +96,7 @@ async function ensureSystemUser(log: (line: string) => void, command: string = '
   }
 }
 
-/** Whether the system knows a user of that number: PostgreSQL does not run as one it does not know. */
+/** PostgreSQL does not run as a user id without a name. */
 function isKnownUser(uid: number): Promise<boolean> {
   return promisify(execFile)('id', ['-un', String(uid)]).then(
     () => true,

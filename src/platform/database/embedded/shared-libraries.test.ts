@@ -10,7 +10,7 @@ test('the server runs from a package whose install script never ran', async () =
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-libraries-'));
   const { folder: installed } = await findBinaries();
   const bare = join(folder, 'native');
-  // As the package is shipped: without a single link.
+  // The package is shipped without links.
   await cp(installed, bare, { recursive: true, filter: (source) => !lstatSync(source).isSymbolicLink() });
   const launch = { binaries: bare, libraryPath: '', user: null };
   await expect(runBinary(launch, 'postgres', ['--version'])).rejects.toThrow('libicui18n');

@@ -1,9 +1,9 @@
 import type { Log, Receipt } from '../../../../platform/chain/reads.ts';
 import {
   type FoundTransfer,
+  isInBlock,
   type Sighting,
   sameLogs,
-  stands,
   type TransferEvidence,
 } from '../../../../platform/chain/sighting.ts';
 import { decodeAuthorizationUsed, decodeTransfer } from '../../../../platform/chain/usdc.ts';
@@ -61,7 +61,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
     const over = finalized !== null && finalized.timestamp >= terms.windowTo;
     return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
-  if (!stands(receipt, block)) return unknown('not_canonical');
+  if (!isInBlock(receipt, block)) return unknown('not_canonical');
   if (!sameLogs(receipt, evidence.transfersInBlock, (log) => isToPayee(log, terms))) return unknown('contradiction');
   const sighting: Sighting = {
     txHash: receipt.transactionHash,

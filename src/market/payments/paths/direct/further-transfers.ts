@@ -1,7 +1,7 @@
 import type { Log } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { blocksBetween, searchLogs } from '../../../../platform/chain/search-logs.ts';
-import { isStillFinal, sameLogs, stands } from '../../../../platform/chain/sighting.ts';
+import { isInBlock, isStillFinal, sameLogs } from '../../../../platform/chain/sighting.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
 import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
@@ -110,7 +110,7 @@ function judge(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
 ): Seen | 'nothing' | null {
-  if (finalized === null || receipt === null || !stands(receipt, block)) return null;
+  if (finalized === null || receipt === null || !isInBlock(receipt, block)) return null;
   const isToPayee = (log: Log): boolean => log.address === review.asset && decodeTransfer(log)?.to === review.payee;
   if (!sameLogs(receipt, evidence.transfersInBlock, isToPayee)) return null;
   const { blockNumber, blockHash } = receipt;

@@ -235,8 +235,8 @@ async function readPayer(
   const { from, nonce } = proof.authorization;
   const [usedLatest, usedPending, balanceUnits] = await Promise.all([
     // Of the provider and the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
-    readAuthorizationState(rpc, usdc, from, nonce, latest.number),
-    readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
+    readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, latest.number),
+    readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, 'pending'),
     readBalance(rpc, usdc, from),
   ]);
   if (!usedLatest && !usedPending) return { balanceUnits };

@@ -2,10 +2,10 @@ import type { Block, Log, Receipt } from '../../../../platform/chain/reads.ts';
 import {
   type FinalizedHead,
   type FoundTransfer,
+  isInBlock,
   type Sighting,
   sameLog,
   sameLogs,
-  stands,
 } from '../../../../platform/chain/sighting.ts';
 import {
   decodeAuthorizationCanceled,
@@ -120,7 +120,7 @@ function decideUse(evidence: Evidence, use: Use, terms: AttemptTerms): Decision 
 
 function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is Block {
   return (
-    stands(receipt, block) &&
+    isInBlock(receipt, block) &&
     block.number === use.log.blockNumber &&
     block.hash === use.log.blockHash &&
     receipt.transactionHash === use.log.transactionHash

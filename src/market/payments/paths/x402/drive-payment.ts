@@ -93,7 +93,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
   if (isExpired(market, payment)) return 'The authorization has expired.';
   try {
     const [used, balance, paused, payerBlocked, payeeBlocked] = await Promise.all([
-      readAuthorizationState(rpc, asset, payer, payment.nonce, 'latest'),
+      readAuthorizationState(rpc, asset, { authorizer: payer, nonce: payment.nonce }, 'latest'),
       readBalance(rpc, asset, payer),
       readPaused(rpc, asset),
       readBlacklisted(rpc, asset, payer),
@@ -142,7 +142,12 @@ async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refus
 async function maySettleStill(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {
-    return !(await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest'));
+    return !(await readAuthorizationState(
+      market.rpc,
+      payment.asset,
+      { authorizer: payment.payer, nonce: payment.nonce },
+      'latest',
+    ));
   } catch (error) {
     if (error instanceof RpcFailure) return false;
     throw error;

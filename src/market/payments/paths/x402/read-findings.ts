@@ -81,7 +81,7 @@ async function readOne(
   const isApart = uses.apart.has(payment.id);
   if (!isOver && !isApart) return { nonceUsed: null, use: null };
   const { asset, payer, nonce } = payment;
-  const nonceUsed = await readAuthorizationState(rpc, asset, payer, nonce, latest.number);
+  const nonceUsed = await readAuthorizationState(rpc, asset, { authorizer: payer, nonce }, latest.number);
   const late = isApart
     ? await searchApart(view, payment, { nonceUsed, isOver })
     : await readUseAbove(view, payment, nonceUsed ? uses.endedAt.get(payment.id) : undefined);

@@ -7,14 +7,14 @@ export interface Migration {
   name: string;
   text: string;
   sha256: Buffer;
-  /** Code that does not know it starts and works on the tables that it leaves. */
+  /** Older code that does not know it may still start. */
   compatible: boolean;
 }
 
 const COMPATIBLE = /^-- compatible: older code$/;
 const FILE_NAME = /^(\d{4})-([a-z0-9]+(?:-[a-z0-9]+)*)\.sql$/;
 
-/** The migrations of a folder in order. Numbers start at 1 and leave no gap: a lost file must not go unnoticed. */
+/** Reads the migrations of a folder in order. Numbers start at 1 without gaps, so that a lost file is noticed. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   const migrations: Migration[] = [];
@@ -39,36 +39,35 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return migrations;
 }
 
-/** Says so by its first line. */
 function isCompatible(text: string, file: string): boolean {
   const [first = '', ...rest] = text.split('\n');
   const misplaced = [COMPATIBLE.test(first) ? '' : first, ...rest].find((line) => /^--\s*compatible\b/i.test(line));
   if (misplaced !== undefined)
-    throw new Error(`"${misplaced}" in ${file}: the first line may be "-- compatible: older code", and no other`);
+    throw new Error(`"${misplaced}" in ${file}: "-- compatible: older code" may only be the first line`);
   return COMPATIBLE.test(first);
 }
 
 export type Step =
-  /** One transaction. */
   | { kind: 'transaction'; text: string }
-  /** Indexes made while rows are written, outside of a transaction. */
+  /** Indexes made outside a transaction, while rows are written. */
   | { kind: 'concurrently'; indexes: readonly { name: string; text: string }[] }
-  /** One statement, again and again until it changes no row, each time a transaction of its own. */
+  /** One statement, repeated until it changes no row. Each run is a transaction of its own. */
   | { kind: 'fill'; name: string; text: string };
 
 const MARK = /^-- (?:(then)|(concurrently)|fill: ([a-z0-9]+(?:-[a-z0-9]+)*))\s*$/;
 const INDEX = /^create (?:unique )?index concurrently (?:if not exists )?([a-z_][a-z0-9_]*) on /i;
 
 /**
- * A migration without marks is one transaction. A line `-- concurrently` begins a part that makes indexes, `-- fill: NAME` one that fills
- * rows in batches, `-- then` another transaction.
+ * Splits a migration into steps. Without marks it is one transaction. A line `-- concurrently` begins a step that makes indexes, `-- fill:
+ * NAME` one that fills rows in batches, `-- then` another transaction.
  */
 export function readSteps(text: string): Step[] {
   const parts: { mark: RegExpExecArray | null; lines: string[] }[] = [{ mark: null, lines: [] }];
   for (const line of text.split('\n')) {
     const mark = MARK.exec(line);
     if (mark !== null) parts.push({ mark, lines: [] });
-    else if (/^--\s*(?:fill\b.*:|concurrently\s*$)/i.test(line)) throw new Error(`"${line}" is no mark of a migration`);
+    else if (/^--\s*(?:fill\b.*:|concurrently\s*$)/i.test(line))
+      throw new Error(`"${line}" is not a valid step mark of a migration`);
     else parts.at(-1)?.lines.push(line);
   }
   if (parts.length === 1) return [{ kind: 'transaction', text }];
@@ -96,11 +95,11 @@ function readStep(mark: RegExpExecArray | null, text: string, statements: readon
   return { kind: 'concurrently', indexes };
 }
 
-/** What a piece of SQL is made of; everything else is single characters. */
+/** Matches comments, quoted text, function bodies, words, spaces, and any other single character. */
 const TOKEN =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$[A-Za-z_]*\$)[\s\S]*?\1|[A-Za-z_$][\w$]*|\s+|[\s\S]/g;
 
-/** The statements of a text, without comments, each on one line; what stands in quotes or in a function's body stays as it is. */
+/** Returns the statements of a text, each on one line and without comments. Leaves quoted text and function bodies unchanged. */
 export function splitStatements(text: string): string[] {
   const statements: string[] = [];
   let current = '';
@@ -111,27 +110,11 @@ export function splitStatements(text: string): string[] {
       current = '';
     } else current += token;
   }
-  return [...statements, current].map(tidy).filter((statement) => statement !== '');
+  return [...statements, current].map(collapseSpaces).filter((statement) => statement !== '');
 }
 
-/** Splits at commas that stand in no brackets and no quotes. */
-export function splitList(text: string): string[] {
-  const parts: string[] = [];
-  let current = '';
-  let depth = 0;
-  for (const [token] of text.matchAll(TOKEN)) {
-    if (token === '(') depth += 1;
-    if (token === ')') depth -= 1;
-    if (token === ',' && depth === 0) {
-      parts.push(current);
-      current = '';
-    } else current += token;
-  }
-  return [...parts, current].map(tidy);
-}
-
-/** Spaces outside of quotes and bodies become one. */
-function tidy(text: string): string {
+/** Turns spaces outside of quotes and bodies into one. */
+function collapseSpaces(text: string): string {
   let line = '';
   for (const [token] of text.matchAll(TOKEN)) line += /^\s/.test(token) ? ' ' : token;
   return line.replaceAll(/^ +| +$/g, '');

@@ -5,11 +5,10 @@ export interface AppliedMigration {
   number: number;
   name: string;
   sha256: Buffer;
-  /** Code that does not know it goes on, and starts, on its tables. */
+  /** Older code that does not know it may still start. */
   compatible: boolean;
 }
 
-/** All rows that a query gives, of a pool or of one connection. */
 export type ReadRows = <Row extends object>(query: Sql) => Promise<Row[]>;
 
 const COLUMNS = `(
@@ -20,14 +19,13 @@ const COLUMNS = `(
 )`;
 
 export const CREATE_MIGRATIONS = `create table schema_migrations ${COLUMNS}`;
-/** A table apart: versions before it do not start where schema_migrations names what they do not know, and do not look here. */
+/** A table of its own: older versions refuse to start if schema_migrations names an unknown migration, but never read this table. */
 export const CREATE_COMPATIBLE = `create table if not exists compatible_migrations ${COLUMNS}`;
 
-/** Where it is noted once it is applied. */
 export const tableOf = ({ compatible }: Migration): string =>
   compatible ? 'compatible_migrations' : 'schema_migrations';
 
-/** In their order; null where there is no table of them yet. What this role may not read is left out: see `checkMayRead`. */
+/** Returns null without a table of migrations. Leaves out tables that this role may not read: see `checkMayRead`. */
 export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | null> {
   const [may] = await rows<{ all: boolean | null; compatible: boolean | null }>(sql`
     select has_table_privilege(to_regclass('schema_migrations'), 'select') as all,
@@ -41,20 +39,20 @@ export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | 
     union all select number, name, sha256, true from compatible_migrations order by number`);
 }
 
-/** Why this code must not work on such a database, or null. */
+/** Returns why this code must not work on such a database, or null. */
 export function findMismatch(applied: readonly AppliedMigration[], migrations: readonly Migration[]): string | null {
   for (const [index, { number, name, sha256, compatible }] of applied.entries()) {
     if (number !== index + 1) return `schema_migrations lacks number ${index + 1}: rows of it were removed`;
-    const known = migrations[index];
-    if (known === undefined && !compatible)
+    const migration = migrations[index];
+    if (migration === undefined && !compatible)
       return `the database is ahead of this code: migration ${name} is applied and unknown here; run the newer version`;
-    if (known !== undefined && !known.sha256.equals(sha256))
-      return `migration ${known.name} was changed after it was applied (as ${name}): restore its text and add a new file`;
+    if (migration !== undefined && !migration.sha256.equals(sha256))
+      return `migration ${migration.name} was changed after it was applied (as ${name}): restore its text and add a new file`;
   }
   return null;
 }
 
-/** The role of this connection lacks the rights that a start needs; the operator has to act first. */
+/** The role lacks rights that a start needs; the operator has to act first. */
 export class RightsMissing extends Error {
   override readonly name = 'RightsMissing';
   readonly role: string;
@@ -65,25 +63,25 @@ export class RightsMissing extends Error {
   }
 }
 
-/** Throws where this role owns neither the tables nor a place for them, and so may neither apply what waits nor give rights. */
+/** Throws if this role neither owns the tables nor may create them: it can then neither migrate nor grant rights. */
 export async function checkMayMigrate(rows: ReadRows, pending: readonly Migration[]): Promise<void> {
-  const [found] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
+  const [table] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
     select current_user::text as role, pg_get_userbyid(c.relowner)::text as owner,
       has_schema_privilege(current_schema(), 'create') and coalesce(pg_has_role(c.relowner, 'usage'), true) as may
     from (select to_regclass('schema_migrations') as oid) t left join pg_class c on c.oid = t.oid`);
-  if (found === undefined || found.may) return;
+  if (table === undefined || table.may) return;
   const names = pending.map(({ name }) => name).join(', ');
   const waiting = pending.length === 0 ? '' : `migrations wait (${names}), and `;
-  const owner = found.owner === null ? 'a role that may create tables has' : `their owner, "${found.owner}", has`;
+  const owner = table.owner === null ? 'a role that may create tables has' : `their owner, "${table.owner}", has`;
   throw new RightsMissing(
-    found.role,
-    `${waiting}the role "${found.role}" may not change the tables: ${owner} to do it`,
+    table.role,
+    `${waiting}the role "${table.role}" may not change the tables: ${owner} to do it`,
   );
 }
 
-const SHOWN = 5;
+const MAX_LISTED = 5;
 
-/** Throws where the owner has made tables since this role was given its rights. */
+/** Throws if this role has no rights to tables that the owner made since granting them. */
 export async function checkMayRead(rows: ReadRows): Promise<void> {
   const hidden = await rows<{ role: string; name: string }>(sql`
     select current_user::text as role, t.relname::text as name
@@ -92,7 +90,7 @@ export async function checkMayRead(rows: ReadRows): Promise<void> {
     order by 2`);
   const [first] = hidden;
   if (first === undefined) return;
-  const shown = hidden.slice(0, SHOWN).map(({ name }) => name);
-  if (hidden.length > SHOWN) shown.push(`${hidden.length - SHOWN} more`);
-  throw new RightsMissing(first.role, `the role "${first.role}" has no rights yet to tables: ${shown.join(', ')}`);
+  const listed = hidden.slice(0, MAX_LISTED).map(({ name }) => name);
+  if (hidden.length > MAX_LISTED) listed.push(`${hidden.length - MAX_LISTED} more`);
+  throw new RightsMissing(first.role, `the role "${first.role}" has no rights yet to tables: ${listed.join(', ')}`);
 }
