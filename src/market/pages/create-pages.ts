@@ -18,7 +18,6 @@ import { readHelp, topicsOf } from '../guide/get-help.ts';
 import { type Block, type Document, guide, heading, list, SUMMARY, text } from '../guide/guide.ts';
 import { readPublishedFacts } from '../guide/store.ts';
 import { answerDocument, answerText, renderMarkdown } from './answer-document.ts';
-import { CEREMONIES, createCeremonies } from './ceremony/create-ceremonies.ts';
 import { aboutDocument } from './documents/about.ts';
 import { createOpenApiPage, ENDPOINTS, endpointLines, errorIndex, errorPage } from './documents/api-reference.ts';
 import { VERSIONS, type VersionEntry } from './documents/changes.ts';
@@ -27,6 +26,7 @@ import { docsDocument, docsJson, plainDocuments } from './documents/docs-index.t
 import { SKILL_PATH } from './documents/skill.ts';
 import { type ContactFacts, SECURITY_PATH, securityContact } from './documents/support.ts';
 import { type HealthSources, healthz, readsReadyz, readyz } from './health.ts';
+import { createKeyPages, KEY_PAGES } from './key-page/create-key-pages.ts';
 import { ASSETS, NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/assets.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
@@ -57,7 +57,7 @@ export function createPages(market: Market, { payments, catalog, history, front 
       cache: 'immutable',
       handler: ({ params }) => answerAsset(ASSETS, params['name'] ?? ''),
     }),
-    ...createCeremonies(market, { catalog }),
+    ...createKeyPages(market, { catalog }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
     page({
       method: 'GET',
@@ -163,7 +163,7 @@ export function securityText(config: ContactFacts, nowMs: number): string {
 export function robotsText(): string {
   const open = new Set(ENDPOINTS.filter(isPublicRead).map(toPattern));
   const closed = ENDPOINTS.map(toPattern).filter((pattern) => !open.has(pattern));
-  const paths = [...CEREMONIES.map(({ path }) => path), '/oauth/', STREAM_PATH, ...new Set(closed)];
+  const paths = [...KEY_PAGES.map(({ path }) => path), '/oauth/', STREAM_PATH, ...new Set(closed)];
   return ['User-agent: *', 'Allow: /', ...paths.map((path) => `Disallow: ${path}`), ''].join('\n');
 }
 

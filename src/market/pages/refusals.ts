@@ -7,8 +7,8 @@ import type { ShowFault } from '../connect/show-fault.ts';
 import type { Market } from '../context.ts';
 import { type Block, heading, list, text } from '../guide/guide.ts';
 import { chooseForm, HTML_HEADERS, renderHtml } from './answer-document.ts';
-import type { Fault } from './ceremony/ceremony.ts';
 import { answerConnectMessage } from './connect/answer-connect.ts';
+import type { Fault } from './key-page/key-page.ts';
 import { renderShell } from './shell/render-shell.ts';
 import type { PagePlan, Shown } from './storefront/page-plan.ts';
 

@@ -2,7 +2,7 @@ import type { Asset } from '../../../platform/http/assets.ts';
 import type { Outgoing } from '../../../platform/http/message.ts';
 import type { Random } from '../../../platform/random.ts';
 import { CONNECT_PATH } from '../../guide/mcp-server.ts';
-import { renderMessage } from '../ceremony/render-stage.ts';
+import { renderMessage } from '../key-page/render-key-page.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 

@@ -8,88 +8,88 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { Market } from '../../context.ts';
 import { findOwnStage, type StageIdentity } from '../../identity/stages/stages.ts';
 import type { StageKind, StageOf } from '../../identity/stages/store.ts';
-import type { Ceremony, Form } from './ceremony.ts';
+import type { Form, KeyPage } from './key-page.ts';
 
 /** What this browser has begun, and what has become of it. */
-export type StageStatus =
+export type PendingStatus =
   | { is: 'none' }
   | (Begun & { is: 'open' })
   | (Begun & { is: 'confirmed' | 'canceled' | 'superseded' | 'expired' });
 
-export type OpenStage = Extract<StageStatus, { is: 'open' }>;
-export type EndedStage = Exclude<StageStatus, { is: 'open' | 'none' }>;
+export type OpenChange = Extract<PendingStatus, { is: 'open' }>;
+export type EndedChange = Exclude<PendingStatus, { is: 'open' | 'none' }>;
 
 interface Begun {
-  cookie: StageCookie;
+  cookie: PendingCookie;
   shownAt: Date;
   expiresAt: Date;
-  of: StageOf;
+  change: StageOf;
 }
 
 /** A cookie that names no stage, such as one that another site has set, counts as none. */
-export async function findStageStatus(
+export async function findPendingStatus(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,
-): Promise<StageStatus> {
-  const cookie = readStageCookie(cookies);
+): Promise<PendingStatus> {
+  const cookie = readPendingCookie(cookies);
   if (cookie === null) return { is: 'none' };
   try {
     const { of, expiresAt, closedAs } = await findOwnStage(database, cookie.kind, cookie, { lock: false });
     const shownAt = new Date(expiresAt.getTime() - STAGE_MINUTES * 60_000);
     const isOver = clock.now() >= expiresAt.getTime();
-    return { is: closedAs ?? (isOver ? 'expired' : 'open'), cookie, shownAt, expiresAt, of };
+    return { is: closedAs ?? (isOver ? 'expired' : 'open'), cookie, shownAt, expiresAt, change: of };
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'not_found') return { is: 'none' };
     throw error;
   }
 }
 
-export interface CeremonyDependencies {
-  ceremonies: readonly Ceremony[];
+export interface KeyPageDependencies {
+  keyPages: readonly KeyPage[];
   catalog: Pick<Catalog, 'fresh'>;
 }
 
 /** What every step of a form is taken with, once it is known to be this browser's own. */
 export interface Step {
   market: Market;
-  dependencies: CeremonyDependencies;
-  ceremony: Ceremony;
+  dependencies: KeyPageDependencies;
+  keyPage: KeyPage;
   call: FormCall;
   token: FormToken;
-  stageStatus: StageStatus;
+  pending: PendingStatus;
 }
 
 /** Whether the form stands on a page of a stage before the one that is begun now. */
-export function isOfEarlier(form: Form, cookie: StageCookie): boolean {
+export function isOfEarlier(form: Form, cookie: PendingCookie): boolean {
   return form['mark'] !== undefined && form['mark'] !== markOf(cookie);
 }
 
 /** With the prefix no other host and no plain http can set it (it needs Secure and Path=/, and takes no Domain). */
-const STAGE_COOKIE = '__Host-openaisle-stage';
+const PENDING_COOKIE = '__Host-openaisle-stage';
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 /** Longer than a stage lives, so that an expired one can be called so. */
 const KEPT_SECONDS = 3_600;
 
 const KINDS: Readonly<Record<string, StageKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
-const STAGE_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
+const PENDING_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
 /** The stage that this browser has begun: what the API calls session and csrf, and the door. */
-export interface StageCookie extends StageIdentity {
+export interface PendingCookie extends StageIdentity {
   kind: StageKind;
 }
 
-function readStageCookie(cookies: Readonly<Record<string, string>>): StageCookie | null {
-  const [, name = '', session = '', csrf = ''] = STAGE_COOKIE_FORM.exec(cookies[STAGE_COOKIE] ?? '') ?? [];
+function readPendingCookie(cookies: Readonly<Record<string, string>>): PendingCookie | null {
+  const [, name = '', session = '', csrf = ''] = PENDING_COOKIE_FORM.exec(cookies[PENDING_COOKIE] ?? '') ?? [];
   const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
   return kind === undefined ? null : { kind, session, csrf };
 }
 
-export function setStageCookie({ kind, session, csrf }: StageCookie): string {
-  return `${STAGE_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${KEPT_SECONDS}; ${ATTRIBUTES}`;
+export function setPendingCookie({ kind, session, csrf }: PendingCookie): string {
+  return `${PENDING_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${KEPT_SECONDS}; ${ATTRIBUTES}`;
 }
 
-export function clearStageCookie(): string {
-  return `${STAGE_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
+export function clearPendingCookie(): string {
+  return `${PENDING_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
 }
 
 /** Tells a form of an earlier stage from one of this stage, and gives nothing away. */

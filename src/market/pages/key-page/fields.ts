@@ -5,7 +5,7 @@ import type { Market } from '../../context.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
 import type { StageIdentity } from '../../identity/stages/stages.ts';
 import type { StageOf } from '../../identity/stages/store.ts';
-import type { Fault, Form } from './ceremony.ts';
+import type { Fault, Form } from './key-page.ts';
 
 export interface TextField {
   name: string;
@@ -114,17 +114,18 @@ export function requestedCodes({ session }: StageIdentity, count: number): Reque
 /** What of that is not what was shown. The browser's script sees to this before; here it is decided. */
 export function faultsOfTypedBack(
   { pepper, config }: Pick<Market, 'pepper' | 'config'>,
-  { form, of, identity }: { form: Form; of: StageOf; identity: StageIdentity },
+  { form, change, identity }: { form: Form; change: StageOf; identity: StageIdentity },
 ): Fault[] {
   const isOneOf = (hashes: readonly Buffer[], kept: Buffer | undefined): boolean =>
     kept !== undefined && hashes.some((hash) => timingSafeEqual(hash, kept));
   const faults: Fault[] = [];
   const key = pepper.hashes((form['merchant_key'] ?? '').trim()).map(({ hash }) => hash);
-  if (!isOneOf(key, of.keyHash)) faults.push({ field: 'merchant_key', message: 'This is not the key that was shown.' });
-  if (of.kind === 'rotate') return faults;
-  for (const { field, number } of requestedCodes(identity, of.codeHashes.length)) {
+  if (!isOneOf(key, change.keyHash))
+    faults.push({ field: 'merchant_key', message: 'This is not the key that was shown.' });
+  if (change.kind === 'rotate') return faults;
+  for (const { field, number } of requestedCodes(identity, change.codeHashes.length)) {
     const typed = hashesOfCode(pepper, config.keyPrefix, form[field] ?? '');
-    if (!isOneOf(typed, of.codeHashes[number - 1])) faults.push({ field, message: `This is not code ${number}.` });
+    if (!isOneOf(typed, change.codeHashes[number - 1])) faults.push({ field, message: `This is not code ${number}.` });
   }
   return faults;
 }

@@ -2,14 +2,14 @@ import { html } from 'ghtml';
 import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { StageOf } from '../../identity/stages/store.ts';
-import type { Ceremony, Confirmed, Fault } from './ceremony.ts';
 import { renderTextField, requestedCodes } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
-import { type EndedStage, markOf, type OpenStage, type StageCookie } from './stage-session.ts';
+import type { Confirmed, Fault, KeyPage } from './key-page.ts';
+import { type EndedChange, markOf, type OpenChange, type PendingCookie } from './key-page-session.ts';
 
 export interface ConfirmForm {
   token: string;
-  cookie: StageCookie;
+  cookie: PendingCookie;
   codeCount: number;
   faults: readonly Fault[];
   /** Whether what was shown stands on the same page, for the script to hold against. */
@@ -18,12 +18,12 @@ export interface ConfirmForm {
   handle: string | null;
 }
 
-function codeCountOf(of: StageOf): number {
-  return of.kind === 'rotate' ? 0 : of.codeHashes.length;
+function codeCountOf(change: StageOf): number {
+  return change.kind === 'rotate' ? 0 : change.codeHashes.length;
 }
 
 /** Typing back shows that both were saved. Below it, the way out. */
-export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): string {
+export function renderConfirm({ path, words }: KeyPage, form: ConfirmForm): string {
   const { token, cookie, codeCount, faults, isShown, handle } = form;
   const mark = markOf(cookie);
   const codes = codeCount === 0 ? [] : requestedCodes(cookie, codeCount);
@@ -60,24 +60,24 @@ export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): str
 
 interface AgainPage {
   token: string;
-  stageStatus: OpenStage;
+  pending: OpenChange;
   faults?: readonly Fault[];
   handle?: string | null;
 }
 
 /** After a reload, in a second tab, or when what was typed back was wrong: never a second showing. */
-export function renderAgain(ceremony: Ceremony, { token, stageStatus, faults = [], handle = null }: AgainPage): string {
-  const { cookie, of, shownAt, expiresAt } = stageStatus;
-  const form = { token, cookie, codeCount: codeCountOf(of), faults, isShown: false, handle };
+export function renderAgain(keyPage: KeyPage, { token, pending, faults = [], handle = null }: AgainPage): string {
+  const { cookie, change, shownAt, expiresAt } = pending;
+  const form = { token, cookie, codeCount: codeCountOf(change), faults, isShown: false, handle };
   return html`!${renderFaults(faults)}
 <h1>Shown already</h1>
-<p class="summary">${ceremony.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>
+<p class="summary">${keyPage.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>
 <p>If you have saved them, type them back before !${renderTime(expiresAt)}. If not, cancel and begin again: nothing is in force yet, and nothing is lost.</p>
-!${renderConfirm(ceremony, form)}`;
+!${renderConfirm(keyPage, form)}`;
 }
 
 /** What is true now, and the one thing to do next. */
-export function renderDone({ words }: Ceremony, confirmed: Confirmed): string {
+export function renderDone({ words }: KeyPage, confirmed: Confirmed): string {
   const { before, address, name, after } = words.next;
   return html`<div class="notice good" role="status" tabindex="-1" autofocus>
 <h1>${words.doneTitle}</h1>
@@ -101,9 +101,9 @@ export function renderMessage({ title, text, link }: Message): string {
 }
 
 /** One stage at a time in a browser: another door's is finished or canceled first. */
-export function renderElsewhere(begun: Ceremony, stageStatus: OpenStage, token: string): string {
+export function renderElsewhere(begun: KeyPage, pending: OpenChange, token: string): string {
   return html`<h1>Something else is begun</h1>
-<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(stageStatus.shownAt)} and is not confirmed.</p>
+<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(pending.shownAt)} and is not confirmed.</p>
 <p>Finish it at <a href="${begun.path}">${begun.words.title}</a>, or cancel it here. Nothing is in force yet.</p>
 <form method="post" action="${begun.path}">
 !${renderHidden({ action: 'cancel', token })}
@@ -144,7 +144,7 @@ export function renderNotice(notice: Notice | null): string {
 }
 
 /** What has become of a stage that this browser began. */
-export function noticeOfOver({ is }: EndedStage, { words }: Ceremony): Notice {
+export function noticeOfOver({ is }: EndedChange, { words }: KeyPage): Notice {
   const { secrets, unchanged, doneElsewhere } = words;
   const worthless = `${secrets} that were shown are worth nothing: delete them.`;
   switch (is) {
@@ -167,7 +167,7 @@ export function noticeOfOver({ is }: EndedStage, { words }: Ceremony): Notice {
   }
 }
 
-/** Hidden fields of every form of a ceremony. */
+/** Hidden fields of every form of a keyPage. */
 export function renderHidden(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)

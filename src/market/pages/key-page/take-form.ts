@@ -6,10 +6,24 @@ import type { Market } from '../../context.ts';
 import { cancelStage } from '../../identity/stages/stages.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
 import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
-import type { Ceremony, Confirmed, Fault, Form, Shown } from './ceremony.ts';
 import { faultsOfTypedBack, TYPED_BACK_FIELDS } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
-import { answerBegin, answerBegun, answerClosed, answerHtml } from './open-ceremony.ts';
+import type { Confirmed, Fault, Form, KeyPage, Shown } from './key-page.ts';
+import {
+  clearPendingCookie,
+  findPendingStatus,
+  formToken,
+  isFromElsewhere,
+  isOfEarlier,
+  isOwnToken,
+  type KeyPageDependencies,
+  type OpenChange,
+  type PendingCookie,
+  type PendingStatus,
+  type Step,
+  setPendingCookie,
+} from './key-page-session.ts';
+import { answerBegin, answerBegun, answerClosed, answerHtml } from './open-key-page.ts';
 import {
   type Notice,
   noticeOfOver,
@@ -18,21 +32,7 @@ import {
   renderDone,
   renderMessage,
   renderTime,
-} from './render-stage.ts';
-import {
-  type CeremonyDependencies,
-  clearStageCookie,
-  findStageStatus,
-  formToken,
-  isFromElsewhere,
-  isOfEarlier,
-  isOwnToken,
-  type OpenStage,
-  type StageCookie,
-  type StageStatus,
-  type Step,
-  setStageCookie,
-} from './stage-session.ts';
+} from './render-key-page.ts';
 
 const OUT_OF_DATE: Notice = {
   tone: 'warn',
@@ -40,32 +40,32 @@ const OUT_OF_DATE: Notice = {
   text: 'Nothing was done. Send it again from here. If that does not help, let your browser keep the cookies of this site.',
 };
 
-/** POST: one step of a ceremony, taken only from a page that this market gave to this browser. */
+/** POST: one step of a keyPage, taken only from a page that this market gave to this browser. */
 export async function takeForm(
   market: Market,
-  dependencies: CeremonyDependencies,
-  ceremony: Ceremony,
+  dependencies: KeyPageDependencies,
+  keyPage: KeyPage,
   call: FormCall,
 ): Promise<PageAnswer> {
   const { form, cookies, sentFrom } = call;
-  if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, ceremony);
-  if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
-  const token = formToken(market.random, ceremony.path, cookies);
-  const stageStatus = await findStageStatus(market, cookies);
-  const step = { market, dependencies, ceremony, call, token, stageStatus };
-  if (!isOwnToken(call, ceremony.path)) return answerOutOfDate(step);
+  if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, keyPage);
+  if (!market.config.openDoors.has(keyPage.endpoint)) return answerClosed(market, keyPage);
+  const token = formToken(market.random, keyPage.path, cookies);
+  const pending = await findPendingStatus(market, cookies);
+  const step = { market, dependencies, keyPage, call, token, pending };
+  if (!isOwnToken(call, keyPage.path)) return answerOutOfDate(step);
   switch (form['action']) {
     case 'confirm':
-      return await confirmStage(step);
+      return await takeConfirm(step);
     case 'cancel':
-      return await cancel(step);
+      return await takeCancel(step);
     default:
-      return await begin(step);
+      return await takeBegin(step);
   }
 }
 
 /** Nothing of what was sent is shown: another site may have filled it in. */
-function answerElsewhere({ random }: Market, { path, words }: Ceremony): PageAnswer {
+function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnswer {
   return answerHtml(random, {
     title: 'Not done',
     status: 403,
@@ -78,51 +78,51 @@ function answerElsewhere({ random }: Market, { path, words }: Ceremony): PageAns
   });
 }
 
-function answerOutOfDate({ market, dependencies, ceremony, call, token, stageStatus }: Step): PageAnswer {
-  const begun = answerBegun(market, dependencies, ceremony, { cookies: call.cookies, stageStatus, status: 403 });
+function answerOutOfDate({ market, dependencies, keyPage, call, token, pending }: Step): PageAnswer {
+  const begun = answerBegun(market, dependencies, keyPage, { cookies: call.cookies, pending, status: 403 });
   if (begun !== null) return begun;
   const isOurs = call.sentFrom.site === 'same-origin';
-  const typed = isOurs ? typedOf(ceremony, call.form) : {};
-  return answerBegin(market, ceremony, { token, typed, notice: OUT_OF_DATE, status: 403 });
+  const typed = isOurs ? typedOf(keyPage, call.form) : {};
+  return answerBegin(market, keyPage, { token, typed, notice: OUT_OF_DATE, status: 403 });
 }
 
-async function begin({ market, dependencies, ceremony, call, token, stageStatus }: Step): Promise<PageAnswer> {
+async function takeBegin({ market, dependencies, keyPage, call, token, pending }: Step): Promise<PageAnswer> {
   const { form, cookies, clientNetwork } = call;
-  const begun = answerBegun(market, dependencies, ceremony, { cookies, stageStatus, status: 409 });
+  const begun = answerBegun(market, dependencies, keyPage, { cookies, pending, status: 409 });
   if (begun !== null) return begun;
-  const typed = typedOf(ceremony, form);
-  const faults = ceremony.check(form);
-  if (faults.length > 0) return answerBegin(market, ceremony, { token, typed, faults, status: 422 });
+  const typed = typedOf(keyPage, form);
+  const faults = keyPage.check(form);
+  if (faults.length > 0) return answerBegin(market, keyPage, { token, typed, faults, status: 422 });
   try {
-    const shown = await ceremony.begin(market, form, clientNetwork);
-    const cookie: StageCookie = { kind: ceremony.kind, session: shown.session, csrf: shown.csrf };
-    const main = renderShown(ceremony, { token: token.value, cookie, shown, baseUrl: market.config.baseUrl });
+    const shown = await keyPage.begin(market, form, clientNetwork);
+    const cookie: PendingCookie = { kind: keyPage.kind, session: shown.session, csrf: shown.csrf };
+    const main = renderShown(keyPage, { token: token.value, cookie, shown, baseUrl: market.config.baseUrl });
     return answerHtml(market.random, {
       title: 'Save this now',
-      ...{ main, path: ceremony.path, cookie: setStageCookie(cookie) },
+      ...{ main, path: keyPage.path, cookie: setPendingCookie(cookie) },
     });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const refused = { status: statusOf(error), headers: retryHeaders(error), faults: [explainRefusal(error)] };
-    return answerBegin(market, ceremony, { token, typed, ...refused });
+    return answerBegin(market, keyPage, { token, typed, ...refused });
   }
 }
 
-async function cancel({ market, ceremony, call, token, stageStatus }: Step): Promise<PageAnswer> {
-  const isOwn = stageStatus.is !== 'none' && stageStatus.of.kind === ceremony.kind;
-  if (!isOwn || isOfEarlier(call.form, stageStatus.cookie)) {
+async function takeCancel({ market, keyPage, call, token, pending }: Step): Promise<PageAnswer> {
+  const isOwn = pending.is !== 'none' && pending.change.kind === keyPage.kind;
+  if (!isOwn || isOfEarlier(call.form, pending.cookie)) {
     const notice: Notice = { tone: 'warn', title: 'Nothing to cancel', text: 'Nothing is begun here in this browser.' };
-    return answerBegin(market, ceremony, { token, notice, status: 409 });
+    return answerBegin(market, keyPage, { token, notice, status: 409 });
   }
-  if (stageStatus.is === 'open') await cancelStage(market, ceremony.kind, stageStatus.cookie);
-  const over = stageStatus.is === 'open' ? { ...stageStatus, is: 'canceled' as const } : stageStatus;
-  const cookie = over.is === 'confirmed' ? null : clearStageCookie();
+  if (pending.is === 'open') await cancelStage(market, keyPage.kind, pending.cookie);
+  const over = pending.is === 'open' ? { ...pending, is: 'canceled' as const } : pending;
+  const cookie = over.is === 'confirmed' ? null : clearPendingCookie();
   const status = over.is === 'confirmed' ? 409 : 200;
-  return answerBegin(market, ceremony, { token, notice: noticeOfOver(over, ceremony), status, cookie });
+  return answerBegin(market, keyPage, { token, notice: noticeOfOver(over, keyPage), status, cookie });
 }
 
 /** What may be shown again of what was typed: no secret, and none of our own fields. */
-function typedOf({ secretFields }: Ceremony, form: Form): Form {
+function typedOf({ secretFields }: KeyPage, form: Form): Form {
   const kept = Object.entries(form).filter(
     ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
   );
@@ -131,13 +131,13 @@ function typedOf({ secretFields }: Ceremony, form: Form): Form {
 
 interface ShownPage {
   token: string;
-  cookie: StageCookie;
+  cookie: PendingCookie;
   shown: Shown;
   baseUrl: string;
 }
 
 /** The only page on which key and codes ever stand. */
-function renderShown(ceremony: Ceremony, { token, cookie, shown, baseUrl }: ShownPage): string {
+function renderShown(keyPage: KeyPage, { token, cookie, shown, baseUrl }: ShownPage): string {
   const codes = shown.recovery_codes ?? [];
   const what =
     codes.length > 0
@@ -152,11 +152,11 @@ function renderShown(ceremony: Ceremony, { token, cookie, shown, baseUrl }: Show
 <div class="row"><button type="button" data-copy="key" hidden aria-describedby="key-name">Copy the key</button></div>
 </section>
 !${codes.length === 0 ? '' : renderCodes(codes)}
-<p data-secret><a class="button" download="openaisle-${shown.handle}.txt" href="${fileOf(ceremony, shown, baseUrl)}">Download as a text file</a></p>
+<p data-secret><a class="button" download="openaisle-${shown.handle}.txt" href="${fileOf(keyPage, shown, baseUrl)}">Download as a text file</a></p>
 <p id="said" class="state" role="status"></p>
 <h2>Type it back</h2>
 <p>Before !${renderTime(new Date(shown.expires_at))}, from where you saved it. Until then nothing is in force.</p>
-!${renderConfirm(ceremony, form)}`;
+!${renderConfirm(keyPage, form)}`;
 }
 
 function renderCodes(codes: readonly string[]): string {
@@ -169,7 +169,7 @@ function renderCodes(codes: readonly string[]): string {
 }
 
 /** In the page itself, so that it can be kept without a script and without being asked for again. */
-function fileOf({ path }: Ceremony, shown: Shown, baseUrl: string): string {
+function fileOf({ path }: KeyPage, shown: Shown, baseUrl: string): string {
   const codes = shown.recovery_codes ?? [];
   const lines = [
     `Openaisle, ${baseUrl}`,
@@ -203,54 +203,53 @@ const EARLIER: Fault = {
 };
 
 /** The second step: what was shown is typed back, and comes into force. Every try counts, wrong ones too. */
-async function confirmStage(step: Step): Promise<PageAnswer> {
-  const { market, ceremony, call, stageStatus } = step;
-  if (stageStatus.is !== 'open' || stageStatus.of.kind !== ceremony.kind) return answerOver(step, stageStatus);
-  if (isOfEarlier(call.form, stageStatus.cookie))
-    return answerAgain(step, stageStatus, { faults: [EARLIER], status: 409 });
+async function takeConfirm(step: Step): Promise<PageAnswer> {
+  const { market, keyPage, call, pending } = step;
+  if (pending.is !== 'open' || pending.change.kind !== keyPage.kind) return answerOver(step, pending);
+  if (isOfEarlier(call.form, pending.cookie)) return answerAgain(step, pending, { faults: [EARLIER], status: 409 });
   try {
-    const faults = faultsOf(step, stageStatus);
+    const faults = faultsOf(step, pending);
     if (faults.length > 0) {
       await takeNetworkQuota(market, 'confirm_per_ip_hour', call.clientNetwork);
-      return answerAgain(step, stageStatus, { faults, status: 422 });
+      return answerAgain(step, pending, { faults, status: 422 });
     }
-    return await answerDone(step, await confirm(step, stageStatus));
+    return await answerDone(step, await confirmChange(step, pending));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.reason === 'stage_closed' || error.reason === 'not_found') {
-      return answerOver(step, await findStageStatus(market, call.cookies));
+      return answerOver(step, await findPendingStatus(market, call.cookies));
     }
     const refused = { status: statusOf(error), headers: retryHeaders(error), faults: [explainRefusal(error)] };
-    return answerAgain(step, stageStatus, refused);
+    return answerAgain(step, pending, refused);
   }
 }
 
-function faultsOf({ market, call }: Step, { of, cookie }: OpenStage): Fault[] {
+function faultsOf({ market, call }: Step, { change, cookie }: OpenChange): Fault[] {
   const { form } = call;
-  const faults = faultsOfTypedBack(market, { form, of, identity: cookie });
+  const faults = faultsOfTypedBack(market, { form, change, identity: cookie });
   const handle = form['handle']?.trim();
   if (handle === undefined || new RegExp(HANDLE_PATTERN).test(handle)) return faults;
   return [{ field: 'handle', message: `This cannot be a handle. ${HANDLE_HINT}` }, ...faults];
 }
 
-async function confirm({ market, ceremony, call }: Step, { cookie }: OpenStage): Promise<Confirmed> {
+async function confirmChange({ market, keyPage, call }: Step, { cookie }: OpenChange): Promise<Confirmed> {
   const { form, clientNetwork } = call;
   const key = (form['merchant_key'] ?? '').trim();
-  return await ceremony.confirm(market, { ...cookie, handle: form['handle']?.trim(), key, clientNetwork });
+  return await keyPage.confirm(market, { ...cookie, handle: form['handle']?.trim(), key, clientNetwork });
 }
 
 /** The cookie stays for its hour, so that another tab, or this one once more, hears that all is done. */
-async function answerDone({ market, dependencies, ceremony }: Step, confirmed: Confirmed): Promise<PageAnswer> {
+async function answerDone({ market, dependencies, keyPage }: Step, confirmed: Confirmed): Promise<PageAnswer> {
   // The act is done, whatever becomes of the copy: it follows by itself as soon as it can.
   await dependencies.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
-  const main = renderDone(ceremony, confirmed);
-  return answerHtml(market.random, { title: ceremony.words.doneTitle, main, path: ceremony.path });
+  const main = renderDone(keyPage, confirmed);
+  return answerHtml(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
 }
 
-function answerOver({ market, ceremony, token }: Step, stageStatus: StageStatus): PageAnswer {
-  const isOwnEnd = stageStatus.is !== 'none' && stageStatus.is !== 'open' && stageStatus.of.kind === ceremony.kind;
-  const notice = isOwnEnd ? noticeOfOver(stageStatus, ceremony) : NOTHING_BEGUN;
-  return answerBegin(market, ceremony, { token, notice, status: 409 });
+function answerOver({ market, keyPage, token }: Step, pending: PendingStatus): PageAnswer {
+  const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
+  const notice = isOwnEnd ? noticeOfOver(pending, keyPage) : NOTHING_BEGUN;
+  return answerBegin(market, keyPage, { token, notice, status: 409 });
 }
 
 interface Refused {
@@ -260,13 +259,13 @@ interface Refused {
 }
 
 function answerAgain(
-  { market, ceremony, call, token }: Step,
-  stageStatus: OpenStage,
+  { market, keyPage, call, token }: Step,
+  pending: OpenChange,
   { faults, status, headers = {} }: Refused,
 ): PageAnswer {
   // Asked for once the staged one turned out to be taken, and from then on.
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
-  const main = renderAgain(ceremony, { token: token.value, stageStatus, faults, handle });
-  return answerHtml(market.random, { title: 'Not confirmed', main, path: ceremony.path, status, headers });
+  const main = renderAgain(keyPage, { token: token.value, pending, faults, handle });
+  return answerHtml(market.random, { title: 'Not confirmed', main, path: keyPage.path, status, headers });
 }

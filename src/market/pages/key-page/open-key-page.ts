@@ -4,7 +4,8 @@ import type { Random } from '../../../platform/random.ts';
 import type { Market } from '../../context.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
-import type { Ceremony, Fault, Form } from './ceremony.ts';
+import type { Fault, Form, KeyPage } from './key-page.ts';
+import { type FormToken, findPendingStatus, formToken, type PendingStatus } from './key-page-session.ts';
 import {
   type Notice,
   noticeOfOver,
@@ -14,66 +15,65 @@ import {
   renderHidden,
   renderMessage,
   renderNotice,
-} from './render-stage.ts';
-import { type FormToken, findStageStatus, formToken, type StageStatus } from './stage-session.ts';
+} from './render-key-page.ts';
 
 export interface OpeningDependencies {
-  ceremonies: readonly Ceremony[];
+  keyPages: readonly KeyPage[];
 }
 
 /** GET: whatever this browser has begun, or the first step. Changes nothing. */
-export async function openCeremony(
+export async function openKeyPage(
   market: Market,
   dependencies: OpeningDependencies,
-  ceremony: Ceremony,
+  keyPage: KeyPage,
   { cookies }: Pick<PageCall, 'cookies'>,
 ): Promise<PageAnswer> {
-  if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
-  const token = formToken(market.random, ceremony.path, cookies);
-  const stageStatus = await findStageStatus(market, cookies);
-  const begun = answerBegun(market, dependencies, ceremony, { cookies, stageStatus, status: 200 });
+  if (!market.config.openDoors.has(keyPage.endpoint)) return answerClosed(market, keyPage);
+  const token = formToken(market.random, keyPage.path, cookies);
+  const pending = await findPendingStatus(market, cookies);
+  const begun = answerBegun(market, dependencies, keyPage, { cookies, pending, status: 200 });
   if (begun !== null) return begun;
-  const isOwnEnd = stageStatus.is !== 'none' && stageStatus.is !== 'open' && stageStatus.of.kind === ceremony.kind;
-  return answerBegin(market, ceremony, { token, notice: isOwnEnd ? noticeOfOver(stageStatus, ceremony) : null });
+  const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
+  return answerBegin(market, keyPage, { token, notice: isOwnEnd ? noticeOfOver(pending, keyPage) : null });
 }
 
 /** What stands open in this browser, here or at another door; null: nothing. */
 export function answerBegun(
   market: Market,
-  { ceremonies }: OpeningDependencies,
-  ceremony: Ceremony,
-  { cookies, stageStatus, status }: { cookies: PageCall['cookies']; stageStatus: StageStatus; status: number },
+  { keyPages }: OpeningDependencies,
+  keyPage: KeyPage,
+  { cookies, pending, status }: { cookies: PageCall['cookies']; pending: PendingStatus; status: number },
 ): PageAnswer | null {
-  if (stageStatus.is !== 'open') return null;
-  const begun = ceremonies.find(({ kind }) => kind === stageStatus.of.kind) ?? ceremony;
+  if (pending.is !== 'open') return null;
+  const begun = keyPages.find(({ kind }) => kind === pending.change.kind) ?? keyPage;
   const { value, cookie } = formToken(market.random, begun.path, cookies);
-  if (begun === ceremony) {
-    const main = renderAgain(ceremony, { token: value, stageStatus });
-    return answerHtml(market.random, { title: 'Shown already', main, path: ceremony.path, status, cookie });
+  if (begun === keyPage) {
+    const main = renderAgain(keyPage, { token: value, pending });
+    return answerHtml(market.random, { title: 'Shown already', main, path: keyPage.path, status, cookie });
   }
-  const main = renderElsewhere(begun, stageStatus, value);
-  return answerHtml(market.random, { title: 'Something else is begun', main, path: ceremony.path, status, cookie });
+  const main = renderElsewhere(begun, pending, value);
+  return answerHtml(market.random, { title: 'Something else is begun', main, path: keyPage.path, status, cookie });
 }
 
-export interface BeginAnswer extends Omit<BeginPage, 'token'>, Pick<CeremonyPage, 'status' | 'headers' | 'cookie'> {
+export interface BeginAnswer extends Omit<BeginPage, 'token'>, Pick<PageContent, 'status' | 'headers' | 'cookie'> {
   token: FormToken;
 }
 
 export function answerBegin(
   { random }: Pick<Market, 'random'>,
-  ceremony: Ceremony,
+  keyPage: KeyPage,
   { token, status = 200, headers = {}, cookie = token.cookie, ...begin }: BeginAnswer,
 ): PageAnswer {
-  const { path, words } = ceremony;
+  const { path, words } = keyPage;
   const isFaulty = (begin.faults ?? []).length > 0;
-  const main = renderBegin(ceremony, { ...begin, token: token.value });
+  const main = renderBegin(keyPage, { ...begin, token: token.value });
   return answerHtml(random, {
     title: isFaulty ? `Not done: ${words.title}` : words.title,
     ...{ main, path, status, headers, cookie },
   });
 }
 
-export function answerClosed({ random }: Pick<Market, 'random'>, { path, words }: Ceremony): PageAnswer {
+export function answerClosed({ random }: Pick<Market, 'random'>, { path, words }: KeyPage): PageAnswer {
   return answerHtml(random, {
     title: `Closed: ${words.title}`,
     status: 503,
@@ -94,8 +94,8 @@ interface BeginPage {
 }
 
 /** The first step: what it is for, what to have ready, and the form. */
-function renderBegin(ceremony: Ceremony, { token, typed = {}, faults = [], notice = null }: BeginPage): string {
-  const { path, words } = ceremony;
+function renderBegin(keyPage: KeyPage, { token, typed = {}, faults = [], notice = null }: BeginPage): string {
+  const { path, words } = keyPage;
   return html`!${renderFaults(faults)}
 !${renderNotice(notice)}
 <h1>${words.title}</h1>
@@ -103,12 +103,12 @@ function renderBegin(ceremony: Ceremony, { token, typed = {}, faults = [], notic
 <ul>!${words.before.map((line) => html`<li>${line}</li>`)}</ul>
 <form method="post" action="${path}" novalidate autocomplete="off" data-begin>
 !${renderHidden({ action: 'begin', token })}
-!${ceremony.renderFields(typed, faults)}
+!${keyPage.renderFields(typed, faults)}
 <div class="row"><button class="main" type="submit">${words.beginButton}</button></div>
 </form>`;
 }
 
-interface CeremonyPage {
+interface PageContent {
   title: string;
   /** HTML. */
   main: string;
@@ -119,8 +119,8 @@ interface CeremonyPage {
   cookie?: string | null;
 }
 
-/** A page of a ceremony: it is not cached, and runs the two scripts of this answer and nothing else. */
-export function answerHtml(random: Random, page: CeremonyPage): PageAnswer {
+/** A page of a keyPage: it is not cached, and runs the two scripts of this answer and nothing else. */
+export function answerHtml(random: Random, page: PageContent): PageAnswer {
   const { title, main, path, status = 200, headers = {}, cookie = null } = page;
   const nonce = random.bytes(18).toString('base64url');
   return {

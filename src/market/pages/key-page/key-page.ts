@@ -37,9 +37,9 @@ export interface ConfirmStep {
 }
 
 /** One of the three doors as people go through it: begin, save, type back, confirm (W10). */
-export interface Ceremony {
+export interface KeyPage {
   kind: StageKind;
-  door: IdentityDoor;
+  endpoint: IdentityDoor;
   path: '/join' | '/rotate' | '/recovery';
   words: Words;
   /** Whether its first step shows codes. */
