@@ -124,7 +124,7 @@ const recover: KeyPage = {
 
 export const KEY_PAGES: readonly KeyPage[] = [join, rotate, recover];
 
-/** The three doors for people: each address gives its page and takes its own form. */
+/** Creates the routes of the three key pages: GET shows the page, POST takes its form. */
 export function createKeyPages(market: Market, dependencies: Pick<KeyPageDependencies, 'catalog'>): AnyPageRoute[] {
   const all = { ...dependencies, keyPages: KEY_PAGES };
   return KEY_PAGES.flatMap((keyPage) => {
@@ -137,7 +137,7 @@ export function createKeyPages(market: Market, dependencies: Pick<KeyPageDepende
         cache: 'private',
         ownOrigin: true,
         refused,
-        // W4: HTML to a browser, JSON or text to programs.
+        // Browsers get HTML, programs JSON or text.
         handler: async (call) =>
           chooseForm(call.accept) === 'html'
             ? withVary(await openKeyPage(market, all, keyPage, call))
@@ -159,7 +159,7 @@ function withVary(answer: PageAnswer): PageAnswer {
   return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }
 
-/** Answers refusals that no step answers. After a failure of ours it is unknown whether the step was taken; the page itself shows it. */
+/** Answers refusals that no step handles. After a failure of ours the step may have been taken; the page itself shows it. */
 function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: KeyPage, refusal: Refusal): PageAnswer {
   const isFailure = refusal.row.status >= 500;
   const title = isFailure ? 'No answer just now' : 'Not done';
@@ -178,24 +178,22 @@ function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: KeyP
   });
 }
 
-type KeyPageRoute = Pick<KeyPage, 'path' | 'endpoint' | 'words'>;
-
-/** Where programs send their requests: the page itself is for a browser and a person. */
+/** Endpoints for programs: the page itself is for a person with a browser. */
 const ROUTES: Readonly<Record<KeyPage['path'], string>> = {
   '/join': '/api/register',
   '/rotate': '/api/rotate',
   '/recovery': '/api/recovery',
 };
 
-/** A door for people as a program reads it: what it is for, and the route behind it. There is nothing of a keyPage in it. */
+/** Tells a program what a key page is for and which endpoint to use instead. Starts nothing. */
 function describeRoutes(
   config: MarketConfig,
-  { path, endpoint, words }: KeyPageRoute,
+  { path, endpoint, words }: KeyPage,
   accept: string | undefined,
 ): PageAnswer {
   const isOpen = config.openDoors.has(endpoint);
   const route = ROUTES[path];
-  const answer = answerDocument(accept, {
+  return answerDocument(accept, {
     path,
     document: {
       title: words.title,
@@ -216,5 +214,4 @@ function describeRoutes(
       route: `POST ${route}`,
     },
   });
-  return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }

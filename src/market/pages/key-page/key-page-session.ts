@@ -10,7 +10,7 @@ import { findOwnStage, type StageIdentity } from '../../identity/stages/stages.t
 import type { StageKind, StageOf } from '../../identity/stages/store.ts';
 import type { Form, KeyPage } from './key-page.ts';
 
-/** What this browser has begun, and what has become of it. */
+/** The change that this browser has begun, and its state. */
 export type PendingStatus =
   | { is: 'none' }
   | (Begun & { is: 'open' })
@@ -26,7 +26,7 @@ interface Begun {
   change: StageOf;
 }
 
-/** A cookie that names no stage, such as one that another site has set, counts as none. */
+/** Treats a cookie that names no pending change, such as one set by another site, as none. */
 export async function findPendingStatus(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,
@@ -49,7 +49,6 @@ export interface KeyPageDependencies {
   catalog: Pick<Catalog, 'fresh'>;
 }
 
-/** What every step of a form is taken with, once it is known to be this browser's own. */
 export interface Step {
   market: Market;
   dependencies: KeyPageDependencies;
@@ -59,21 +58,21 @@ export interface Step {
   pending: PendingStatus;
 }
 
-/** Whether the form stands on a page of a stage before the one that is begun now. */
-export function isOfEarlier(form: Form, cookie: PendingCookie): boolean {
+/** Whether the form belongs to an earlier pending change than the current one. */
+export function isOfEarlierChange(form: Form, cookie: PendingCookie): boolean {
   return form['mark'] !== undefined && form['mark'] !== markOf(cookie);
 }
 
-/** With the prefix no other host and no plain http can set it (it needs Secure and Path=/, and takes no Domain). */
+/** With this prefix no other host and no plain http can set it: browsers require Secure and Path=/ and forbid Domain. */
 const PENDING_COOKIE = '__Host-openaisle-stage';
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
-/** Longer than a stage lives, so that an expired one can be called so. */
+/** Outlives the pending change, so that an expired one can be reported as expired. */
 const KEPT_SECONDS = 3_600;
 
 const KINDS: Readonly<Record<string, StageKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
 const PENDING_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
-/** The stage that this browser has begun: what the API calls session and csrf, and the door. */
+/** The change that this browser has begun: the API's session and csrf, and the key page. */
 export interface PendingCookie extends StageIdentity {
   kind: StageKind;
 }
@@ -92,7 +91,7 @@ export function clearPendingCookie(): string {
   return `${PENDING_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
 }
 
-/** Tells a form of an earlier stage from one of this stage, and gives nothing away. */
+/** Derives a mark that tells forms of an earlier pending change from the current one, without revealing the session. */
 export function markOf({ session }: StageIdentity): string {
   return sha256('mark ', session).toString('base64url').slice(0, 16);
 }
@@ -101,13 +100,13 @@ const FORM_COOKIE = '__Host-openaisle-form';
 const FORM_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export interface FormToken {
-  /** Goes into the form. */
+  /** Value of the form's hidden field. */
   value: string;
-  /** To be set where the browser has none yet. */
+  /** Set-Cookie for a browser that has none yet. */
   cookie: string | null;
 }
 
-/** Binds a page's forms to the browser that was given the page: what only a cookie of ours and the form itself both know. */
+/** Binds a page's forms to this browser: the form's token derives from a secret that only our cookie holds. */
 export function formToken(random: Random, path: string, cookies: Readonly<Record<string, string>>): FormToken {
   const kept = cookies[FORM_COOKIE];
   if (kept !== undefined && FORM_SECRET.test(kept)) return { value: tokenOf(kept, path), cookie: null };
@@ -121,7 +120,7 @@ export function formToken(random: Random, path: string, cookies: Readonly<Record
 export function isOwnToken({ cookies, form }: Pick<FormCall, 'cookies' | 'form'>, path: string): boolean {
   const kept = cookies[FORM_COOKIE];
   if (kept === undefined || !FORM_SECRET.test(kept)) return false;
-  // Hashed, so that both are of one length.
+  // timingSafeEqual needs equal lengths, so compare hashes.
   return timingSafeEqual(sha256(tokenOf(kept, path)), sha256(form['token'] ?? ''));
 }
 
@@ -130,8 +129,8 @@ function tokenOf(secret: string, path: string): string {
 }
 
 /**
- * Whether the browser says that another site sent the form. Old browsers say nothing, or the origin alone; and under our referrer policy
- * that is `null` for our own forms too, so then the token has to decide.
+ * Whether the browser says that another site sent the form. Old browsers send no Sec-Fetch-Site, at most an origin, which our referrer
+ * policy turns into `null` for our own forms too: then the token decides.
  */
 export function isFromElsewhere({ site, origin }: FormCall['sentFrom'], baseUrl: string): boolean {
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';

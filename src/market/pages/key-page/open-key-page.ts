@@ -5,23 +5,27 @@ import type { Market } from '../../context.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 import type { Fault, Form, KeyPage } from './key-page.ts';
-import { type FormToken, findPendingStatus, formToken, type PendingStatus } from './key-page-session.ts';
+import {
+  type FormToken,
+  findPendingStatus,
+  formToken,
+  type KeyPageDependencies,
+  type PendingStatus,
+} from './key-page-session.ts';
 import {
   type Notice,
-  noticeOfOver,
+  noticeOfEnd,
   renderAgain,
   renderElsewhere,
   renderFaults,
-  renderHidden,
+  renderHiddenFields,
   renderMessage,
   renderNotice,
 } from './render-key-page.ts';
 
-export interface OpeningDependencies {
-  keyPages: readonly KeyPage[];
-}
+type OpeningDependencies = Pick<KeyPageDependencies, 'keyPages'>;
 
-/** GET: whatever this browser has begun, or the first step. Changes nothing. */
+/** GET: shows the change that this browser has pending, or the first step. Changes nothing. */
 export async function openKeyPage(
   market: Market,
   dependencies: OpeningDependencies,
@@ -34,10 +38,10 @@ export async function openKeyPage(
   const begun = answerBegun(market, dependencies, keyPage, { cookies, pending, status: 200 });
   if (begun !== null) return begun;
   const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
-  return answerBegin(market, keyPage, { token, notice: isOwnEnd ? noticeOfOver(pending, keyPage) : null });
+  return answerBegin(market, keyPage, { token, notice: isOwnEnd ? noticeOfEnd(pending, keyPage) : null });
 }
 
-/** What stands open in this browser, here or at another door; null: nothing. */
+/** Answers with the change pending in this browser, begun on this key page or another; null: none. */
 export function answerBegun(
   market: Market,
   { keyPages }: OpeningDependencies,
@@ -93,7 +97,7 @@ interface BeginPage {
   notice?: Notice | null;
 }
 
-/** The first step: what it is for, what to have ready, and the form. */
+/** Renders the first step: purpose, preparation and form. */
 function renderBegin(keyPage: KeyPage, { token, typed = {}, faults = [], notice = null }: BeginPage): string {
   const { path, words } = keyPage;
   return html`!${renderFaults(faults)}
@@ -102,7 +106,7 @@ function renderBegin(keyPage: KeyPage, { token, typed = {}, faults = [], notice 
 <p class="summary">${words.lead}</p>
 <ul>!${words.before.map((line) => html`<li>${line}</li>`)}</ul>
 <form method="post" action="${path}" novalidate autocomplete="off" data-begin>
-!${renderHidden({ action: 'begin', token })}
+!${renderHiddenFields({ action: 'begin', token })}
 !${keyPage.renderFields(typed, faults)}
 <div class="row"><button class="main" type="submit">${words.beginButton}</button></div>
 </form>`;
@@ -119,7 +123,7 @@ interface PageContent {
   cookie?: string | null;
 }
 
-/** A page of a keyPage: it is not cached, and runs the two scripts of this answer and nothing else. */
+/** Answers with a key page. A fresh nonce lets only its own scripts run; its routes forbid caching. */
 export function answerHtml(random: Random, page: PageContent): PageAnswer {
   const { title, main, path, status = 200, headers = {}, cookie = null } = page;
   const nonce = random.bytes(18).toString('base64url');
@@ -131,6 +135,6 @@ export function answerHtml(random: Random, page: PageContent): PageAnswer {
       'content-security-policy': noncePolicy(nonce),
       ...(cookie === null ? {} : { 'set-cookie': cookie }),
     },
-    body: renderShell({ title: `${title} - Openaisle`, main, path, nonce, scripts: [SHELL.ceremony.path] }),
+    body: renderShell({ title: `${title} - Openaisle`, main, path, nonce, scripts: [SHELL.keyPage.path] }),
   };
 }

@@ -14,7 +14,7 @@ import {
   findPendingStatus,
   formToken,
   isFromElsewhere,
-  isOfEarlier,
+  isOfEarlierChange,
   isOwnToken,
   type KeyPageDependencies,
   type OpenChange,
@@ -26,7 +26,7 @@ import {
 import { answerBegin, answerBegun, answerClosed, answerHtml } from './open-key-page.ts';
 import {
   type Notice,
-  noticeOfOver,
+  noticeOfEnd,
   renderAgain,
   renderConfirm,
   renderDone,
@@ -40,7 +40,7 @@ const OUT_OF_DATE: Notice = {
   text: 'Nothing was done. Send it again from here. If that does not help, let your browser keep the cookies of this site.',
 };
 
-/** POST: one step of a keyPage, taken only from a page that this market gave to this browser. */
+/** POST: takes one step, only from a form that this market gave to this browser. */
 export async function takeForm(
   market: Market,
   dependencies: KeyPageDependencies,
@@ -64,7 +64,7 @@ export async function takeForm(
   }
 }
 
-/** Nothing of what was sent is shown: another site may have filled it in. */
+/** Shows nothing of the sent form: another site may have filled it in. */
 function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnswer {
   return answerHtml(random, {
     title: 'Not done',
@@ -110,7 +110,7 @@ async function takeBegin({ market, dependencies, keyPage, call, token, pending }
 
 async function takeCancel({ market, keyPage, call, token, pending }: Step): Promise<PageAnswer> {
   const isOwn = pending.is !== 'none' && pending.change.kind === keyPage.kind;
-  if (!isOwn || isOfEarlier(call.form, pending.cookie)) {
+  if (!isOwn || isOfEarlierChange(call.form, pending.cookie)) {
     const notice: Notice = { tone: 'warn', title: 'Nothing to cancel', text: 'Nothing is begun here in this browser.' };
     return answerBegin(market, keyPage, { token, notice, status: 409 });
   }
@@ -118,10 +118,10 @@ async function takeCancel({ market, keyPage, call, token, pending }: Step): Prom
   const over = pending.is === 'open' ? { ...pending, is: 'canceled' as const } : pending;
   const cookie = over.is === 'confirmed' ? null : clearPendingCookie();
   const status = over.is === 'confirmed' ? 409 : 200;
-  return answerBegin(market, keyPage, { token, notice: noticeOfOver(over, keyPage), status, cookie });
+  return answerBegin(market, keyPage, { token, notice: noticeOfEnd(over, keyPage), status, cookie });
 }
 
-/** What may be shown again of what was typed: no secret, and none of our own fields. */
+/** Keeps the fields that may be shown again: no secrets, nothing typed back. */
 function typedOf({ secretFields }: KeyPage, form: Form): Form {
   const kept = Object.entries(form).filter(
     ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
@@ -136,7 +136,7 @@ interface ShownPage {
   baseUrl: string;
 }
 
-/** The only page on which key and codes ever stand. */
+/** The only page that ever shows key and codes. */
 function renderShown(keyPage: KeyPage, { token, cookie, shown, baseUrl }: ShownPage): string {
   const codes = shown.recovery_codes ?? [];
   const what =
@@ -152,7 +152,7 @@ function renderShown(keyPage: KeyPage, { token, cookie, shown, baseUrl }: ShownP
 <div class="row"><button type="button" data-copy="key" hidden aria-describedby="key-name">Copy the key</button></div>
 </section>
 !${codes.length === 0 ? '' : renderCodes(codes)}
-<p data-secret><a class="button" download="openaisle-${shown.handle}.txt" href="${fileOf(keyPage, shown, baseUrl)}">Download as a text file</a></p>
+<p data-secret><a class="button" download="openaisle-${shown.handle}.txt" href="${downloadUrl(keyPage, shown, baseUrl)}">Download as a text file</a></p>
 <p id="said" class="state" role="status"></p>
 <h2>Type it back</h2>
 <p>Before !${renderTime(new Date(shown.expires_at))}, from where you saved it. Until then nothing is in force.</p>
@@ -168,8 +168,8 @@ function renderCodes(codes: readonly string[]): string {
 </section>`;
 }
 
-/** In the page itself, so that it can be kept without a script and without being asked for again. */
-function fileOf({ path }: KeyPage, shown: Shown, baseUrl: string): string {
+/** Builds the text file as a data URL, so that saving needs no script and no second request for the secrets. */
+function downloadUrl({ path }: KeyPage, shown: Shown, baseUrl: string): string {
   const codes = shown.recovery_codes ?? [];
   const lines = [
     `Openaisle, ${baseUrl}`,
@@ -202,11 +202,12 @@ const EARLIER: Fault = {
   message: 'That page was of an earlier beginning, which is worth nothing now. What is asked for here was shown later.',
 };
 
-/** The second step: what was shown is typed back, and comes into force. Every try counts, wrong ones too. */
+/** The second step: the secrets are typed back and come into force. Every try counts against the quota, wrong ones too. */
 async function takeConfirm(step: Step): Promise<PageAnswer> {
   const { market, keyPage, call, pending } = step;
   if (pending.is !== 'open' || pending.change.kind !== keyPage.kind) return answerOver(step, pending);
-  if (isOfEarlier(call.form, pending.cookie)) return answerAgain(step, pending, { faults: [EARLIER], status: 409 });
+  if (isOfEarlierChange(call.form, pending.cookie))
+    return answerAgain(step, pending, { faults: [EARLIER], status: 409 });
   try {
     const faults = faultsOf(step, pending);
     if (faults.length > 0) {
@@ -238,9 +239,9 @@ async function confirmChange({ market, keyPage, call }: Step, { cookie }: OpenCh
   return await keyPage.confirm(market, { ...cookie, handle: form['handle']?.trim(), key, clientNetwork });
 }
 
-/** The cookie stays for its hour, so that another tab, or this one once more, hears that all is done. */
+/** Keeps the cookie for its hour, so that another tab or a resent form learns that the change is confirmed. */
 async function answerDone({ market, dependencies, keyPage }: Step, confirmed: Confirmed): Promise<PageAnswer> {
-  // The act is done, whatever becomes of the copy: it follows by itself as soon as it can.
+  // The change is committed, even if the refresh fails: the catalog then catches up by itself.
   await dependencies.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(keyPage, confirmed);
   return answerHtml(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
@@ -248,7 +249,7 @@ async function answerDone({ market, dependencies, keyPage }: Step, confirmed: Co
 
 function answerOver({ market, keyPage, token }: Step, pending: PendingStatus): PageAnswer {
   const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
-  const notice = isOwnEnd ? noticeOfOver(pending, keyPage) : NOTHING_BEGUN;
+  const notice = isOwnEnd ? noticeOfEnd(pending, keyPage) : NOTHING_BEGUN;
   return answerBegin(market, keyPage, { token, notice, status: 409 });
 }
 
@@ -263,7 +264,7 @@ function answerAgain(
   pending: OpenChange,
   { faults, status, headers = {} }: Refused,
 ): PageAnswer {
-  // Asked for once the staged one turned out to be taken, and from then on.
+  // Ask for another handle once the pending one is taken, and on every later try.
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
   const main = renderAgain(keyPage, { token: token.value, pending, faults, handle });

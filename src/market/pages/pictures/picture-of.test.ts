@@ -22,7 +22,7 @@ const listing = (changed: object): ListingDetail => ({ ...LIVE, ...changed }) as
 const merchant = (changed: object): MerchantRecord =>
   ({ id: 3, handle: 'ink', store_line: '', ...changed }) as MerchantRecord;
 
-/** What can be read on it, line by line. */
+/** Reads the texts of a picture, line by line. */
 function linesOf(card: ReturnType<typeof pictureOfStore>): string[] {
   return [...composeCard(card, faces).matchAll(/<text [^>]*>(.*?)<\/text>/g)].map(
     ([, line = '']) => readMarkup(line).text,
