@@ -24,7 +24,7 @@ const OWN: Partial<MarketConfig> = {
 };
 const db = testDatabase();
 
-/** All of a market but what asks the chain; `own` is another instance, with settings of its own. */
+/** `plain` is a market without a chain; `own` is one with settings of an operator. */
 let plain: RunningMarket;
 let own: RunningMarket;
 
@@ -199,7 +199,7 @@ describe('what the pages say', () => {
   });
 });
 
-/** Where the privacy page speaks of each table; null: it holds nothing of anybody. */
+/** Words by which the privacy page mentions each table; null: the table holds nothing of a person. */
 const SAID: Readonly<Record<string, string | null>> = {
   aisle_counters: null,
   appeals: 'statements of appeals',

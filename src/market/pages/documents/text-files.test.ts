@@ -23,7 +23,7 @@ function fieldsOf(text: string): [string, string][] {
     });
 }
 
-/** As RFC 9309 has it: the longest rule that fits decides, and among equals the one that allows. */
+/** Applies RFC 9309: the longest matching rule decides, and among equals the one that allows. */
 function mayCrawl(path: string): boolean {
   const rules = fieldsOf(robotsText()).slice(1);
   const fits = rules.flatMap(([kind, rule]) => {

@@ -21,7 +21,7 @@ function placesOf(mark: string): Map<string, string> {
 
 const placeAt = (x: number, y: number): string => `${x / 2} ${y / 2}`;
 
-/** Finds the places, of length two each, at which a dash begins along a line of that length. */
+/** Starts of the places, of length two each, that lie on a dash and not in a gap. */
 function dashed(lengths: readonly number[], length: number): number[] {
   const ends: number[] = [];
   for (let dash = 0, end = 0; end < length; dash += 1) {
