@@ -8,7 +8,7 @@ import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showW
 import { type Action, titleOf, UNSAFE_WORDS, type View } from './view.ts';
 
 export interface Screen {
-  /** `isAct`: something that the person did led here, so the focus goes along. */
+  /** `isAct`: an act of the person led here, so the focus moves along. */
   show(view: View, isAct?: boolean): void;
   kind(): View['kind'] | null;
 }
@@ -32,11 +32,11 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
       const isOnWay = record !== null && (record.at.signed !== undefined || isAgreeing(view));
       steps = isOnWay ? showSteps(record, now()) : null;
       progress.replaceChildren(
-        ...present([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
+        ...withoutNull([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
       );
       const title = titleOf(view);
       const heading = element('h2', { id: 'stage-title', tabindex: -1 }, title);
-      stage.replaceChildren(heading, ...present(contentOf(view, offer, now())));
+      stage.replaceChildren(heading, ...withoutNull(contentOf(view, offer, now())));
       stage.dataset['kind'] = view.kind;
       if (isOpen) document.getElementById('whole')?.setAttribute('open', '');
       if (said.textContent !== title) said.textContent = title;
@@ -47,12 +47,12 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
   };
 }
 
-/** A message that is rebuilt while the buyer reads it stays unfolded. */
+/** A message that is rebuilt while the buyer reads it stays open. */
 function isWholeOpen(): boolean {
   return document.getElementById('whole')?.hasAttribute('open') ?? false;
 }
 
-/** Focuses the same place again after its content was rebuilt. */
+/** Returns a function that restores the focus after the content was rebuilt. */
 function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
   const active = document.activeElement;
   if (active === null || !root.contains(active)) return () => {};
@@ -60,12 +60,12 @@ function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
   const link = active.closest('.transfer') === null ? null : '.transfer a';
   return () => {
     const next = id === '' ? (link === null ? null : root.querySelector(link)) : document.getElementById(id);
-    const place = next ?? document.getElementById('stage-title');
-    if (place instanceof HTMLElement) place.focus();
+    const target = next ?? document.getElementById('stage-title');
+    if (target instanceof HTMLElement) target.focus();
   };
 }
 
-function present(children: readonly Child[]): (Node | string)[] {
+function withoutNull(children: readonly Child[]): (Node | string)[] {
   return children.filter((child) => child !== null);
 }
 
@@ -73,7 +73,7 @@ function recordOf(view: View): PurchaseRecord | null {
   return 'record' in view ? view.record : null;
 }
 
-/** While a payment is being agreed to, the way ahead is shown too. */
+/** The steps ahead are shown while a payment is being agreed to. */
 function isAgreeing(view: View): boolean {
   return view.kind === 'confirm' && view.purpose === 'pay';
 }

@@ -12,7 +12,7 @@ export interface Step {
   says: string;
 }
 
-/** The four steps of a payment, with the time each took and an honest word about the rest. */
+/** Plans the four steps of a payment, with the time that each took and an estimate of the rest. */
 export function planSteps(record: PurchaseRecord, nowMs: number): Step[] {
   const { at, phase, final_about: about } = record;
   const since = (from: number | undefined): string => (from === undefined ? '' : sayDuration(nowMs - from));
@@ -42,7 +42,7 @@ const STATE_WORDS = { done: 'done', now: 'now', later: 'to come' } as const;
 
 export interface ShownSteps {
   node: HTMLElement;
-  /** Only the words about time change. */
+  /** Updates only the words about time. */
   tick(nowMs: number): void;
 }
 
@@ -71,7 +71,7 @@ export function showSteps(record: PurchaseRecord, nowMs: number): ShownSteps {
   };
 }
 
-/** The transaction, linked where this market names an explorer. */
+/** Shows the transaction, linked if this market names an explorer. */
 export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement | null {
   if (record.transfer === null) return null;
   const { tx_hash: hash, block } = record.transfer;
@@ -83,7 +83,7 @@ export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement 
   return element('p', { class: 'transfer' }, 'Transaction ', link, block === null ? '' : `, in block ${block}`);
 }
 
-/** True while a transfer is seen or the goods were paid for; before that a signature is out and may still become one. */
+/** True while a transfer is seen, or once the goods were paid for. Before that a signature may be out and may still become one. */
 export function isPaid(record: PurchaseRecord | null): boolean {
   if (record === null || record.nothing_due) return false;
   return record.transfer !== null || (record.phase === 'bought' && record.payer !== null);
@@ -92,7 +92,7 @@ export function isPaid(record: PurchaseRecord | null): boolean {
 const PAID = 'You have paid. Do not pay again.';
 const SIGNED = 'You have signed. The payment may be carried out at any moment: sign nothing else for these goods.';
 
-/** What to remember about money; nothing where none is at stake. */
+/** Says what to remember about money; null while none is at stake. */
 export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
   if (isPaid(record)) return element('p', { class: 'money paid' }, PAID);
   return record?.phase === 'paying' ? element('p', { class: 'money' }, SIGNED) : null;
@@ -100,11 +100,11 @@ export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
 
 type Confirm = Extract<View, { kind: 'confirm' }>;
 
-/** What will be signed, in words and whole. */
+/** Shows what will be signed, in words and as a whole. */
 export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[] {
   const { message, purpose, isRenewed, aheadMs, yes, no } = view;
   const pays = purpose === 'pay';
-  // Said of a message that could move nothing, and of no other: it is read from what is signed.
+  // Read from what is signed: only a message that can move nothing may be called so.
   const isWithoutValue = message.message.value === '0';
   const rows = sayMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
@@ -157,13 +157,13 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
 
 type Wallets = Extract<View, { kind: 'wallets' }>;
 
-export function showWallets({ text, wallets, isSettled, choose, others }: Wallets, offer: Offer): Child[] {
+export function showWallets({ text, wallets, hasSearched, choose, others }: Wallets, offer: Offer): Child[] {
   const row =
     others.length === 0
       ? null
       : element('div', { class: 'row' }, ...others.map(({ words, act }) => button(words, act)));
   if (wallets.length === 0) {
-    return isSettled
+    return hasSearched
       ? [...showNone(offer), row]
       : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
   }
