@@ -78,7 +78,6 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 
-/** The time of day in the zone of the reader. */
 export function sayClock(ms: number): string {
   return CLOCK.format(ms);
 }
@@ -97,7 +96,6 @@ function joinUnits(many: number, unit: string, rest: number, smaller: string): s
   return rest === 0 ? `${many} ${unit}` : `${many} ${unit} ${rest} ${smaller}`;
 }
 
-/** Does not pretend to be exact. */
 export function sayEstimate(ms: number): string {
   if (ms < 15_000) return 'a few seconds';
   if (ms < 90_000) return 'about a minute';

@@ -55,9 +55,9 @@ function noticeOf(folder: string): string {
   const files = readdirSync(folder).filter((file) => LICENCE_FILE.test(file));
   const texts = files.map((file) => readFileSync(join(folder, file), 'utf8'));
   if (texts.length > 0) return [head, ...texts.map(normalizeText)].join('\n');
-  const known = LICENCE_TEXTS[license];
-  if (known === undefined) throw new Error(`${name} brings no licence file: say where its licence is`);
-  return `${head}\n${known}\n`;
+  const licenceText = LICENCE_TEXTS[license];
+  if (licenceText === undefined) throw new Error(`${name} brings no licence file: say where its licence is`);
+  return `${head}\n${licenceText}\n`;
 }
 
 const LICENCE_TEXTS: Readonly<Record<string, string>> = {

@@ -187,7 +187,6 @@ function changelogDocument(): Document {
   };
 }
 
-/** The changelog for programs, with the endpoints of each version. */
 export function changelogJson() {
   return {
     api_version: API_VERSION,

@@ -46,10 +46,7 @@ export function answerReadsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
   return answerJson(200, { status: 'ready', reads: 'answered', ...catalogStatus(catalog), ...age });
 }
 
-/**
- * Whether this process can read and write. Payments that wait for the chain do not make it unready; a lost history does so only if
- * `strict`.
- */
+/** Whether this process can read and write. Payments that wait for the chain do not count; a lost history does if `strict`. */
 export async function answerReadyz(
   market: Market,
   { payments, catalog, history, writes }: HealthSources,
@@ -81,10 +78,7 @@ export async function answerReadyz(
   }
 }
 
-/**
- * `why` names the obstacle: a halt that an operator ends, a check that the finalized head just failed, or logs of open payments that could
- * not be read at the last attempt.
- */
+/** `why` names the obstacle: a halt that an operator ends, a failed check of the finalized head, or unreadable logs of open payments. */
 async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
   const { head, why } = await readHeadInTime(market, payments.readHead);
@@ -147,7 +141,7 @@ function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
   };
 }
 
-/** With none published, the rule that a stranger's settlement is collected by the payer alone is off (W7). */
+/** Signers that the facilitator publishes. With none, the rule is off that the payer alone collects a transfer submitted by a stranger. */
 function signersStatus(published: number | null): string {
   if (published === null) return 'unknown';
   return published > 0 ? 'published' : 'not_published';

@@ -12,7 +12,6 @@ import type { Fault } from './key-page/key-page.ts';
 import { renderShell } from './shell/render-shell.ts';
 import type { PagePlan, Shown } from './storefront/page-plan.ts';
 
-/** Explains an error class to a person who followed a link or typed an address. */
 const MEANINGS: Readonly<Record<ErrorClass, string>> = {
   bad_input: 'The market could not read what was asked for as a question of its own. Nothing was changed.',
   auth_required: 'This is shown only with the key of the store. Nothing was changed.',
@@ -33,10 +32,7 @@ const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   internal_error: 'Load the page again. If it stays so, report the request below to the operator.',
 };
 
-/**
- * Renders a refusal for people from the error table alone: nothing that was sent or thrown is in it. Null for programs and for requests to
- * the API, which get a problem document.
- */
+/** Renders a refusal from the error table alone: nothing sent or thrown is in it. Null for programs and the API, which get a problem. */
 export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
   const body = renderHtml({
@@ -96,7 +92,6 @@ function showRefusal(problem: Problem, plan: Surroundings): Shown {
   };
 }
 
-/** Names that pages use for fields of the route. */
 const FIELD_NAMES: Readonly<Record<string, string>> = {
   max_price_usdc: 'The highest price',
   q: 'What is searched for',
@@ -157,7 +152,6 @@ export function retryHeaders({ options }: Refusal): Record<string, string> {
   return seconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(seconds))) };
 }
 
-/** Renders a fault of the authorization server as a page. */
 export function showConnectFault({ random }: Pick<Market, 'random'>): ShowFault {
   return (fault) => answerConnectMessage(random, { ...fault, before: 'How a program is connected stands at ' });
 }

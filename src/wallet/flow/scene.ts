@@ -17,7 +17,6 @@ export interface Scene {
   /** Whether the last request to buy only collects: then so does its signature. */
   lastRequest: { isCollecting: boolean };
   connected: Connected | null;
-  /** This tab holds the purchase. */
   isHolding: boolean;
   /** Set only when the market says that the attempt ended unpaid. */
   hasEnded: boolean;

@@ -14,7 +14,6 @@ export interface Planned {
   children: readonly Piece[];
   /** Address of a link: http or https, and nothing else. */
   href?: string;
-  /** First number of a numbered list. */
   start?: number;
 }
 

@@ -71,7 +71,6 @@ export function showSteps(record: PurchaseRecord, nowMs: number): ShownSteps {
   };
 }
 
-/** Shows the transaction, linked if this market names an explorer. */
 export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement | null {
   if (record.transfer === null) return null;
   const { tx_hash: hash, block } = record.transfer;

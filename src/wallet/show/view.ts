@@ -17,7 +17,6 @@ export interface Trouble {
   what: string;
   money: string;
   todo: string;
-  /** Reason in the error table. */
   reason: string | null;
 }
 

@@ -70,7 +70,6 @@ function renderCopy(id: string, what: string, text: string, level: 'h2' | 'h3'):
 interface ConnectText {
   title: string;
   summary: string;
-  /** Pasted into a program. */
   url: string;
   facts: readonly string[];
   hosts: readonly Host[];

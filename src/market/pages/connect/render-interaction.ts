@@ -10,10 +10,7 @@ const STAYS_HERE = ' It goes back to a program on this device, and any program h
 /** Redirect hosts on this device: a local port, or a scheme that some program has registered. */
 const OF_DEVICE = /^(?:localhost|127\.0\.0\.1|\[::1\]|[a-z][a-z0-9+.-]*:(?:\/\/.*)?)$/i;
 
-/**
- * Renders who asks for what, the proof, and the two buttons. Holds the hidden parts that the script shows, so that all wording is in one
- * place.
- */
+/** Renders who asks for what, the proof and the two buttons, with the hidden parts that the script shows. */
 export function renderInteraction({ client, scopes }: Interaction, provenAs: string | null): string {
   const name = showName(client.name);
   const who = name === null ? 'A program without a name' : html`<bdi>${name}</bdi>`;

@@ -43,10 +43,7 @@ function apiCatalog(baseUrl: string) {
   };
 }
 
-/**
- * Lists what this host offers to agents. Provisional like its cards: one draft calls the media type of an entry `type`, the other
- * `mediaType`.
- */
+/** Lists what this host offers to agents. Provisional: one draft calls the media type of an entry `type`, the other `mediaType`. */
 function aiCatalog(baseUrl: string) {
   const { name, title } = mcpServer(baseUrl);
   const publisher = new URL(baseUrl).hostname;

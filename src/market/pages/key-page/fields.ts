@@ -91,7 +91,6 @@ function renderFault(name: string, message: string | null): string {
   return message === null ? '' : html`<span class="fault" id="${name}-fault">${message}</span>`;
 }
 
-/** Inputs for the two codes that are typed back. */
 const CODE_FIELDS = ['code_first', 'code_second'] as const;
 /** Every field that may hold a shown secret. */
 export const TYPED_BACK_FIELDS: readonly string[] = ['merchant_key', ...CODE_FIELDS];

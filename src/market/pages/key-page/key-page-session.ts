@@ -100,7 +100,6 @@ const FORM_COOKIE = '__Host-openaisle-form';
 const FORM_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export interface FormToken {
-  /** Value of the form's hidden field. */
   value: string;
   /** Set-Cookie for a browser that has none yet. */
   cookie: string | null;

@@ -45,7 +45,6 @@ export interface KeyPage {
   showsCodes: boolean;
   /** Fields of the first step that hold a secret; never filled in again. */
   secretFields: readonly string[];
-  /** Renders the inputs of the first step. */
   renderFields(typed: Form, faults: readonly Fault[]): string;
   /** Validates the first step without reading the database. */
   check(form: Form): Fault[];

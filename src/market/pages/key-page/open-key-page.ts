@@ -97,7 +97,6 @@ interface BeginPage {
   notice?: Notice | null;
 }
 
-/** Renders the first step: purpose, preparation and form. */
 function renderBegin(keyPage: KeyPage, { token, typed = {}, faults = [], notice = null }: BeginPage): string {
   const { path, words } = keyPage;
   return html`!${renderFaults(faults)}

@@ -92,7 +92,6 @@ interface Message {
   link: { before: string; address: string; name: string; after: string };
 }
 
-/** Renders a short message with one link. */
 export function renderMessage({ title, text, link }: Message): string {
   return html`<h1>${title}</h1>
 <p class="summary">${text}</p>
@@ -142,7 +141,6 @@ export function renderNotice(notice: Notice | null): string {
 </div>`;
 }
 
-/** Says how a pending change of this browser ended. */
 export function noticeOfEnd({ is }: EndedChange, { words }: KeyPage): Notice {
   const { secrets, unchanged, doneElsewhere } = words;
   const worthless = `${secrets} that were shown are worth nothing: delete them.`;

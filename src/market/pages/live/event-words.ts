@@ -113,7 +113,6 @@ function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 }
 
-/** Names the price or the reason. */
 function endingOf({ detail }: SaidEvent): string {
   const { paid_usdc: paid, price_usdc: price, reason_code: code } = detail;
   if (typeof paid === 'number') return paid === 0 ? ' free of charge' : ` for ${showPrice(paid)}`;

@@ -99,7 +99,6 @@ function renderRecords(events: readonly EventRecord[], maintainer: string | null
   )}</ol>`;
 }
 
-/** Renders the fixed views as links and all kinds as a form. */
 function renderViews(part: LogFilter): string {
   const isHere = ({ kind, scope, listing_id: listing }: LogFilter): boolean =>
     kind === part.kind && scope === part.scope && listing === part.listing_id;

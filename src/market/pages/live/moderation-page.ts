@@ -137,7 +137,6 @@ function renderAppeal({ statement, created_at, outcome, outcome_reason, decided_
   }`;
 }
 
-/** Shows where the emptied comment stood, who wrote it and why it was emptied. */
 function renderRemovedComment(comment: ShownComment, maintainer: string | null): string {
   const { comment_id: id, listing_id, author, reason_code, removed_at } = comment;
   const by =

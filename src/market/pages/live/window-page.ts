@@ -130,10 +130,7 @@ function renderNewcomer({ handle, joined_at }: Newcomer, maintainer: string | nu
   return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark({ maintainer: handle === maintainer })} !${renderAge(joined_at, nowMs)}</li>`;
 }
 
-/**
- * Returns the latest newcomers, newest first. The window lists the oldest merchants: once it does not list all, only events tell of
- * newcomers.
- */
+/** Returns newcomers, newest first. The window lists the oldest merchants: if it does not list all, only events tell of newcomers. */
 export function newcomersOf(
   merchants: { items: readonly MerchantRecord[]; total: number },
   events: readonly EventRecord[],

@@ -6,7 +6,6 @@ import { html } from 'ghtml';
 import { cutPiles } from '../../../contract/text.ts';
 import { CARD, type CardQuestion, hexOfOklch } from './picture-question.ts';
 
-/** Family name in the font files. */
 const FAMILY = inter.family;
 type Weight = 400 | 700;
 
@@ -41,14 +40,14 @@ function openFace(weight: Weight): Face {
   const together = rightOf(measureDrawn('HH', weight));
   const advanceOf = (letter: string): number => (rightOf(measureDrawn(`H${letter}H`, weight)) - together) / SIZE;
   const missing = String(measureDrawn(NO_LETTER, weight));
-  const known = new Map([[' ', advanceOf(' ')]]);
+  const advances = new Map([[' ', advanceOf(' ')]]);
   return {
     advanceOf: (letter) => {
-      if (known.has(letter)) return known.get(letter);
+      if (advances.has(letter)) return advances.get(letter);
       const drawn = measureDrawn(letter, weight);
       if (drawn === null || String(drawn) === missing) return undefined;
       const advance = advanceOf(letter);
-      known.set(letter, advance);
+      advances.set(letter, advance);
       return advance;
     },
   };

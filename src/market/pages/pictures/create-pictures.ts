@@ -27,7 +27,6 @@ interface Painting {
 }
 
 export interface PaintingLimits {
-  /** Limit of the pictures kept in memory. */
   keptBytes: number;
   /** Limit of pictures that are requested and not ready. */
   mostWaiting: number;
@@ -119,7 +118,6 @@ const AN_HOUR = 'public, max-age=3600';
 const PNG = 'image/png';
 const ICON_SIZE = 32;
 const TOUCH_SIZE = 180;
-/** Background of the mark. */
 const GROUND = '#1c5a3d';
 
 /** Serves pictures for links to this market, and its mark as an icon for clients that cannot show the SVG. */

@@ -101,7 +101,6 @@ function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): stri
   return svgElement(`mark small ${hue}`, SMALL_THREADS, warpPaths(middle));
 }
 
-/** Draws warp and weft, with gaps between the threads. */
 function drawLarge(cloth: Cloth, hue: string): string {
   return svgElement(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
 }

@@ -8,7 +8,6 @@ import { CARD, isListingShown } from './picture-question.ts';
 const LONGEST_SUMMARY = 200;
 
 interface Preview {
-  /** The page's own address, as a path. */
   path: string;
   title: string;
   summary: string;

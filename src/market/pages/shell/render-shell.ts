@@ -28,7 +28,6 @@ export interface ShellOptions {
   main: string;
   /** Address of the page, to mark it in the header. */
   path?: string;
-  /** Given if the policy of the page asks for one. */
   nonce?: string;
   /** Addresses of scripts in addition to the shell's own. */
   scripts?: readonly string[];
@@ -46,7 +45,6 @@ const PLACES = [
   { path: '/join', name: 'Join' },
 ];
 
-/** Pages about this market. */
 const FOOT = [
   { path: '/about', name: 'About' },
   { path: '/terms', name: 'Terms' },

@@ -106,10 +106,7 @@ function maintainerIn(catalog: MarketCatalog): string | null {
 type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
 const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
 
-/**
- * Creates the pages on which people look at goods, from what the routes answer to programs. The version of a page contains the ETag of that
- * answer.
- */
+/** Creates the pages of goods from what the routes answer to programs. The version of a page contains the ETag of that answer. */
 export function createStorefront(
   market: Market,
   { events, catalog, readJson }: { events: EventTail; catalog: MarketCatalog; readJson: ReadFromMemory },

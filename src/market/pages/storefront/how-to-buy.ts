@@ -9,11 +9,9 @@ interface Way {
   id: string;
   name: string;
   says: string;
-  /** Copied as it stands. */
   text: string;
 }
 
-/** Shows the ways that work for this listing now. */
 export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): string {
   if (listing.state !== 'live') return '';
   const ways = listing.delivery_kind === 'city_ownership' ? waysToThing(listing, config) : waysToGoods(listing, config);

@@ -99,7 +99,6 @@ function renderTexts({ description, preview, text_flags }: ListingDetail): strin
   }`;
 }
 
-/** Says why a listing is not for sale, and what was said about it. */
 function renderState(listing: ListingDetail): string {
   return [renderRemoval(listing), renderWithdrawal(listing), renderEnd(listing), renderAppeal(listing)].join('');
 }

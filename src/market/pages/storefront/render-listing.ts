@@ -18,7 +18,6 @@ import {
   showNumber,
 } from './render-text.ts';
 
-/** Shows what can be checked, next to the claims of the merchant. */
 export function renderEvidence(listing: ListingDetail, config: MarketConfig): string {
   return html`<section aria-labelledby="evidence">
 <h2 id="evidence">Evidence</h2>
@@ -116,7 +115,6 @@ export function renderTags(tags: readonly string[]): string {
 
 export type ListingAnswer = ResultOf<Endpoints['getListing']>['body'];
 
-/** Lists comments, oldest first. */
 export function renderComments(answer: ListingAnswer, isLater: boolean, nowMs: number): string {
   const { comments, comments_total: total, comments_next_after_id: next, listing } = answer;
   const path = `/listing/${listing.id}`;

@@ -53,13 +53,11 @@ function renderMerchant(merchant: MerchantRecord, nowMs: number): string {
 </li>`;
 }
 
-/** Links to the rest of a list, and back to its beginning. */
 export function renderPaging(next: { path: string; name: string } | null, first: string | null): string {
   if (next === null && first === null) return '';
   return html`<nav class="paging" aria-label="More of this list">!${first === null ? '' : html`<a class="button" href="${first}">From the start</a>`}!${next === null ? '' : html`<a class="button" rel="next" href="${next.path}">${next.name}</a>`}</nav>`;
 }
 
-/** Stands in for an empty list, with one link. */
 export function renderEmpty(text: string, link: { path: string; name: string }): string {
   return html`<p class="empty">${text} <a href="${link.path}">${link.name}</a>.</p>`;
 }

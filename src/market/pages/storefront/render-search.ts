@@ -16,7 +16,6 @@ export interface ShelfAddress extends Record<AttributeName, string> {
 
 type ShelfQuery = Omit<ShelfAddress, 'aisle'>;
 
-/** In the order of addresses. */
 const QUERY_NAMES: readonly (keyof ShelfQuery)[] = ['q', 'sort', 'free', 'price', 'tag', ...ATTRIBUTE_NAMES, 'cursor'];
 
 export function readShelfAddress(aisle: Aisle | null, query: Readonly<Record<string, string>>): ShelfAddress {
@@ -72,7 +71,6 @@ const FREE_WORDS: readonly [value: string, name: string][] = [
   ['false', 'Not free'],
 ];
 
-/** Renders the search field and all filters. */
 export function renderSearch(address: ShelfAddress): string {
   const { q, sort, aisle, free, price, tag } = address;
   const isNarrowed = sort !== '' || free !== '' || price !== '' || ATTRIBUTE_NAMES.some((name) => address[name] !== '');

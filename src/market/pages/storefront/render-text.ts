@@ -71,7 +71,6 @@ export function renderNote(note: string | undefined, of: string): string {
   return note === undefined ? '' : html`<p class="flags noted"><strong>Note:</strong> this ${of} has ${note}.</p>`;
 }
 
-/** The same, short enough for a row. */
 export function renderShortNote(note: string | undefined): string {
   return note === undefined ? '' : ' <span class="flagged noted">Look-alike letters</span>';
 }

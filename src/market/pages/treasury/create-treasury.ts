@@ -130,7 +130,6 @@ function renderAsData({ baseUrl }: MarketConfig): string {
 const DIGITS = 10;
 const LAST_DIGITS = 6;
 
-/** Lists fees, newest first. */
 function renderFees(body: TreasuryBody, explorerUrl: string | null, isLater: boolean): string {
   const { recent_fees: fees, fees_count: count, fees_next_before_id: next } = body;
   if (fees.length === 0) {
@@ -162,7 +161,6 @@ function renderTransaction(hash: string, explorerUrl: string | null): string {
   return html`<a href="${explorerUrl}/tx/${hash}" rel="noopener">transaction !${short}</a>`;
 }
 
-/** Shows what the books and the chain say of the address, side by side. */
 function renderBalance(
   body: TreasuryBody,
   { explorerUrl, network }: Pick<MarketConfig, 'explorerUrl' | 'network'>,

@@ -22,7 +22,6 @@ export function renderFeesOverTime({ days, fees, units }: FeeSums, nowMs: number
   );
 }
 
-/** Ranks the merchants who paid most; all others share one bar. */
 export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): string {
   if (top.length === 0)
     return renderSection('payers', 'Fees by merchant', html`<p class="quiet">No merchant has paid a fee yet.</p>`);
@@ -139,7 +138,6 @@ const THICKNESS = 8;
 const TICK = 2;
 const LONGEST_NAME = 28;
 
-/** Draws one bar for each row, from zero; name and amount stand above it. */
 function drawRanking(id: string, names: { title: string; desc: string }, rows: readonly Ranked[]): string {
   const most = rows.reduce((largest, { units }) => (units > largest ? units : largest), 0n);
   return html`<svg class="chart" role="img" aria-labelledby="${id}-name ${id}-says" width="100%" height="${rows.length * ROW}">

@@ -15,7 +15,6 @@ const SHORTEST = 2;
 /** Closer to an edge than this part of the width, a centred label would stick out. */
 const EDGE = 0.25;
 
-/** Draws bars from a baseline of zero; the tallest has its amount as a label. */
 export function drawTimeBars(id: string, span: Span, bars: readonly Bar[]): string {
   const most = bars.reduce((largest, { units }) => (units > largest ? units : largest), 0n);
   const step = 100 / bars.length;
