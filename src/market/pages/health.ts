@@ -84,12 +84,7 @@ async function paymentsStatus(market: Market, payments: HealthSources['payments'
   const { head, why } = await readHeadInTime(market, payments.readHead);
   const finalized = head?.finalized ?? null;
   const finality =
-    finalized === null
-      ? null
-      : {
-          block_number: Number(finalized.number),
-          age_seconds: ageSeconds(market, Number(finalized.timestamp) * 1_000),
-        };
+    finalized === null ? null : describeBlock(market, finalized.number, Number(finalized.timestamp) * 1_000);
   if (halt !== null) {
     return { payments: 'halted', why: halt.reason, halted_at: isoTime(halt.haltedAt), detail: halt.detail, finality };
   }
@@ -157,15 +152,13 @@ async function chainStatus(market: Market) {
   return {
     facilitator_signers: signersStatus(published),
     finalized_watermark:
-      block_number === null || block_time === null
-        ? null
-        : { block_number: Number(block_number), age_seconds: ageSeconds(market, block_time.getTime()) },
+      block_number === null || block_time === null ? null : describeBlock(market, block_number, block_time.getTime()),
     oldest_unnumbered_event_ms: await oldestUnnumberedMs(database),
   };
 }
 
-function ageSeconds({ clock }: Pick<Market, 'clock'>, at: number): number {
-  return Math.floor((clock.now() - at) / 1_000);
+function describeBlock({ clock }: Pick<Market, 'clock'>, number: bigint, timeMs: number) {
+  return { block_number: Number(number), age_seconds: Math.floor((clock.now() - timeMs) / 1_000) };
 }
 
 function answerJson(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {

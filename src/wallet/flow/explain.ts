@@ -24,7 +24,7 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
     const todo = 'Put USDC on this wallet, or choose another one, then try again.';
     return { title: 'Too little USDC', what: `${messageOf(error)}.`, money, todo, reason: null };
   }
-  if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(status), reason: error.reason };
+  if (lacksFunds(error)) return { ...marketTrouble(error), money: sayShortfall(status), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
   if (error instanceof PaymentMayBeLost) return { ...lostTrouble(error), money, reason: 'payment_may_be_lost' };
   if (error instanceof TermsRefused && error.why === 'own_goods') return { ...OWN_GOODS, money, reason: 'own_goods' };
@@ -67,11 +67,11 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
 }
 
 /** The market has kept nothing of the payment: once the wallet is funded, the same signature serves. */
-export function isPoor(error: unknown): error is MarketError {
+export function lacksFunds(error: unknown): error is MarketError {
   return error instanceof MarketError && error.reason === 'insufficient_funds';
 }
 
-function sayPoor({ until }: PurchaseStatus): string {
+function sayShortfall({ until }: PurchaseStatus): string {
   const moved = 'No money moved: the wallet holds less than the price.';
   return until === null
     ? moved

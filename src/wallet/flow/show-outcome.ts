@@ -7,7 +7,7 @@ import { isPaid } from '../show/show-purchase.ts';
 import type { Action } from '../show/view.ts';
 import type { Address } from '../wallet-provider.ts';
 import { sayClock } from '../wording.ts';
-import { explain, isPoor } from './explain.ts';
+import { explain, lacksFunds } from './explain.ts';
 import type { Allowed, Scene } from './scene.ts';
 
 /** Shows what went wrong, and only those next steps that cannot pay twice. */
@@ -43,7 +43,7 @@ function keptRecord({ store }: Scene, hasProof: boolean): PurchaseRecord | null 
 function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: number | null): Action[] {
   if (untilMs === null) return [{ words: 'Try again', act: () => void scene.resume(true), isMain: true }];
   const again = (allowed: Allowed) => (): void => void scene.goOn(payer, allowed);
-  if (isPoor(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
+  if (lacksFunds(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
   if (error instanceof PaymentMayBeLost) {
     // The person has checked: send what was signed, or sign once more if it has run out.
     const payAnew = again({ payAnew: true, mayPayAgain: true });
