@@ -83,7 +83,7 @@ export type Missing = 'insecure' | 'no_storage' | 'no_locks';
 
 const PROBE = 'openaisle:probe';
 
-/** Finds what a safe purchase needs. Without it a reload or a second tab could lead to a second payment, so nothing is signed. */
+/** Finds the features that a safe purchase needs. Without them a reload or a second tab could pay twice, so nothing is signed. */
 export function findStorage(): AvailableStorage | Missing {
   if (!window.isSecureContext) return 'insecure';
   // Older browsers have none, despite the types.

@@ -103,7 +103,7 @@ type Confirm = Extract<View, { kind: 'confirm' }>;
 export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[] {
   const { message, purpose, isRenewed, aheadMs, yes, no } = view;
   const pays = purpose === 'pay';
-  // Read from what is signed: only a message that can move nothing may be called so.
+  // Read from the message itself: only one that can move nothing may be called harmless.
   const isWithoutValue = message.message.value === '0';
   const rows = sayMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])

@@ -85,7 +85,7 @@ function payingAgain(row: ErrorRow): string {
     : '`do_not_pay_again: false`, unless the answer itself says otherwise.';
 }
 
-/** Endpoints that name the reason. Those of the transport and of the secret guard may come from any endpoint. */
+/** Lists the endpoints that name the reason. Reasons of the transport and of the secret guard may come from any endpoint. */
 function routesOf(reason: Reason): string[] {
   return ENDPOINTS.filter(({ errors }) => errors.includes(reason)).map(({ method, path }) => `${method} ${path}`);
 }

@@ -10,7 +10,7 @@ import { renderTextField, TYPED_BACK_FIELDS } from './fields.ts';
 import { join } from './join.ts';
 import type { KeyPage } from './key-page.ts';
 import type { KeyPageDependencies } from './key-page-session.ts';
-import { answerHtml, openKeyPage } from './open-key-page.ts';
+import { answerKeyPage, openKeyPage } from './open-key-page.ts';
 import { renderMessage } from './render-key-page.ts';
 import { takeForm } from './take-form.ts';
 
@@ -163,7 +163,7 @@ function withVary(answer: PageAnswer): PageAnswer {
 function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: KeyPage, refusal: Refusal): PageAnswer {
   const isFailure = refusal.row.status >= 500;
   const title = isFailure ? 'No answer just now' : 'Not done';
-  return answerHtml(random, {
+  return answerKeyPage(random, {
     ...{ path, title },
     status: statusOf(refusal),
     headers: retryHeaders(refusal),

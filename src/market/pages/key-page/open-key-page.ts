@@ -53,10 +53,10 @@ export function answerBegun(
   const { value, cookie } = formToken(market.random, begun.path, cookies);
   if (begun === keyPage) {
     const main = renderAgain(keyPage, { token: value, pending });
-    return answerHtml(market.random, { title: 'Shown already', main, path: keyPage.path, status, cookie });
+    return answerKeyPage(market.random, { title: 'Shown already', main, path: keyPage.path, status, cookie });
   }
   const main = renderElsewhere(begun, pending, value);
-  return answerHtml(market.random, { title: 'Something else is begun', main, path: keyPage.path, status, cookie });
+  return answerKeyPage(market.random, { title: 'Something else is begun', main, path: keyPage.path, status, cookie });
 }
 
 export interface BeginAnswer extends Omit<BeginPage, 'token'>, Pick<PageContent, 'status' | 'headers' | 'cookie'> {
@@ -71,14 +71,14 @@ export function answerBegin(
   const { path, words } = keyPage;
   const isFaulty = (begin.faults ?? []).length > 0;
   const main = renderBegin(keyPage, { ...begin, token: token.value });
-  return answerHtml(random, {
+  return answerKeyPage(random, {
     title: isFaulty ? `Not done: ${words.title}` : words.title,
     ...{ main, path, status, headers, cookie },
   });
 }
 
 export function answerClosed({ random }: Pick<Market, 'random'>, { path, words }: KeyPage): PageAnswer {
-  return answerHtml(random, {
+  return answerKeyPage(random, {
     title: `Closed: ${words.title}`,
     status: 503,
     path,
@@ -123,7 +123,7 @@ interface PageContent {
 }
 
 /** Answers with a key page. A fresh nonce lets only its own scripts run; its routes forbid caching. */
-export function answerHtml(random: Random, page: PageContent): PageAnswer {
+export function answerKeyPage(random: Random, page: PageContent): PageAnswer {
   const { title, main, path, status = 200, headers = {}, cookie = null } = page;
   const nonce = random.bytes(18).toString('base64url');
   return {

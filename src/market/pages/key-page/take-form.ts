@@ -23,7 +23,7 @@ import {
   type Step,
   setPendingCookie,
 } from './key-page-session.ts';
-import { answerBegin, answerBegun, answerClosed, answerHtml } from './open-key-page.ts';
+import { answerBegin, answerBegun, answerClosed, answerKeyPage } from './open-key-page.ts';
 import {
   type Notice,
   noticeOfEnd,
@@ -66,7 +66,7 @@ export async function takeForm(
 
 /** Shows nothing of the sent form: another site may have filled it in. */
 function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnswer {
-  return answerHtml(random, {
+  return answerKeyPage(random, {
     title: 'Not done',
     status: 403,
     path,
@@ -97,7 +97,7 @@ async function takeBegin({ market, dependencies, keyPage, call, token, pending }
     const shown = await keyPage.begin(market, form, clientNetwork);
     const cookie: PendingCookie = { kind: keyPage.kind, session: shown.session, csrf: shown.csrf };
     const main = renderShown(keyPage, { token: token.value, cookie, shown, baseUrl: market.config.baseUrl });
-    return answerHtml(market.random, {
+    return answerKeyPage(market.random, {
       title: 'Save this now',
       ...{ main, path: keyPage.path, cookie: setPendingCookie(cookie) },
     });
@@ -244,7 +244,7 @@ async function answerDone({ market, dependencies, keyPage }: Step, confirmed: Co
   // The change is committed, even if the refresh fails: the catalog then catches up by itself.
   await dependencies.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(keyPage, confirmed);
-  return answerHtml(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
+  return answerKeyPage(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
 }
 
 function answerOver({ market, keyPage, token }: Step, pending: PendingStatus): PageAnswer {
@@ -268,5 +268,5 @@ function answerAgain(
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
   const main = renderAgain(keyPage, { token: token.value, pending, faults, handle });
-  return answerHtml(market.random, { title: 'Not confirmed', main, path: keyPage.path, status, headers });
+  return answerKeyPage(market.random, { title: 'Not confirmed', main, path: keyPage.path, status, headers });
 }

@@ -186,7 +186,7 @@ const INK = hexOfOklch(0.23, 0.015, 160);
 const MUTED = hexOfOklch(0.46, 0.016, 160);
 const ACCENT = hexOfOklch(0.42, 0.09, 157);
 
-/** Draws the picture by which a link shows a page before it is opened. */
+/** Draws the picture of a page that links to it show. */
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
   const title = drawableText(card.title, faces[700]) ?? card.otherwise;

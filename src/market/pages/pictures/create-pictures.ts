@@ -200,7 +200,7 @@ function writeIcon(png: Uint8Array, size: number): Buffer {
 /** Longer texts are cut by the painter anyway. */
 const LONGEST = 300;
 
-/** Shows mark and number alone of goods that are off the market: nothing that their merchant wrote. */
+/** Shows only mark and number once the goods are off the market: nothing that their merchant wrote. */
 export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const { id, aisle, title, price_usdc, merchant } = listing;
   const name = `Listing ${id}`;

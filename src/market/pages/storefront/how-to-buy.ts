@@ -129,7 +129,7 @@ function curlPost(baseUrl: string, path: string, more = ''): string {
   return `curl -X POST ${more}${more === '' ? '' : ' '}${baseUrl}${path}`;
 }
 
-/** Use of a wallet in a browser for a listing: pay for it, get free goods, or none. */
+/** How a wallet in a browser helps with a listing: it pays, gets free goods, or cannot help. */
 export type WalletUse = 'buy' | 'get' | 'too_small' | 'thing';
 
 export function walletUseOf(

@@ -64,7 +64,7 @@
     look();
   }
 
-  // Prevents a second press from beginning twice.
+  // Prevents a second press from sending the form twice.
   function sendOnce() {
     let isSent = false;
     addEventListener('submit', (event) => {
