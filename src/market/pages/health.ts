@@ -15,7 +15,7 @@ import type { Payments } from '../payments/payments.ts';
 import type { MarketHistory } from '../recovery/guard-history.ts';
 import { readChainStatus } from './store.ts';
 
-/** A slow chain must not make a probe time out and take the process for dead. */
+/** A slow chain must not delay a probe until it takes the process for dead. */
 const CHAIN_PATIENCE_MS = 1_000;
 
 /** Many times the duration of one catalog update. */

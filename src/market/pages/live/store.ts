@@ -49,9 +49,8 @@ export async function readModeration(
   show: ModerationView,
   { limit, beforeId }: PageStart,
 ): Promise<Moderation> {
-  const { removals, appeals, comments } = await readTotals(queryable);
-  const totals = { removals: Number(removals), appeals: Number(appeals), comments: Number(comments) };
-  // Reads one row more, to learn whether a next page exists.
+  const totals = await readTotals(queryable);
+  // Read one row more, to learn whether a next page exists.
   const start = { limit: limit + 1, beforeId };
   if (show === 'comments') {
     const rows = await readCommentRemovals(queryable, start);
@@ -120,13 +119,13 @@ async function presentComments(
   }));
 }
 
-export interface PageStart {
+interface PageStart {
   limit: number;
   beforeId: bigint | null;
 }
 
 /** `reason` is null once the listing was restored, as on its own page. */
-export interface RemovalRow {
+interface RemovalRow {
   id: bigint;
   listing_id: bigint;
   merchant: string;
@@ -138,7 +137,7 @@ export interface RemovalRow {
   restored_at: Date | null;
 }
 
-export interface AppealOfRow {
+interface AppealOfRow {
   appeal_id: bigint | null;
   statement: string | null;
   appealed_at: Date | null;
@@ -194,16 +193,10 @@ async function readAuthors(queryable: Queryable, ids: readonly bigint[]): Promis
     select c.id, m.handle from comments c join merchants m on m.id = c.merchant_id where c.id = any(${ids})`);
 }
 
-export interface Totals {
-  removals: bigint;
-  appeals: bigint;
-  comments: bigint;
-}
-
-async function readTotals(queryable: Queryable): Promise<Totals> {
+async function readTotals(queryable: Queryable): Promise<Moderation['totals']> {
   const rows = await queryable.rows<{ kind: string; rows: bigint }>(
     sql`select kind, sum(rows)::int8 as rows from row_counters group by kind`,
   );
-  const countOf = (kind: string): bigint => rows.find((row) => row.kind === kind)?.rows ?? 0n;
+  const countOf = (kind: string): number => Number(rows.find((row) => row.kind === kind)?.rows ?? 0n);
   return { removals: countOf('removals'), appeals: countOf('appeals'), comments: countOf('comment_removals') };
 }
