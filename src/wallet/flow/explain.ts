@@ -19,10 +19,11 @@ export interface PurchaseStatus {
 /** Says what happened, whether money moved, and what to do; in the words of the market where it gave some. */
 export function explain(error: unknown, status: PurchaseStatus): Trouble {
   const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(status);
+  const say = (title: string, what: string, todo: string): Trouble => ({ title, what, money, todo, reason: null });
   if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, status), money, reason: null };
   if (error instanceof TooLittle) {
     const todo = 'Put USDC on this wallet, or choose another one, then try again.';
-    return { title: 'Too little USDC', what: `${messageOf(error)}.`, money, todo, reason: null };
+    return say('Too little USDC', `${messageOf(error)}.`, todo);
   }
   if (lacksFunds(error)) return { ...marketTrouble(error), money: sayShortfall(status), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
@@ -33,37 +34,20 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
   }
   if (error instanceof TermsRefused && error.why === 'other_market') {
     const todo = 'Open these goods at the address that the market calls itself, if that is the market you mean.';
-    return { title: 'The market has another address', what: `${messageOf(error)}.`, money, todo, reason: null };
+    return say('The market has another address', `${messageOf(error)}.`, todo);
   }
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
-    return {
-      title: 'Not what this page shows',
-      what: `The market asked for something else: ${messageOf(error)}.`,
-      money,
-      todo,
-      reason: null,
-    };
+    return say('Not what this page shows', `The market asked for something else: ${messageOf(error)}.`, todo);
   }
   if (error instanceof UnreadableAnswer || error instanceof PaymentUndecided) {
     const todo = status.hasProof
       ? 'Look again: the same signature is sent, and nothing new is signed.'
       : 'See whether you are connected to the network, then try again.';
-    return {
-      title: 'No answer from the market',
-      what: 'The market did not answer, or not in a way that can be read.',
-      money,
-      todo,
-      reason: null,
-    };
+    return say('No answer from the market', 'The market did not answer, or not in a way that can be read.', todo);
   }
-  return {
-    title: 'This cannot go on',
-    what: `Something happened that this page does not know: ${messageOf(error)}.`,
-    money,
-    todo: status.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.',
-    reason: null,
-  };
+  const todo = status.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.';
+  return say('This cannot go on', `Something happened that this page does not know: ${messageOf(error)}.`, todo);
 }
 
 /** The market has kept nothing of the payment: once the wallet is funded, the same signature serves. */

@@ -2,7 +2,7 @@ import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Offer } from '../offer.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
 import { sayClock } from '../wording.ts';
-import { button, type Child, element } from './element.ts';
+import { button, type Child, element, paragraph } from './element.ts';
 import { showGoods } from './show-goods.ts';
 import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showWallets } from './show-purchase.ts';
 import { type Action, titleOf, UNSAFE_WORDS, type View } from './view.ts';
@@ -82,24 +82,18 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
   switch (view.kind) {
     case 'unsafe':
       return [
-        element('p', {}, UNSAFE_WORDS[view.missing]),
-        element(
-          'p',
-          {},
+        paragraph(UNSAFE_WORDS[view.missing]),
+        paragraph(
           'Nothing was signed. The ',
           element('a', { href: `/listing/${offer.id}#how` }, 'other ways to buy'),
           ' work.',
         ),
       ];
     case 'waiting':
-      return [element('p', {}, view.text)];
+      return [paragraph(view.text)];
     case 'free':
       return [
-        element(
-          'p',
-          {},
-          'It costs nothing. No wallet is needed, nothing is signed, and nothing about you is recorded.',
-        ),
+        paragraph('It costs nothing. No wallet is needed, nothing is signed, and nothing about you is recorded.'),
         element('div', { class: 'row' }, button('Get it', view.get, { class: 'main', id: 'get' })),
       ];
     case 'closed':
@@ -112,9 +106,7 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
       return showProgress(view.record, offer);
     case 'elsewhere':
       return [
-        element(
-          'p',
-          {},
+        paragraph(
           'Another tab of this browser has this purchase in hand. What happens there is shown here. When that tab is closed, this one goes on by itself.',
         ),
       ];
@@ -122,9 +114,7 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
       return showTrouble(view, nowMs);
     case 'sign_to_read':
       return [
-        element(
-          'p',
-          {},
+        paragraph(
           'You bought these goods. This time the market wants to see by a signature that you are who paid; it moves no money.',
         ),
         element(
@@ -142,7 +132,7 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
 function showClosed({ collect }: Extract<View, { kind: 'closed' }>, offer: Offer): Child[] {
   const back = element('a', { class: 'button', href: `/listing/${offer.id}` }, 'Back to the listing');
   return [
-    element('p', {}, 'These goods cannot be bought any more. Who bought them before keeps what they bought.'),
+    paragraph('These goods cannot be bought any more. Who bought them before keeps what they bought.'),
     element('div', { class: 'row' }, collect === undefined ? null : button(collect.words, collect.act), back),
   ];
 }
@@ -158,9 +148,7 @@ function showProgress({ silent_since: silent }: PurchaseRecord, offer: Offer): C
         );
   return [
     quiet,
-    element(
-      'p',
-      {},
+    paragraph(
       `The goods are handed over once the transfer is final on ${NETWORKS[offer.network].displayName}. You may close this page: it goes on from here when you come back with this browser.`,
     ),
   ];
@@ -169,9 +157,9 @@ function showProgress({ silent_since: silent }: PurchaseRecord, offer: Offer): C
 function showTrouble({ trouble, actions }: Extract<View, { kind: 'trouble' }>, nowMs: number): Child[] {
   const { what, money, todo, reason } = trouble;
   return [
-    what === '' ? null : element('p', {}, what),
+    what === '' ? null : paragraph(what),
     element('p', { class: 'moved' }, element('strong', {}, money)),
-    element('p', {}, todo),
+    paragraph(todo),
     element('div', { class: 'row' }, ...actions.map((action) => showAction(action, nowMs))),
     reason === null
       ? null

@@ -18,6 +18,10 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+export function paragraph(...children: readonly Child[]): HTMLParagraphElement {
+  return element('p', {}, ...children);
+}
+
 export function button(words: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
   const made = element('button', { type: 'button', ...attributes }, words);
   made.addEventListener('click', act);

@@ -1,7 +1,7 @@
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
-import { button, type Child, element, seenText } from './element.ts';
+import { button, type Child, element, paragraph, seenText } from './element.ts';
 import { type Piece, planMarkdown } from './plan-markdown.ts';
 import type { View } from './view.ts';
 
@@ -16,9 +16,7 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
       : element(
           'div',
           { class: 'notice danger' },
-          element(
-            'p',
-            {},
+          paragraph(
             'These are not the goods that the listing promised. Keep them: with their salt they prove it. Write to the support of this market.',
           ),
         ),
@@ -65,7 +63,7 @@ function showForget(forget: () => void, isPaid: boolean): Child[] {
     : 'That you got these goods is noted here, so that this page shows them again, until you say otherwise.';
   return [
     element('h3', {}, 'Kept in this browser'),
-    element('p', {}, words),
+    paragraph(words),
     element('div', { class: 'row' }, button('Forget this purchase', forget, { id: 'forget' })),
   ];
 }

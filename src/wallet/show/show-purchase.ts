@@ -3,7 +3,7 @@ import type { Offer } from '../offer.ts';
 import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
 import { sayClock, sayDuration, sayEstimate, sayMessage } from '../wording.ts';
-import { button, type Child, element, seenLine } from './element.ts';
+import { button, type Child, element, paragraph, seenLine } from './element.ts';
 import type { View } from './view.ts';
 
 export interface Step {
@@ -124,17 +124,11 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
     isRenewed ? element('p', { class: 'renewed' }, renewed) : null,
     pays || !isWithoutValue
       ? null
-      : element(
-          'p',
-          {},
+      : paragraph(
           'This shows whose wallet it is; whether these goods are its own already is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing in any hands, and it serves for these goods at this market alone. No money moves.',
         ),
     element('dl', { class: 'facts' }, ...rows),
-    element(
-      'p',
-      {},
-      'Amount and receiver of what you sign cannot be changed, and it works once. Your wallet pays no gas.',
-    ),
+    paragraph('Amount and receiver of what you sign cannot be changed, and it works once. Your wallet pays no gas.'),
     element(
       'details',
       { class: 'whole', id: 'whole' },
@@ -167,7 +161,7 @@ export function showWallets({ text, wallets, hasSearched, choose, others }: Wall
       : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
   }
   return [
-    element('p', {}, text),
+    paragraph(text),
     element(
       'ul',
       { class: 'wallets' },
@@ -186,14 +180,10 @@ function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWalle
 
 function showNone(offer: Offer): Child[] {
   return [
-    element(
-      'p',
-      {},
+    paragraph(
       `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[offer.network].displayName} into it, and load this page again.`,
     ),
-    element(
-      'p',
-      {},
+    paragraph(
       'On a telephone, open this page in the browser inside your wallet. The ',
       element('a', { href: `/listing/${offer.id}#how` }, 'other ways to buy'),
       ' need no wallet in the browser.',

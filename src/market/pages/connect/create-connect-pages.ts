@@ -201,22 +201,13 @@ async function showInteraction(dependencies: ConnectDependencies, incoming: Inco
 }
 
 /** Reads the JSON of one step; an empty body is an empty object. Looks for misplaced secrets before it says anything about the fields. */
-function readStep<T>(
-  guard: SecretGuard,
-  { body, headers }: Pick<Incoming, 'body' | 'headers'>,
-  schema: z.ZodType<T>,
-  secretFields: readonly string[],
-): T {
-  const checked = schema.safeParse(readGuarded(guard, { body, headers }, secretFields));
+function readStep<T>(guard: SecretGuard, incoming: Incoming, schema: z.ZodType<T>, secretFields: readonly string[]): T {
+  const checked = schema.safeParse(readGuarded(guard, incoming, secretFields));
   if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_fields');
   return checked.data;
 }
 
-function readGuarded(
-  guard: SecretGuard,
-  { body, headers }: Pick<Incoming, 'body' | 'headers'>,
-  secretFields: readonly string[],
-): unknown {
+function readGuarded(guard: SecretGuard, { body, headers }: Incoming, secretFields: readonly string[]): unknown {
   if (body.length === 0) return {};
   let read: unknown;
   try {
