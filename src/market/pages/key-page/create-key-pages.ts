@@ -9,7 +9,7 @@ import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
 import { renderTextField, TYPED_BACK_FIELDS } from './fields.ts';
 import { join } from './join.ts';
 import type { KeyPage } from './key-page.ts';
-import type { KeyPageDependencies } from './key-page-session.ts';
+import type { KeyPageContext } from './key-page-session.ts';
 import { answerKeyPage, openKeyPage } from './open-key-page.ts';
 import { renderMessage } from './render-key-page.ts';
 import { takeForm } from './take-form.ts';
@@ -125,10 +125,10 @@ const recover: KeyPage = {
 export const KEY_PAGES: readonly KeyPage[] = [join, rotate, recover];
 
 /** Creates the routes of the three key pages: GET shows the page, POST takes its form. */
-export function createKeyPages(market: Market, dependencies: Pick<KeyPageDependencies, 'catalog'>): AnyPageRoute[] {
-  const all = { ...dependencies, keyPages: KEY_PAGES };
+export function createKeyPages(market: Market, { catalog }: Pick<KeyPageContext, 'catalog'>): AnyPageRoute[] {
   return KEY_PAGES.flatMap((keyPage) => {
     const { path } = keyPage;
+    const context = { market, catalog, keyPages: KEY_PAGES, keyPage };
     const refused = (refusal: Refusal) => answerRefused(market, keyPage, refusal);
     return [
       page({
@@ -140,7 +140,7 @@ export function createKeyPages(market: Market, dependencies: Pick<KeyPageDepende
         // Browsers get HTML, programs JSON or text.
         handler: async (call) =>
           chooseForm(call.accept) === 'html'
-            ? withVary(await openKeyPage(market, all, keyPage, call))
+            ? withVary(await openKeyPage(context, call.cookies))
             : describeRoutes(market.config, keyPage, call.accept),
       }),
       formPage({
@@ -149,7 +149,7 @@ export function createKeyPages(market: Market, dependencies: Pick<KeyPageDepende
         ownOrigin: true,
         secretFields: [...keyPage.secretFields, ...TYPED_BACK_FIELDS],
         refused,
-        handler: (call) => takeForm(market, all, keyPage, call),
+        handler: (call) => takeForm(context, call),
       }),
     ];
   });

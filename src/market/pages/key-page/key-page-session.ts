@@ -44,15 +44,15 @@ export async function findPendingStatus(
   }
 }
 
-export interface KeyPageDependencies {
-  keyPages: readonly KeyPage[];
+export interface KeyPageContext {
+  market: Market;
   catalog: Pick<Catalog, 'fresh'>;
+  keyPages: readonly KeyPage[];
+  /** The one of them that answers. */
+  keyPage: KeyPage;
 }
 
-export interface Step {
-  market: Market;
-  dependencies: KeyPageDependencies;
-  keyPage: KeyPage;
+export interface Step extends KeyPageContext {
   call: FormCall;
   token: FormToken;
   pending: PendingStatus;

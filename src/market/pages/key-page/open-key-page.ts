@@ -9,7 +9,7 @@ import {
   type FormToken,
   findPendingStatus,
   formToken,
-  type KeyPageDependencies,
+  type KeyPageContext,
   type PendingStatus,
 } from './key-page-session.ts';
 import {
@@ -23,19 +23,13 @@ import {
   renderNotice,
 } from './render-key-page.ts';
 
-type OpeningDependencies = Pick<KeyPageDependencies, 'keyPages'>;
-
 /** GET: shows the change that this browser has pending, or the first step. Changes nothing. */
-export async function openKeyPage(
-  market: Market,
-  dependencies: OpeningDependencies,
-  keyPage: KeyPage,
-  { cookies }: Pick<PageCall, 'cookies'>,
-): Promise<PageAnswer> {
+export async function openKeyPage(context: KeyPageContext, cookies: PageCall['cookies']): Promise<PageAnswer> {
+  const { market, keyPage } = context;
   if (!market.config.openDoors.has(keyPage.endpoint)) return answerClosed(market, keyPage);
   const token = formToken(market.random, keyPage.path, cookies);
   const pending = await findPendingStatus(market, cookies);
-  const begun = answerBegun(market, dependencies, keyPage, { cookies, pending, status: 200 });
+  const begun = answerBegun(context, { cookies, pending, status: 200 });
   if (begun !== null) return begun;
   const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
   return answerBegin(market, keyPage, { token, notice: isOwnEnd ? noticeOfEnd(pending, keyPage) : null });
@@ -43,9 +37,7 @@ export async function openKeyPage(
 
 /** Answers with the change pending in this browser, begun on this key page or another; null: none. */
 export function answerBegun(
-  market: Market,
-  { keyPages }: OpeningDependencies,
-  keyPage: KeyPage,
+  { market, keyPages, keyPage }: KeyPageContext,
   { cookies, pending, status }: { cookies: PageCall['cookies']; pending: PendingStatus; status: number },
 ): PageAnswer | null {
   if (pending.is !== 'open') return null;

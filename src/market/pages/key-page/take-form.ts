@@ -16,7 +16,7 @@ import {
   isFromElsewhere,
   isOfEarlierChange,
   isOwnToken,
-  type KeyPageDependencies,
+  type KeyPageContext,
   type OpenChange,
   type PendingCookie,
   type PendingStatus,
@@ -41,18 +41,14 @@ const OUT_OF_DATE: Notice = {
 };
 
 /** POST: takes one step, only from a form that this market gave to this browser. */
-export async function takeForm(
-  market: Market,
-  dependencies: KeyPageDependencies,
-  keyPage: KeyPage,
-  call: FormCall,
-): Promise<PageAnswer> {
+export async function takeForm(context: KeyPageContext, call: FormCall): Promise<PageAnswer> {
+  const { market, keyPage } = context;
   const { form, cookies, sentFrom } = call;
   if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, keyPage);
   if (!market.config.openDoors.has(keyPage.endpoint)) return answerClosed(market, keyPage);
   const token = formToken(market.random, keyPage.path, cookies);
   const pending = await findPendingStatus(market, cookies);
-  const step = { market, dependencies, keyPage, call, token, pending };
+  const step = { ...context, call, token, pending };
   if (!isOwnToken(call, keyPage.path)) return answerOutOfDate(step);
   switch (form['action']) {
     case 'confirm':
@@ -78,17 +74,19 @@ function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnsw
   });
 }
 
-function answerOutOfDate({ market, dependencies, keyPage, call, token, pending }: Step): PageAnswer {
-  const begun = answerBegun(market, dependencies, keyPage, { cookies: call.cookies, pending, status: 403 });
+function answerOutOfDate(step: Step): PageAnswer {
+  const { market, keyPage, call, token, pending } = step;
+  const begun = answerBegun(step, { cookies: call.cookies, pending, status: 403 });
   if (begun !== null) return begun;
   const isOurs = call.sentFrom.site === 'same-origin';
   const typed = isOurs ? typedOf(keyPage, call.form) : {};
   return answerBegin(market, keyPage, { token, typed, notice: OUT_OF_DATE, status: 403 });
 }
 
-async function takeBegin({ market, dependencies, keyPage, call, token, pending }: Step): Promise<PageAnswer> {
+async function takeBegin(step: Step): Promise<PageAnswer> {
+  const { market, keyPage, call, token, pending } = step;
   const { form, cookies, clientNetwork } = call;
-  const begun = answerBegun(market, dependencies, keyPage, { cookies, pending, status: 409 });
+  const begun = answerBegun(step, { cookies, pending, status: 409 });
   if (begun !== null) return begun;
   const typed = typedOf(keyPage, form);
   const faults = keyPage.check(form);
@@ -240,9 +238,9 @@ async function confirmChange({ market, keyPage, call }: Step, { cookie }: OpenCh
 }
 
 /** Keeps the cookie for its hour, so that another tab or a resent form learns that the change is confirmed. */
-async function answerDone({ market, dependencies, keyPage }: Step, confirmed: Confirmed): Promise<PageAnswer> {
+async function answerDone({ market, catalog, keyPage }: Step, confirmed: Confirmed): Promise<PageAnswer> {
   // The change is committed, even if the refresh fails: the catalog then catches up by itself.
-  await dependencies.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
+  await catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(keyPage, confirmed);
   return answerKeyPage(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
 }
