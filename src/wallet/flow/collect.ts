@@ -76,10 +76,8 @@ async function collectOnce(scene: Scene, payer: Address, isRenewed: boolean): Pr
 }
 
 /** Sends the same signature again while the payment is not final, for as long as the signature is good. */
-async function sendUntilDelivered(
-  scene: Scene,
-  { header, salt, valid_before: until }: CollectProof,
-): Promise<Delivery> {
+async function sendUntilDelivered(scene: Scene, proof: CollectProof): Promise<Delivery> {
+  const { header, salt, valid_before: until } = proof;
   const { client, screen } = scene;
   for (;;) {
     const answer = await requestGoods(scene, { body: { ...COLLECT, collect_salt: salt }, payment: header });

@@ -55,26 +55,19 @@ export async function readModeration(
   if (show === 'comments') {
     const rows = await readCommentRemovals(queryable, start);
     const shown = rows.slice(0, limit);
-    return {
-      totals,
-      removals: [],
-      comments: await presentComments(queryable, shown),
-      ...nextOf(rows, shown, ({ id }) => id),
-    };
+    const next = nextOf(rows, shown.at(-1)?.id, limit);
+    return { totals, removals: [], comments: await presentComments(queryable, shown), next_before_id: next };
   }
   const rows = await (show === 'removals' ? readRemovals : readAppeals)(queryable, start);
   const shown = rows.slice(0, limit);
-  const next = nextOf(rows, shown, (row) => (show === 'removals' ? row.id : row.appeal_id));
-  return { totals, removals: shown.map(presentRemoval), comments: [], ...next };
+  const last = shown.at(-1);
+  const next = nextOf(rows, show === 'removals' ? last?.id : last?.appeal_id, limit);
+  return { totals, removals: shown.map(presentRemoval), comments: [], next_before_id: next };
 }
 
-function nextOf<Row>(
-  rows: readonly Row[],
-  shown: readonly Row[],
-  idOf: (row: Row) => bigint | null,
-): { next_before_id: number | null } {
-  const last = shown.at(-1);
-  return { next_before_id: rows.length === shown.length || last === undefined ? null : Number(idOf(last)) };
+/** Returns the last id shown, if more rows follow; else null. */
+function nextOf(rows: readonly unknown[], lastId: bigint | null | undefined, limit: number): number | null {
+  return rows.length > limit && lastId !== undefined ? Number(lastId) : null;
 }
 
 function presentRemoval(row: RemovalRow & AppealOfRow): ShownRemoval {
@@ -101,10 +94,7 @@ function presentAppeal(row: AppealOfRow): ShownAppeal | null {
   };
 }
 
-async function presentComments(
-  queryable: Queryable,
-  rows: readonly { id: bigint; canonical: Buffer }[],
-): Promise<ShownComment[]> {
+async function presentComments(queryable: Queryable, rows: readonly EventRow[]): Promise<ShownComment[]> {
   if (rows.length === 0) return [];
   const events = rows.map(({ id, canonical }) => toRecord(id, canonical));
   const numberIn = (detail: Record<string, unknown>, name: string): number => Number(detail[name] ?? 0);
@@ -117,6 +107,11 @@ async function presentComments(
     reason_code: String(detail['reason_code'] ?? ''),
     removed_at: at,
   }));
+}
+
+interface EventRow {
+  id: bigint;
+  canonical: Buffer;
 }
 
 interface PageStart {
@@ -178,12 +173,9 @@ function olderThan(id: Sql, { beforeId }: PageStart): Sql {
 const isCommentRemoval = sql`kind = 'moderation' and id is not null
     and position('"action":"remove_comment"'::bytea in canonical) > 0`;
 
-async function readCommentRemovals(
-  queryable: Queryable,
-  { limit, beforeId }: PageStart,
-): Promise<{ id: bigint; canonical: Buffer }[]> {
+async function readCommentRemovals(queryable: Queryable, { limit, beforeId }: PageStart): Promise<EventRow[]> {
   const older = beforeId === null ? empty : sql`and id < ${beforeId}`;
-  return await queryable.rows<{ id: bigint; canonical: Buffer }>(sql`
+  return await queryable.rows<EventRow>(sql`
     select id, canonical from events where ${isCommentRemoval} ${older} order by id desc limit ${limit}`);
 }
 

@@ -161,10 +161,7 @@ function renderTransaction(hash: string, explorerUrl: string | null): string {
   return html`<a href="${explorerUrl}/tx/${hash}" rel="noopener">transaction !${short}</a>`;
 }
 
-function renderBalance(
-  body: TreasuryBody,
-  { explorerUrl, network }: Pick<MarketConfig, 'explorerUrl' | 'network'>,
-): string {
+function renderBalance(body: TreasuryBody, { explorerUrl, network }: MarketConfig): string {
   const { address, fees_count, fees_collected_usdc, usdc_balance_onchain: balance } = body;
   const collected = unitsOfUsdc(fees_collected_usdc) ?? 0n;
   const onChain = balance === null ? null : (unitsOfUsdc(balance) ?? 0n);
