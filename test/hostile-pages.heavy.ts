@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createMarket, type RunningMarket } from '../src/market/create-market.ts';
-import { seen } from '../src/market/pages/storefront/render-text.ts';
+import { cleanText } from '../src/market/pages/storefront/render-text.ts';
 import { createTestDatabase } from './support/database.ts';
 import { type HostileStock, seedHostileStock, shortOf } from './support/hostile-stock.ts';
 import { EVERY_HOSTILE_TEXT, HOSTILE_FAMILIES } from './support/hostile-texts.ts';
@@ -90,7 +90,7 @@ it('goods for sale are built alike, whatever is written about them', async () =>
   for (const [at, id] of stock.live.entries()) {
     const { tags, text } = await mustBeOurs(`/listing/${id}`);
     expect([TEXTS[at], skeletonOf(tags)]).toEqual([TEXTS[at], wanted]);
-    expect(text).toContain(seen(`${TEXTS[at]}\nand ${TEXTS[at]}`));
+    expect(text).toContain(cleanText(`${TEXTS[at]}\nand ${TEXTS[at]}`));
   }
 });
 
@@ -100,7 +100,7 @@ it('so are goods that were withdrawn, removed and appealed for', async () => {
     const { tags, text } = await mustBeOurs(`/listing/${id}`);
     expect([TEXTS[at], skeletonOf(tags)]).toEqual([TEXTS[at], wanted]);
     // The reason of the removal, the statement of the appeal and the reason of its end.
-    const parts = text.split(seen(TEXTS[at] ?? ''));
+    const parts = text.split(cleanText(TEXTS[at] ?? ''));
     expect([TEXTS[at], parts.length]).toEqual([TEXTS[at], expect.toSatisfy((count: number) => count > 3)]);
   }
 });

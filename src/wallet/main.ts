@@ -2,34 +2,34 @@ import { config } from 'zod';
 import { createClient } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { payAndCollect } from './flow/pay.ts';
-import { held, resumeFlow } from './flow/resume.ts';
+import { resumeFlow, runAlone } from './flow/resume.ts';
 import type { Scene } from './flow/scene.ts';
 import { type Offer, readOffer } from './offer.ts';
 import { createScreen } from './show/create-screen.ts';
-import { createKeep, findStorage } from './storage.ts';
+import { createPurchaseStore, findStorage } from './storage.ts';
 import { watchWallets } from './wallet-announcements.ts';
 
-/** The page comes to life: from here on it says where the purchase stands. */
+/** Takes over the page: from here on it shows the state of the purchase. */
 async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
   const { now } = systemEnvironment;
   const screen = createScreen(root, offer, now);
-  const ground = findStorage();
-  if (typeof ground === 'string') {
-    screen.show({ kind: 'unsafe', missing: ground });
+  const available = findStorage();
+  if (typeof available === 'string') {
+    screen.show({ kind: 'unsafe', missing: available });
     return;
   }
-  const keep = createKeep(ground.shelf, offer.id);
-  const asked = { isCollecting: false };
+  const store = createPurchaseStore(available.shelf, offer.id);
+  const lastRequest = { isCollecting: false };
   const environment = createBrowserEnvironment({
-    onAsked: (isCollecting) => {
-      asked.isCollecting = isCollecting;
+    onRequest: (isCollecting) => {
+      lastRequest.isCollecting = isCollecting;
     },
-    onHeard: (isHeard) => noteSilence(scene, isHeard),
+    onAnswer: (isHeard) => recordSilence(scene, isHeard),
   });
   let isResuming = false;
   const scene: Scene = {
-    ...{ offer, keep, screen, asked, now },
-    locks: ground.locks,
+    ...{ offer, store, screen, lastRequest, now },
+    locks: available.locks,
     client: createClient({ baseUrl: location.origin, environment }),
     wallets: watchWallets(),
     ...{ connected: null, isHolding: false, hasEnded: false },
@@ -42,47 +42,47 @@ async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
         isResuming = false;
       }
     },
-    goOn: (payer, allowed) => held(scene, () => payAndCollect(scene, payer, allowed)),
+    goOn: (payer, allowed) => runAlone(scene, () => payAndCollect(scene, payer, allowed)),
   };
   window.addEventListener('storage', ({ key }) => {
-    if (key === null || key === keep.names.record || key === keep.names.proof) hear(scene);
+    if (key === null || key === store.names.record || key === store.names.proof) followOtherTab(scene);
   });
   await scene.resume();
 }
 
-/** Another tab has written. What it has in hand is shown here; what is on this tab's own screen stays. */
-function hear({ keep, screen, resume }: Scene): void {
+/** Another tab has written. Shows its progress if this tab follows it, and looks again where nothing is under way here. */
+function followOtherTab({ store, screen, resume }: Scene): void {
   const kind = screen.kind();
-  if (kind === 'elsewhere') screen.show({ kind, record: keep.record() });
+  if (kind === 'elsewhere') screen.show({ kind, record: store.record() });
   if (kind === 'wallets' || kind === 'free' || kind === 'closed' || kind === 'sign_to_read') void resume();
 }
 
-function noteSilence({ keep, screen, now }: Scene, isHeard: boolean): void {
-  const record = keep.record();
+function recordSilence({ store, screen, now }: Scene, isHeard: boolean): void {
+  const record = store.record();
   if (record?.phase !== 'paying' || isHeard === (record.silent_since === null)) return;
   const next = { ...record, silent_since: isHeard ? null : now() };
-  keep.write(next);
+  store.write(next);
   if (screen.kind() === 'progress') screen.show({ kind: 'progress', record: next });
 }
 
-interface Heard {
-  /** Before a request to buy: whether it only collects. */
-  onAsked(isCollecting: boolean): void;
-  /** Whether the market could be reached. */
-  onHeard(isHeard: boolean): void;
+interface RequestListeners {
+  /** Called before a request to buy: whether it only collects. */
+  onRequest(isCollecting: boolean): void;
+  /** Called after a request: whether the market could be reached. */
+  onAnswer(isHeard: boolean): void;
 }
 
-/** The browser's own means. Requests carry no cookies and leave nothing in its cache, and waiting ends when the network comes back. */
-function createBrowserEnvironment({ onAsked, onHeard }: Heard): Partial<Environment> {
+/** The environment of a browser. Requests carry no cookies and leave nothing in its cache; waiting ends when the network is back. */
+function createBrowserEnvironment({ onRequest, onAnswer }: RequestListeners): Partial<Environment> {
   return {
     fetch: async (url, init) => {
-      if (init.method === 'POST') onAsked(typeof init.body === 'string' && init.body.includes('"collect":true'));
+      if (init.method === 'POST') onRequest(typeof init.body === 'string' && init.body.includes('"collect":true'));
       try {
         const answer = await systemEnvironment.fetch(url, { ...init, credentials: 'omit', cache: 'no-store' });
-        onHeard(true);
+        onAnswer(true);
         return answer;
       } catch (error) {
-        onHeard(false);
+        onAnswer(false);
         throw error;
       }
     },
@@ -101,9 +101,9 @@ function createBrowserEnvironment({ onAsked, onHeard }: Heard): Partial<Environm
   };
 }
 
-// Making code at run time is what the page's policy forbids, and trying it would be reported as an attack.
+// The policy of the page forbids code made at run time, and an attempt would be reported as an attack.
 config({ jitless: true });
 
 const root = document.getElementById('flow');
-const told = root?.dataset['deal'];
-if (root !== null && told !== undefined) void startFlow(root, readOffer(told));
+const deal = root?.dataset['deal'];
+if (root !== null && deal !== undefined) void startFlow(root, readOffer(deal));

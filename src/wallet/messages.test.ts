@@ -24,7 +24,8 @@ const ASKED: AuthorizationToSign = {
 };
 const TYPED = toTypedMessage(ASKED);
 
-const check = (typed: TypedMessage, offer = SAMPLE_OFFER): void => checkMessage(typed, offer, PAYER, NOW);
+const check = (typed: TypedMessage, offer = SAMPLE_OFFER): void =>
+  checkMessage(typed, { offer, payer: PAYER, nowMs: NOW, purpose: 'pay' });
 
 describe('what would be signed', () => {
   it('passes where it is what the page shows', () => expect(() => check(TYPED)).not.toThrow());

@@ -5,32 +5,31 @@ import type { Offer } from './offer.ts';
 
 const LONGEST_WINDOW_SECONDS = 600;
 
-/** The message is not the one that the page speaks of. Nothing was signed. */
+/** The message is not what the page shows. Nothing was signed. */
 export class NotAsShown extends Error {
   override readonly name = 'NotAsShown';
 }
 
-/** What a signature is for. */
 export type Purpose = 'pay' | 'collect';
 
-/** Holds what would be signed against what the person was shown, whatever the market has said since. Who collects signs for nothing. */
+/** Compares what would be signed with what the person was shown, whatever the market has said since. To collect, the amount is 0. */
 export function checkMessage(
   typed: TypedMessage,
-  offer: Offer,
-  payer: string,
-  nowMs: number,
-  purpose: Purpose = 'pay',
+  { offer, payer, nowMs, purpose }: { offer: Offer; payer: string; nowMs: number; purpose: Purpose },
 ): void {
   const network = NETWORKS[offer.network];
   const { domain, message, primaryType } = typed;
   const nowSeconds = Math.floor(nowMs / 1_000);
   const faults: [boolean, string][] = [
     [primaryType !== 'TransferWithAuthorization', 'the kind of message'],
-    [!same(message.to, offer.seller_wallet), 'the wallet of the seller'],
+    [!isSameAddress(message.to, offer.seller_wallet), 'the wallet of the seller'],
     [message.value !== (purpose === 'pay' ? offer.units : 0n).toString(), 'the amount'],
-    [!same(message.from, payer), 'the wallet that pays'],
+    [!isSameAddress(message.from, payer), 'the wallet that pays'],
     [BigInt(domain.chainId) !== network.chainId, 'the network'],
-    [!same(domain.verifyingContract, offer.usdc) || !same(offer.usdc, network.usdc), 'the address of USDC'],
+    [
+      !isSameAddress(domain.verifyingContract, offer.usdc) || !isSameAddress(offer.usdc, network.usdc),
+      'the address of USDC',
+    ],
     [domain.name !== network.domainName || domain.version !== network.domainVersion, 'the name of the token'],
     [Number(message.validBefore) > nowSeconds + LONGEST_WINDOW_SECONDS, 'the time for which it is good'],
     [Number(message.validAfter) > nowSeconds, 'the time from which it is good'],
@@ -39,7 +38,7 @@ export function checkMessage(
   if (fault !== undefined) throw new NotAsShown(`${fault[1]} is not what this page shows`);
 }
 
-function same(one: string, other: string): boolean {
+function isSameAddress(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
@@ -50,7 +49,7 @@ const DOMAIN_TYPE = [
   { name: 'verifyingContract', type: 'address' },
 ] as const;
 
-/** The whole message in plain JSON: this very object is shown, and then goes to the wallet. */
+/** Renders the whole message as plain JSON: this very object is shown, and then goes to the wallet. */
 export function toTypedMessage({ domain, primaryType, message }: AuthorizationToSign) {
   return {
     types: { EIP712Domain: DOMAIN_TYPE, ...AUTHORIZATION_TYPES },

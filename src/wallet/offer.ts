@@ -7,7 +7,7 @@ const address = z
   .regex(/^0x[0-9a-fA-F]{40}$/)
   .transform((text) => text as `0x${string}`);
 
-const told = z.object({
+const shownFields = z.object({
   id: z.int().positive(),
   title: z.string(),
   merchant: z.string(),
@@ -23,11 +23,11 @@ const told = z.object({
     .nullable(),
 });
 
-/** The goods and their terms as the page shows them: what the person agrees to, and nothing else may be signed. */
-export type Offer = z.output<typeof told> & { units: bigint };
+/** The goods and their terms as the page shows them. The person agrees to these, and nothing else may be signed. */
+export type Offer = z.output<typeof shownFields> & { units: bigint };
 
 export function readOffer(text: string): Offer {
-  const offer = told.parse(JSON.parse(text));
+  const offer = shownFields.parse(JSON.parse(text));
   const units = unitsOfUsdc(offer.price_usdc);
   if (units === null) throw new TypeError('the price cannot be read');
   return { ...offer, units };

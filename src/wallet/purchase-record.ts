@@ -4,11 +4,11 @@ import type { Progress } from '../sdk/payments/payment-run.ts';
 
 const ms = z.number();
 
-/** How far a purchase has come, for every tab of this browser, and what is needed to read the goods again. The token is a secret. */
+/** Progress of a purchase, for every tab of this browser, and what is needed to read the goods again. The token is a secret. */
 export const purchaseRecord = z.object({
   version: z.literal(1),
   payer: z.string().nullable(),
-  /** `asking`: nothing is signed. `paying`: a proof is kept. `bought`: delivered. */
+  /** `asking`: nothing is signed. `paying`: a proof is stored. `bought`: delivered. */
   phase: z.enum(['asking', 'paying', 'bought']),
   at: z.object({
     begun: ms,
@@ -17,24 +17,24 @@ export const purchaseRecord = z.object({
     final: ms.optional(),
     delivered: ms.optional(),
   }),
-  /** Where the transfer stands, as far as one is seen. */
+  /** The transfer, once one is seen. */
   transfer: z
     .object({
       tx_hash: z.string().regex(/^0x[0-9a-f]{64}$/),
       block: z.int().nullable(),
-      /** The last final block when the transfer was first seen in this block, and now. */
+      /** The last final block when the transfer was first seen in its block, and the last one now. */
       head_first: z.int().nullable(),
       head: z.int().nullable(),
     })
     .nullable(),
-  /** When it should be final, by the market's guess. */
+  /** Estimated time of finality, from the market. */
   final_about: ms.nullable(),
-  /** Since when no answer comes. */
+  /** Time since which no answer has come. */
   silent_since: ms.nullable(),
   token: z.string().nullable(),
-  /** By which a market that has lost the purchase takes it back. Missing in what earlier versions kept. */
+  /** A market that has lost the purchase takes it back by this slip. Missing in records of earlier versions. */
   recovery_slip: z.string().nullable().default(null),
-  /** The goods came with an older version that was bought: no money moved. Missing in what earlier versions kept. */
+  /** The goods came with an older version that was bought: no money moved. Missing in records of earlier versions. */
   nothing_due: z.boolean().default(false),
 });
 export type PurchaseRecord = z.output<typeof purchaseRecord>;
@@ -48,7 +48,7 @@ export function beginRecord(payer: string | null, nowMs: number): PurchaseRecord
   };
 }
 
-/** The record after the next word about the payment. A transfer that was taken back with its block is taken back here too. */
+/** Updates the record with new progress. A transfer that was taken back with its block is removed here too. */
 export function followProgress(record: PurchaseRecord, progress: Progress, nowMs: number): PurchaseRecord {
   const { phase, payment, estimateSeconds } = progress;
   const paying = { ...record, phase: 'paying' as const };
@@ -58,7 +58,7 @@ export function followProgress(record: PurchaseRecord, progress: Progress, nowMs
     case 'submitted':
     case 'pending': {
       const at = { ...record.at, signed: record.at.signed ?? nowMs };
-      // Sent and not answered: nothing new is known.
+      // Sent but not answered: nothing new is known.
       if (payment === undefined) return { ...paying, at };
       const about = estimateSeconds === undefined ? null : nowMs + estimateSeconds * 1_000;
       return withPayment({ ...paying, at, final_about: about }, payment, nowMs);
@@ -77,18 +77,18 @@ function withPayment(record: PurchaseRecord, payment: PaymentOut, nowMs: number)
   const { tx_hash, block_number: block, finalized_head: head, stage } = payment;
   const { settled: _settled, final: _final, ...at } = record.at;
   if (tx_hash === null || block === null) return { ...record, at, transfer: null };
-  const before = record.transfer;
-  const isSame = before !== null && before.tx_hash === tx_hash && before.block === block;
+  const previous = record.transfer;
+  const isSame = previous !== null && previous.tx_hash === tx_hash && previous.block === block;
   const settled = isSame ? (record.at.settled ?? nowMs) : nowMs;
   const isFinal = stage === 'finalized' || stage === 'delivered';
   return {
     ...record,
     at: { ...at, settled, ...(isFinal ? { final: record.at.final ?? nowMs } : {}) },
-    transfer: { tx_hash, block, head_first: isSame ? before.head_first : head, head },
+    transfer: { tx_hash, block, head_first: isSame ? previous.head_first : head, head },
   };
 }
 
-/** How many blocks have become final on the way to the transfer's own, of how many. Null while that is not known. */
+/** Counts the blocks that became final on the way to the one of the transfer. Null while unknown. */
 export function blocksToFinal({ transfer }: PurchaseRecord): { done: number; of: number } | null {
   if (transfer === null) return null;
   const { block, head_first: first, head } = transfer;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { SavedPayment } from '../sdk/payments/proof-store.ts';
 import { beginRecord } from './purchase-record.ts';
-import { createKeep, type Shelf } from './storage.ts';
+import { createPurchaseStore, type Shelf } from './storage.ts';
 
 const PAYMENT: SavedPayment = {
   version: 1,
@@ -26,29 +26,29 @@ function memoryShelf(): Shelf & { values: Map<string, string> } {
 
 it('a saved payment is found by another tab, for any payer', async () => {
   const shelf = memoryShelf();
-  await createKeep(shelf, 7).proofs.save('site buy 7 0xa', PAYMENT);
-  const other = createKeep(shelf, 7);
+  await createPurchaseStore(shelf, 7).proofs.save('site buy 7 0xa', PAYMENT);
+  const other = createPurchaseStore(shelf, 7);
   expect(await other.saved()).toEqual(PAYMENT);
   expect(await other.proofs.load('site buy 7 0xa')).toEqual(PAYMENT);
-  expect(await createKeep(shelf, 8).saved()).toBeNull();
+  expect(await createPurchaseStore(shelf, 8).saved()).toBeNull();
 });
 
 it('another wallet may not begin while a payment is kept', async () => {
-  const keep = createKeep(memoryShelf(), 7);
-  await keep.proofs.save('site buy 7 0xa', PAYMENT);
-  await expect(keep.proofs.load('site buy 7 0xc')).rejects.toThrow('another wallet');
+  const store = createPurchaseStore(memoryShelf(), 7);
+  await store.proofs.save('site buy 7 0xa', PAYMENT);
+  await expect(store.proofs.load('site buy 7 0xc')).rejects.toThrow('another wallet');
 });
 
 it('saving fails where the browser keeps nothing', async () => {
   const forgetful: Shelf = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
-  await expect(createKeep(forgetful, 7).proofs.save('k', PAYMENT)).rejects.toThrow('did not keep');
+  await expect(createPurchaseStore(forgetful, 7).proofs.save('k', PAYMENT)).rejects.toThrow('did not keep');
   const full: Shelf = {
     ...forgetful,
     setItem: () => {
       throw new DOMException('full', 'QuotaExceededError');
     },
   };
-  await expect(createKeep(full, 7).proofs.save('k', PAYMENT)).rejects.toThrow('full');
+  await expect(createPurchaseStore(full, 7).proofs.save('k', PAYMENT)).rejects.toThrow('full');
 });
 
 it.each(['{', '"text"', '{"key":"k"}', '{"key":"k","payment":{"version":2}}'])(
@@ -56,31 +56,31 @@ it.each(['{', '"text"', '{"key":"k"}', '{"key":"k","payment":{"version":2}}'])(
   async (text) => {
     const shelf = memoryShelf();
     shelf.values.set('openaisle:proof:7', text);
-    await expect(createKeep(shelf, 7).saved()).rejects.toThrow();
+    await expect(createPurchaseStore(shelf, 7).saved()).rejects.toThrow();
   },
 );
 
 it('the end of a payment leaves what the goods are read again with, and no proof', async () => {
   const shelf = memoryShelf();
-  const keep = createKeep(shelf, 7);
-  keep.write(beginRecord('0xa', 5));
-  await keep.proofs.save('k', PAYMENT);
-  await keep.proofs.clear('k');
-  expect(keep.record()).toMatchObject({ phase: 'bought', payer: '0xa', token: 'token-1' });
+  const store = createPurchaseStore(shelf, 7);
+  store.write(beginRecord('0xa', 5));
+  await store.proofs.save('k', PAYMENT);
+  await store.proofs.clear('k');
+  expect(store.record()).toMatchObject({ phase: 'bought', payer: '0xa', token: 'token-1' });
   expect([...shelf.values.keys()]).toEqual(['openaisle:purchase:7']);
-  keep.forget();
+  store.forget();
   expect(shelf.values.size).toBe(0);
 });
 
 it('a slip that came with an answer outlives the proof, and records of before have none', async () => {
   const shelf = memoryShelf();
-  const keep = createKeep(shelf, 7);
+  const store = createPurchaseStore(shelf, 7);
   const { recovery_slip: _, ...before } = beginRecord('0xa', 5);
   shelf.values.set('openaisle:purchase:7', JSON.stringify(before));
-  expect(keep.record()).toMatchObject({ payer: '0xa', recovery_slip: null });
-  await keep.proofs.save('k', { ...PAYMENT, recovery_slip: 'rs1_one' });
-  await keep.proofs.clear('k');
-  expect(keep.record()).toMatchObject({ phase: 'bought', recovery_slip: 'rs1_one' });
+  expect(store.record()).toMatchObject({ payer: '0xa', recovery_slip: null });
+  await store.proofs.save('k', { ...PAYMENT, recovery_slip: 'rs1_one' });
+  await store.proofs.clear('k');
+  expect(store.record()).toMatchObject({ phase: 'bought', recovery_slip: 'rs1_one' });
 });
 
 it('the token is kept before the proof goes', async () => {
@@ -97,8 +97,8 @@ it('the token is kept before the proof goes', async () => {
       shelf.removeItem(name);
     },
   };
-  const keep = createKeep(watched, 7);
-  await keep.proofs.save('k', PAYMENT);
-  await keep.proofs.clear('k');
+  const store = createPurchaseStore(watched, 7);
+  await store.proofs.save('k', PAYMENT);
+  await store.proofs.clear('k');
   expect(steps).toEqual(['set openaisle:proof:7', 'set openaisle:purchase:7', 'remove openaisle:proof:7']);
 });

@@ -1,69 +1,68 @@
 import { loadPayment, type ProofStore, type SavedPayment } from '../sdk/payments/proof-store.ts';
 import { beginRecord, type PurchaseRecord, purchaseRecord } from './purchase-record.ts';
 
-/** What of Storage is used: the browser's own, or a test's. */
+/** The part of Storage that is used: of the browser, or of a test. */
 export type Shelf = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** What is kept for one listing in this browser. One payment at a time: another one's proof is never written over. */
-export interface Keep {
-  /** For the SDK. Its `save` resolves when the proof can be read back. */
+/** Storage for one listing in this browser. It holds one payment at a time: the proof of another is never overwritten. */
+export interface PurchaseStore {
+  /** For the SDK. `save` resolves once the proof can be read back. */
   proofs: ProofStore;
-  /** The payment under way, of any wallet. Throws on what cannot be read: signing while it may exist could pay twice. */
+  /** The payment under way, of any wallet. Throws if it cannot be read: signing while it may exist could pay twice. */
   saved(): Promise<SavedPayment | null>;
   record(): PurchaseRecord | null;
   write(record: PurchaseRecord): void;
-  /** Forgets everything about this listing. */
   forget(): void;
-  /** The names under which other tabs hear of changes. */
+  /** Names by which other tabs recognize changes. */
   names: { proof: string; record: string };
 }
 
-export function createKeep(shelf: Shelf, listingId: number): Keep {
+export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseStore {
   const names = { proof: `openaisle:proof:${listingId}`, record: `openaisle:purchase:${listingId}` };
-  const write = (name: string, value: object): void => {
+  const writeItem = (name: string, value: object): void => {
     const text = JSON.stringify(value);
     shelf.setItem(name, text);
     if (shelf.getItem(name) !== text) throw new TypeError('this browser did not keep what it was given');
   };
-  const slot = (): { key: string; payment: unknown } | null => {
+  const readSlot = (): { key: string; payment: unknown } | null => {
     const text = shelf.getItem(names.proof);
     if (text === null) return null;
-    const found: unknown = JSON.parse(text);
-    if (typeof found !== 'object' || found === null || !('key' in found) || !('payment' in found)) throw unreadable();
-    return { key: String(found.key), payment: found.payment };
+    const entry: unknown = JSON.parse(text);
+    if (typeof entry !== 'object' || entry === null || !('key' in entry) || !('payment' in entry)) throw unreadable();
+    return { key: String(entry.key), payment: entry.payment };
   };
   const record = (): PurchaseRecord | null => {
     const text = shelf.getItem(names.record);
     return text === null ? null : purchaseRecord.parse(JSON.parse(text));
   };
   const proofs: ProofStore = {
-    save: async (key, payment) => write(names.proof, { key, payment }),
+    save: async (key, payment) => writeItem(names.proof, { key, payment }),
     load: async (key) => {
-      const found = slot();
-      if (found !== null && found.key !== key) throw new TypeError('another wallet is paying for this listing');
-      return found?.payment ?? null;
+      const entry = readSlot();
+      if (entry !== null && entry.key !== key) throw new TypeError('another wallet is paying for this listing');
+      return entry?.payment ?? null;
     },
     clear: async () => {
       const payment = await saved();
-      const before = record();
-      // First what the goods are read again with, then away with the proof: a crash between the two loses nothing.
+      const previous = record();
+      // Store what the goods are read again with before removing the proof: a crash in between loses nothing.
       if (payment !== null) {
         const { payer } = payment.proof;
-        const known = before ?? beginRecord(payer, 0);
-        const token = payment.delivery_token ?? known.token;
-        const recovery_slip = payment.recovery_slip ?? known.recovery_slip;
-        write(names.record, { ...known, phase: 'bought', payer, token, recovery_slip });
+        const base = previous ?? beginRecord(payer, 0);
+        const token = payment.delivery_token ?? base.token;
+        const recovery_slip = payment.recovery_slip ?? base.recovery_slip;
+        writeItem(names.record, { ...base, phase: 'bought', payer, token, recovery_slip });
       }
       shelf.removeItem(names.proof);
     },
   };
   const saved = async (): Promise<SavedPayment | null> => {
-    const found = slot();
-    return found === null ? null : await loadPayment({ ...proofs, load: async () => found.payment }, found.key);
+    const entry = readSlot();
+    return entry === null ? null : await loadPayment({ ...proofs, load: async () => entry.payment }, entry.key);
   };
   return {
     ...{ proofs, saved, record, names },
-    write: (next) => write(names.record, next),
+    write: (next) => writeItem(names.record, next),
     forget: () => {
       shelf.removeItem(names.proof);
       shelf.removeItem(names.record);
@@ -75,7 +74,6 @@ function unreadable(): TypeError {
   return new TypeError('the saved payment cannot be read');
 }
 
-/** What a safe purchase stands on in this browser. */
 interface AvailableStorage {
   shelf: Shelf;
   locks: LockManager;
@@ -85,10 +83,10 @@ export type Missing = 'insecure' | 'no_storage' | 'no_locks';
 
 const PROBE = 'openaisle:probe';
 
-/** Without all of it a reload or a second tab could lead to a second payment, so nothing is signed. */
+/** Finds the features that a safe purchase needs. Without them a reload or a second tab could pay twice, so nothing is signed. */
 export function findStorage(): AvailableStorage | Missing {
   if (!window.isSecureContext) return 'insecure';
-  // Older browsers have none, whatever the types say.
+  // Older browsers have none, despite the types.
   const locks: LockManager | undefined = navigator.locks;
   if (locks === undefined) return 'no_locks';
   try {

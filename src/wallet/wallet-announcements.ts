@@ -1,20 +1,20 @@
 import { isProvider, type Provider } from './wallet-provider.ts';
 
 const MOST = 20;
-/** How long wallets have to announce themselves before an unnamed one is taken. */
+/** Time for wallets to announce themselves before the unnamed one is offered. */
 const LAST_RESORT_MS = 400;
 
 export interface WatchedWallets {
-  found(): readonly FoundWallet[];
-  /** Looked for long enough to say that there is none. */
-  isSettled(): boolean;
+  list(): readonly FoundWallet[];
+  /** Whether the search lasted long enough to say that there is none. */
+  hasSearched(): boolean;
   onChange(listener: () => void): void;
 }
 
-/** Wallets of this browser as they announce themselves; where none does, the one that older wallets leave on the window. */
+/** Collects wallets that announce themselves; if none does, takes the one that older wallets leave on the window. */
 export function watchWallets(): WatchedWallets {
   const wallets: FoundWallet[] = [];
-  let isSettled = false;
+  let hasSearched = false;
   let listener = (): void => {};
   window.addEventListener('eip6963:announceProvider', (event) => {
     const wallet = readAnnouncement((event as CustomEvent<unknown>).detail);
@@ -25,15 +25,15 @@ export function watchWallets(): WatchedWallets {
   window.dispatchEvent(new Event('eip6963:requestProvider'));
   setTimeout(() => {
     const { ethereum } = window as { ethereum?: unknown };
-    isSettled = true;
+    hasSearched = true;
     if (wallets.length === 0 && isProvider(ethereum)) {
       wallets.push({ id: 'window.ethereum', name: 'Wallet of this browser', icon: null, provider: ethereum });
     }
     listener();
   }, LAST_RESORT_MS);
   return {
-    found: () => wallets,
-    isSettled: () => isSettled,
+    list: () => wallets,
+    hasSearched: () => hasSearched,
     onChange: (next) => {
       listener = next;
     },
@@ -43,7 +43,7 @@ export function watchWallets(): WatchedWallets {
 export interface FoundWallet {
   id: string;
   name: string;
-  /** A picture that the wallet brought with it; null: none that may be shown. */
+  /** Data URL that the wallet brought; null: none that may be shown. */
   icon: string | null;
   provider: Provider;
 }
@@ -52,7 +52,7 @@ const LONGEST_NAME = 60;
 const LONGEST_ICON = 200_000;
 const ICON = /^data:image\/(?:png|svg\+xml|webp|jpeg|gif|avif)[;,]/;
 
-/** What a wallet says of itself (EIP-6963). Any script may say anything: a name is text, and a picture is data or left out. */
+/** Reads how a wallet introduces itself (EIP-6963). Any script may claim anything: only text and data URLs are taken. */
 export function readAnnouncement(detail: unknown): FoundWallet | null {
   if (typeof detail !== 'object' || detail === null || !('info' in detail) || !('provider' in detail)) return null;
   const { info, provider } = detail;

@@ -2,15 +2,15 @@ import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { Offer } from './offer.ts';
 import { sayAmount } from './wording.ts';
 
-/** EIP-1193, as much of it as is used. */
+/** The part of EIP-1193 that is used. */
 export interface Provider {
-  request(asked: { method: string; params?: readonly unknown[] }): Promise<unknown>;
-  on?(event: string, listener: (given: unknown) => void): void;
-  removeListener?(event: string, listener: (given: unknown) => void): void;
+  request(call: { method: string; params?: readonly unknown[] }): Promise<unknown>;
+  on?(event: string, listener: (data: unknown) => void): void;
+  removeListener?(event: string, listener: (data: unknown) => void): void;
 }
 
-export function isProvider(given: unknown): given is Provider {
-  return typeof given === 'object' && given !== null && 'request' in given && typeof given.request === 'function';
+export function isProvider(value: unknown): value is Provider {
+  return typeof value === 'object' && value !== null && 'request' in value && typeof value.request === 'function';
 }
 
 export type WhyNot =
@@ -25,7 +25,7 @@ export type WhyNot =
   | 'too_late'
   | 'unusable';
 
-/** The wallet did not do what it was asked. Nothing that it did was sent anywhere. */
+/** The wallet refused or failed. Nothing that it did was sent anywhere. */
 export class WalletTrouble extends Error {
   override readonly name = 'WalletTrouble';
   readonly why: WhyNot;
@@ -44,12 +44,12 @@ const CODES: Readonly<Record<number, WhyNot>> = {
   [-32_002]: 'busy',
 };
 
-/** Asks the wallet; its refusals come as `WalletTrouble`. */
+/** Calls the wallet; its refusals become `WalletTrouble`. */
 export async function askWallet(provider: Provider, method: string, params: readonly unknown[] = []): Promise<unknown> {
   try {
     return await provider.request({ method, params });
   } catch (cause) {
-    throw new WalletTrouble(CODES[codeOf(cause) ?? 0] ?? 'unusable', saidBy(cause), { cause });
+    throw new WalletTrouble(CODES[codeOf(cause) ?? 0] ?? 'unusable', messageOf(cause), { cause });
   }
 }
 
@@ -60,7 +60,7 @@ function codeOf(error: unknown): number | null {
 
 const LONGEST_WORDS = 200;
 
-function saidBy(error: unknown): string {
+function messageOf(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('message' in error)) return '';
   return typeof error.message === 'string' ? error.message.slice(0, LONGEST_WORDS) : '';
 }
@@ -72,7 +72,7 @@ export interface Connected {
   address: Address;
 }
 
-/** The account that the person allows, on the right network. With a wanted one, no other will do. */
+/** Connects the account that the person allows, on the right network. If one is wanted, no other is accepted. */
 export async function connectWallet(
   provider: Provider,
   network: Network['name'],
@@ -81,12 +81,12 @@ export async function connectWallet(
   const accounts = readAccounts(await askWallet(provider, 'eth_requestAccounts'));
   const address = accounts.find((account) => wanted === null || account === wanted.toLowerCase());
   if (address === undefined) throw new WalletTrouble('wrong_account', wanted ?? 'the wallet shows no account');
-  await reachNetwork(provider, network);
+  await switchNetwork(provider, network);
   return { provider, address };
 }
 
-/** Asks the wallet to change where it is elsewhere. */
-async function reachNetwork(provider: Provider, network: Network['name']): Promise<void> {
+/** Asks the wallet to switch if it is on another network. */
+async function switchNetwork(provider: Provider, network: Network['name']): Promise<void> {
   const { chainId, displayName } = NETWORKS[network];
   if ((await chainOf(provider)) === chainId) return;
   const wanted = `0x${chainId.toString(16)}`;
@@ -99,25 +99,23 @@ async function reachNetwork(provider: Provider, network: Network['name']): Promi
   if ((await chainOf(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
 }
 
-/** Still the same account and network as when the message was made. */
+/** Checks that the account is still that of the message, and switches the network back if it changed. */
 export async function mustBeSame({ provider, address }: Connected, network: Network['name']): Promise<void> {
   const accounts = readAccounts(await askWallet(provider, 'eth_accounts'));
   if (!accounts.includes(address)) throw new WalletTrouble('account_changed');
-  if ((await chainOf(provider)) !== NETWORKS[network].chainId) await reachNetwork(provider, network);
+  if ((await chainOf(provider)) !== NETWORKS[network].chainId) await switchNetwork(provider, network);
 }
 
 async function chainOf(provider: Provider): Promise<bigint | null> {
-  const said = await askWallet(provider, 'eth_chainId');
-  return typeof said === 'string' && /^0x[0-9a-f]{1,16}$/i.test(said) ? BigInt(said) : null;
+  const answer = await askWallet(provider, 'eth_chainId');
+  return typeof answer === 'string' && /^0x[0-9a-f]{1,16}$/i.test(answer) ? BigInt(answer) : null;
 }
 
-export function readAccounts(said: unknown): Address[] {
-  if (!Array.isArray(said)) return [];
-  return said.filter((one): one is Address => typeof one === 'string' && /^0x[0-9a-fA-F]{40}$/.test(one)).map(lowered);
-}
-
-function lowered(address: Address): Address {
-  return address.toLowerCase() as Address;
+export function readAccounts(answer: unknown): Address[] {
+  if (!Array.isArray(answer)) return [];
+  return answer
+    .filter((one): one is Address => typeof one === 'string' && /^0x[0-9a-fA-F]{40}$/.test(one))
+    .map((one) => one.toLowerCase() as Address);
 }
 
 /** The wallet holds less than the price. Nothing was signed. */
@@ -127,7 +125,7 @@ export class TooLittle extends Error {
 
 const BALANCE_OF = '0x70a08231';
 
-/** What the wallet says that it holds, asked before anything is signed; null where it does not answer. */
+/** Asks the wallet for its balance before anything is signed; null: no answer. */
 async function readBalance({ provider, address }: Connected, { usdc }: Offer): Promise<bigint | null> {
   const data = `${BALANCE_OF}${address.slice(2).toLowerCase().padStart(64, '0')}`;
   try {
@@ -138,7 +136,7 @@ async function readBalance({ provider, address }: Connected, { usdc }: Offer): P
   }
 }
 
-/** Throws `TooLittle`. The market asks once more, of the chain. */
+/** Throws `TooLittle`. The market checks again, on the chain. */
 export async function mustHoldEnough(connected: Connected, offer: Offer): Promise<void> {
   const balance = await readBalance(connected, offer);
   if (balance === null || balance >= offer.units) return;

@@ -5,7 +5,7 @@ import type { Offer } from './offer.ts';
 
 const LONGEST = 2_000;
 
-/** An address of the web in plain letters, which leads where it reads to lead. */
+/** True for a web address in plain letters that leads where it seems to lead. */
 export function isFollowable(address: string): boolean {
   if (address.length > LONGEST || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
   try {
@@ -16,20 +16,20 @@ export function isFollowable(address: string): boolean {
   }
 }
 
-/** Characters that cannot be seen, or that turn around the text next to them; and marks piled on one letter. */
+/** Characters that cannot be seen or that turn around the text next to them; and marks piled on one letter. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 const PILED = /(\p{M}{3})\p{M}+/gu;
-/** More marks than this would be a page of nothing else. */
+/** More marks than this would fill the page. */
 const MOST_MARKS = 2_000;
 const REPLACEMENT = '\u{fffd}';
 
-/** A run of text that can be seen as it is, or a character that cannot, by its name. */
-type Seen = { text: string } | { unseen: string };
+/** A run of visible text, or the name of a character that cannot be seen. */
+type Run = { text: string } | { unseen: string };
 
-/** The same text with every character that cannot be seen named in its place. Carriage returns before a line end are that line end. */
-export function markUnseen(text: string): Seen[] {
+/** Names every invisible character of a text in its place. Reads CRLF as one line end. */
+export function markUnseen(text: string): Run[] {
   const plain = text.replaceAll('\r\n', '\n').replaceAll(PILED, '$1');
-  const runs: Seen[] = [];
+  const runs: Run[] = [];
   let from = 0;
   let marks = 0;
   for (const match of plain.matchAll(UNSEEN)) {
@@ -43,7 +43,7 @@ export function markUnseen(text: string): Seen[] {
   return runs;
 }
 
-/** In one line of plain text, where no element can stand. */
+/** The same as one line of plain text, for places without elements. */
 export function markedText(text: string): string {
   return markUnseen(text)
     .map((run) => ('text' in run ? run.text : REPLACEMENT))
@@ -56,12 +56,12 @@ function nameOf(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** `4.00 USDC`, as the listing writes it. */
+/** `4.00 USDC`, as the listing shows it. */
 export function sayAmount(units: bigint): string {
   return `${usdcText(units).replace(/0{1,4}$/, '')} USDC`;
 }
 
-/** What the message comes to, in rows of a name and its value. The values are read from the message, not from the listing. */
+/** Explains the message in rows of name and value. Values are read from the message, not from the listing. */
 export function sayMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
   const { from, to, value, validBefore } = typed.message;
   const untilMs = Number(validBefore) * 1_000;
@@ -78,7 +78,6 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 
-/** The time of day where the reader is. */
 export function sayClock(ms: number): string {
   return CLOCK.format(ms);
 }
@@ -87,16 +86,16 @@ export function sayClock(ms: number): string {
 export function sayDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < MINUTE_SECONDS) return `${seconds} s`;
-  if (seconds < HOUR_SECONDS) return join(Math.floor(seconds / MINUTE_SECONDS), 'min', seconds % MINUTE_SECONDS, 's');
+  if (seconds < HOUR_SECONDS)
+    return joinUnits(Math.floor(seconds / MINUTE_SECONDS), 'min', seconds % MINUTE_SECONDS, 's');
   const minutes = Math.floor(seconds / MINUTE_SECONDS);
-  return join(Math.floor(minutes / MINUTE_SECONDS), 'h', minutes % MINUTE_SECONDS, 'min');
+  return joinUnits(Math.floor(minutes / MINUTE_SECONDS), 'h', minutes % MINUTE_SECONDS, 'min');
 }
 
-function join(many: number, unit: string, rest: number, smaller: string): string {
+function joinUnits(many: number, unit: string, rest: number, smaller: string): string {
   return rest === 0 ? `${many} ${unit}` : `${many} ${unit} ${rest} ${smaller}`;
 }
 
-/** A guess in words that do not pretend to be exact. */
 export function sayEstimate(ms: number): string {
   if (ms < 15_000) return 'a few seconds';
   if (ms < 90_000) return 'about a minute';

@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
-/** What else of others leaves this server: the fonts as files, and as shapes in pictures. */
+/** Other works of third parties that are served: fonts as files, and as outlines in pictures. */
 const SERVED = [
   '@expo-google-fonts/inter',
   '@fontsource-variable/inter',
   '@fontsource-variable/jetbrains-mono',
   '@fontsource-variable/source-serif-4',
 ];
-/** Draws the pictures. Its package brings no text of its licence, so the place of both is named. */
+/** Draws the pictures. Its package has no text of its licence, so the notice says where to find it. */
 const RUN = ['@resvg/resvg-wasm'];
 
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[._-].*)?$/i;
@@ -30,17 +30,17 @@ interface Manifest {
   homepage?: string;
 }
 
-/** The licences of the packages that the script's files come from, and of everything else that is served. */
+/** Collects the licences of the packages in the script, and of everything else that is served. */
 export function makeNotices(modules: readonly string[]): string {
   const bundled = modules.filter((path) => path.includes('/node_modules/')).map(packageFolder);
   const others = [...SERVED, ...RUN].map((name) =>
     fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url)),
   );
-  const notices = [...new Set([...bundled, ...others])].map(notice).sort();
+  const notices = [...new Set([...bundled, ...others])].map(noticeOf).sort();
   return `${[INTRODUCTION, ...notices].join(`\n${'-'.repeat(100)}\n\n`).trimEnd()}\n`;
 }
 
-/** The nearest folder above with a named manifest: packages have nameless ones inside, for kinds of modules. */
+/** Finds the nearest folder above with a named manifest: packages have nameless ones inside, for kinds of modules. */
 function packageFolder(path: string): string {
   const folder = dirname(path);
   const manifest = join(folder, 'package.json');
@@ -48,16 +48,16 @@ function packageFolder(path: string): string {
   return isPackage ? folder : packageFolder(folder);
 }
 
-function notice(folder: string): string {
+function noticeOf(folder: string): string {
   const { name, version, license, repository, homepage } = readManifest(folder) as Manifest;
   const source = homepage ?? (typeof repository === 'string' ? repository : repository?.url) ?? '';
   const head = `${name} ${version}\nLicence: ${license}\nSource: ${source}\n`;
   const files = readdirSync(folder).filter((file) => LICENCE_FILE.test(file));
   const texts = files.map((file) => readFileSync(join(folder, file), 'utf8'));
-  if (texts.length > 0) return [head, ...texts.map(plain)].join('\n');
-  const known = LICENCE_TEXTS[license];
-  if (known === undefined) throw new Error(`${name} brings no licence file: say where its licence is`);
-  return `${head}\n${known}\n`;
+  if (texts.length > 0) return [head, ...texts.map(normalizeText)].join('\n');
+  const licenceText = LICENCE_TEXTS[license];
+  if (licenceText === undefined) throw new Error(`${name} brings no licence file: say where its licence is`);
+  return `${head}\n${licenceText}\n`;
 }
 
 const LICENCE_TEXTS: Readonly<Record<string, string>> = {
@@ -68,21 +68,21 @@ function readManifest(folder: string): Partial<Manifest> {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Partial<Manifest>;
 }
 
-function plain(text: string): string {
+function normalizeText(text: string): string {
   const lines = text.replaceAll('\r\n', '\n').replace(/^\uFEFF/, '');
   return `${lines.replaceAll(/[ \t]+$/gm, '').trim()}\n`;
 }
 
-/** Names the address where the licences of the packages in it are served. */
+/** Names the address where the licences of its packages are served. */
 const HEAD = '/*! Openaisle, with code of others: /third-party-notices.txt */';
 
 interface Bundle {
   code: string;
-  /** The files that something of it comes from. */
+  /** Files that the code comes from. */
   modules: readonly string[];
 }
 
-/** One script for browsers, the same bytes from the same sources and packages. */
+/** Builds the one script for browsers: the same bytes from the same sources and packages. */
 export async function makeBundle(): Promise<Bundle> {
   const bundle = await rolldown({
     input: fileURLToPath(new URL('./main.ts', import.meta.url)),
@@ -98,10 +98,10 @@ export async function makeBundle(): Promise<Bundle> {
   }
 }
 
-// `npm run bundle`: the script of the page for wallets, and the licences of what is served, where the pages have their files.
+// `npm run bundle` writes the script and the notices to the files that the pages serve.
 const file = (name: string): string => fileURLToPath(new URL(`../market/pages/shell/files/${name}`, import.meta.url));
 
-// A test that imports this must find what is there.
+// Writes nothing when a test imports this file.
 if (import.meta.main) {
   const { code, modules } = await makeBundle();
   writeFileSync(file('wallet-flow.js'), code);

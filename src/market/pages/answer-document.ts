@@ -4,7 +4,7 @@ import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Block, Document } from '../guide/guide.ts';
 import { DOCUMENT_POLICY, renderShell } from './shell/render-shell.ts';
 
-/** The same content as HTML, as JSON, or as text. */
+/** Answers with HTML, JSON or text, as `accept` asks. */
 export function answerDocument(
   accept: string | undefined,
   content: { document: Document; json: unknown; path?: string },
@@ -24,7 +24,7 @@ export function answerText(body: string, headers: Readonly<Record<string, string
   return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers }, body };
 }
 
-/** The same for every answer, so that an unchanged page keeps its ETag. */
+/** Constant, so that an unchanged page keeps its ETag. */
 export const HTML_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': DOCUMENT_POLICY,
@@ -53,12 +53,13 @@ function renderHtmlBlock(block: Block): string {
 
 const MARKED = /(`[^`]+`|\[[^\]]+\]\([^)\s]+\))/;
 
-function renderText(given: string): string {
-  return given.split(MARKED).map(renderPiece).join('');
+/** Renders `code` and [links](/). */
+export function renderText(marked: string): string {
+  return marked.split(MARKED).map(renderPiece).join('');
 }
 
 function renderPiece(piece: string, index: number): string {
-  // Splitting by one group puts what it caught at the odd places.
+  // `split` by one capture group puts the captured pieces at odd indexes.
   if (index % 2 === 0) return html`${piece}`;
   if (piece.startsWith('`')) return html`<code>${piece.slice(1, -1)}</code>`;
   const middle = piece.indexOf('](');
@@ -67,7 +68,7 @@ function renderPiece(piece: string, index: number): string {
 
 const FORMS = ['text/html', 'application/json', 'text/markdown'] as const;
 
-/** A form must be asked for by name: browsers name HTML, programs that take anything get text. */
+/** Picks only a form that `accept` names: browsers name HTML; programs that accept anything get text. */
 export function chooseForm(accept: string | undefined): 'html' | 'json' | 'text' {
   const named = FORMS.filter((form) => accept?.toLowerCase().includes(form));
   const form = preferredType(accept, [...named, 'text/plain']);

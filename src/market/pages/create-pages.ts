@@ -18,7 +18,6 @@ import { readHelp, topicsOf } from '../guide/get-help.ts';
 import { type Block, type Document, guide, heading, list, SUMMARY, text } from '../guide/guide.ts';
 import { readPublishedFacts } from '../guide/store.ts';
 import { answerDocument, answerText, renderMarkdown } from './answer-document.ts';
-import { CEREMONIES, createCeremonies } from './ceremony/create-ceremonies.ts';
 import { aboutDocument } from './documents/about.ts';
 import { createOpenApiPage, ENDPOINTS, endpointLines, errorIndex, errorPage } from './documents/api-reference.ts';
 import { VERSIONS, type VersionEntry } from './documents/changes.ts';
@@ -26,16 +25,17 @@ import { API_CATALOG_PATH, createDiscoveryPages } from './documents/discovery.ts
 import { docsDocument, docsJson, plainDocuments } from './documents/docs-index.ts';
 import { SKILL_PATH } from './documents/skill.ts';
 import { type ContactFacts, SECURITY_PATH, securityContact } from './documents/support.ts';
-import { type HealthSources, healthz, readsReadyz, readyz } from './health.ts';
+import { answerHealthz, answerReadsReadyz, answerReadyz, type HealthSources } from './health.ts';
+import { createKeyPages, KEY_PAGES } from './key-page/create-key-pages.ts';
 import { ASSETS, NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/assets.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
-  /** The front page for people, the front door for programs. */
+  /** HTML for people, text or JSON for programs. */
   front(call: Pick<PageCall, 'accept'>): PageAnswer;
 }
 
-/** Every address that is not an endpoint of the contract. */
+/** Creates the routes of documents, key pages, assets and health checks. */
 export function createPages(market: Market, { payments, catalog, history, front }: PageSources): AnyPageRoute[] {
   const writes = createWriteProbe(market);
   return [
@@ -57,8 +57,8 @@ export function createPages(market: Market, { payments, catalog, history, front 
       cache: 'immutable',
       handler: ({ params }) => answerAsset(ASSETS, params['name'] ?? ''),
     }),
-    ...createCeremonies(market, { catalog }),
-    page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
+    ...createKeyPages(market, { catalog }),
+    page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: answerHealthz }),
     page({
       method: 'GET',
       path: '/readyz',
@@ -66,13 +66,13 @@ export function createPages(market: Market, { payments, catalog, history, front 
       unlimited: true,
       handler: ({ query }) =>
         query['reads'] !== undefined
-          ? readsReadyz(catalog)
-          : readyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
+          ? answerReadsReadyz(catalog)
+          : answerReadyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
     }),
   ];
 }
 
-/** The guide alone, without the list of addresses and without what happened last. */
+/** Shows the guide without the address list and the latest events of the front page. */
 function helpPage(config: MarketConfig, accept: string | undefined): PageAnswer {
   const document = {
     title: 'Help',
@@ -100,35 +100,35 @@ function llmsText({ config }: Market): PageAnswer {
   return answerText(renderMarkdown({ title: 'Openaisle', summary: SUMMARY, blocks }));
 }
 
-/** What there is to say about this market itself, in the three forms of every document, and two texts for programs. */
+/** Creates the documents about this market, each as HTML, JSON and text, and the plain text files. */
 function createDocuments({ config, clock, database }: Pick<Market, 'config' | 'clock' | 'database'>): Page[] {
   const robots = robotsText();
   return [
-    written('/about', async () => {
+    documentPage('/about', async () => {
       // Merchant 1 may join while this process runs.
       const { maintainer } = await readPublishedFacts(database, config.network.chainId, config.facilitatorUrl);
       return { document: aboutDocument(config, maintainer) };
     }),
-    ...plainDocuments(config).map(([path, document]) => fixed(path, document)),
-    fixed('/changelog', changelogDocument(), changelogJson()),
-    fixed('/docs', docsDocument(config), docsJson(config)),
+    ...plainDocuments(config).map(([path, document]) => fixedPage(path, document)),
+    fixedPage('/changelog', changelogDocument(), changelogJson()),
+    fixedPage('/docs', docsDocument(config), docsJson(config)),
     textPage('/robots.txt', () => robots),
     textPage(NOTICES_PATH, () => THIRD_PARTY_NOTICES),
     textPage(SECURITY_PATH, () => securityText(config, clock.now())),
   ];
 }
 
-interface Written {
+interface DocumentContent {
   document: Document;
-  /** What programs get in addition to title, summary and topics. */
+  /** JSON fields in addition to title, summary and topics. */
   more?: object;
 }
 
-function fixed(path: string, document: Document, more: object = {}): Page {
-  return written(path, () => ({ document, more }));
+function fixedPage(path: string, document: Document, more: object = {}): Page {
+  return documentPage(path, () => ({ document, more }));
 }
 
-function written(path: string, write: () => Written | Promise<Written>): Page {
+function documentPage(path: string, write: () => DocumentContent | Promise<DocumentContent>): Page {
   const handler = async ({ accept }: PageCall): Promise<PageAnswer> => {
     const { document, more = {} } = await write();
     const { title, summary, blocks } = document;
@@ -142,10 +142,10 @@ function textPage(path: string, write: () => string): Page {
 }
 
 const DAY_MS = 86_400_000;
-/** Less than a year, as RFC 9116 wants it. */
+/** RFC 9116 asks for less than a year. */
 const GOOD_FOR_DAYS = 180;
 
-/** Who to tell of a vulnerability, in the form that finders look for (RFC 9116). The same bytes all day. */
+/** Renders security.txt (RFC 9116). Its bytes change once a day. */
 export function securityText(config: ContactFacts, nowMs: number): string {
   const { baseUrl } = config;
   const expires = (Math.floor(nowMs / DAY_MS) + GOOD_FOR_DAYS) * DAY_MS;
@@ -159,11 +159,11 @@ export function securityText(config: ContactFacts, nowMs: number): string {
   ].join('\n');
 }
 
-/** Everything public may be read by every program. What cannot be read, is one person's own, or never ends is not worth the visit (RFC 9309). */
+/** Lets every crawler read what is public (RFC 9309). Excludes writes, private reads and streams that never end. */
 export function robotsText(): string {
   const open = new Set(ENDPOINTS.filter(isPublicRead).map(toPattern));
   const closed = ENDPOINTS.map(toPattern).filter((pattern) => !open.has(pattern));
-  const paths = [...CEREMONIES.map(({ path }) => path), '/oauth/', STREAM_PATH, ...new Set(closed)];
+  const paths = [...KEY_PAGES.map(({ path }) => path), '/oauth/', STREAM_PATH, ...new Set(closed)];
   return ['User-agent: *', 'Allow: /', ...paths.map((path) => `Disallow: ${path}`), ''].join('\n');
 }
 
@@ -171,7 +171,7 @@ function isPublicRead({ method, auth }: EndpointShape): boolean {
   return method === 'GET' && (auth === 'audit' || auth === 'public');
 }
 
-/** Closed with `$`, so that what lies below stays open. */
+/** Ends in `$`, so that paths below stay open. */
 function toPattern({ path }: EndpointShape): string {
   return `${path.replaceAll(/:[a-z_]+/g, '*')}$`;
 }
@@ -183,11 +183,10 @@ function changelogDocument(): Document {
   return {
     title: 'Changelog',
     summary: `What changed for programs. The API here is version ${API_VERSION}.`,
-    blocks: [heading('What may change'), text(RULE), ...VERSIONS.flatMap(describe)],
+    blocks: [heading('What may change'), text(RULE), ...VERSIONS.flatMap(describeVersion)],
   };
 }
 
-/** The same for programs, which can tell from it what a version holds. */
 export function changelogJson() {
   return {
     api_version: API_VERSION,
@@ -196,7 +195,7 @@ export function changelogJson() {
   };
 }
 
-function describe({ version, changes, endpoints: names, reasons }: VersionEntry): Block[] {
+function describeVersion({ version, changes, endpoints: names, reasons }: VersionEntry): Block[] {
   return [
     heading(version),
     list(changes),

@@ -15,10 +15,10 @@ import type { Payments } from '../payments/payments.ts';
 import type { MarketHistory } from '../recovery/guard-history.ts';
 import { readChainStatus } from './store.ts';
 
-/** A probe must not wait for the chain, and be taken for a dead process. */
+/** A slow chain must not delay a probe until it takes the process for dead. */
 const CHAIN_PATIENCE_MS = 1_000;
 
-/** Many times what a step takes. */
+/** Many times the duration of one catalog update. */
 const CATALOG_BEHIND_SECONDS = 5;
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
@@ -30,38 +30,35 @@ export interface HealthSources {
   writes: WriteProbe;
 }
 
-/** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
-export function healthz(): PageAnswer {
-  return answer(200, { status: 'ok', api_version: API_VERSION });
+/** Says that the process answers. Ignores the database: its absence is no reason to restart the process. */
+export function answerHealthz(): PageAnswer {
+  return answerJson(200, { status: 'ok', api_version: API_VERSION });
 }
 
 /**
- * Whether this process can answer reads: those of the shelves come from memory, however the database and the chain are. For a balancer, which
- * asks often, and has nobody left to ask when a database is away that all hosts share. Looks at neither.
+ * Whether this process can answer reads: shelves come from memory, so neither database nor chain is asked. For a load balancer, which asks
+ * often and would have no host left while a shared database is away.
  */
-export function readsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
+export function answerReadsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
   const { feedLagSeconds, loadSeconds } = catalog.facts();
-  if (loadSeconds.shelves === null) return answer(503, { status: 'not_ready', reads: 'preparing' });
+  if (loadSeconds.shelves === null) return answerJson(503, { status: 'not_ready', reads: 'preparing' });
   const age = { catalog_age_seconds: Math.floor(feedLagSeconds) };
-  return answer(200, { status: 'ready', reads: 'answered', ...catalogStatus(catalog), ...age });
+  return answerJson(200, { status: 'ready', reads: 'answered', ...catalogStatus(catalog), ...age });
 }
 
-/**
- * Whether this process can read and write. Payments that wait for the chain do not take that away, nor does a lost history: then only
- * who asks strictly is told 503.
- */
-export async function readyz(
+/** Whether this process can read and write. Payments that wait for the chain do not count; a lost history does if `strict`. */
+export async function answerReadyz(
   market: Market,
   { payments, catalog, history, writes }: HealthSources,
   strict = false,
 ): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(market.database, MIGRATIONS);
-    if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
+    if (!complete) return answerJson(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
     const database = { database: 'reachable', migrations: 'complete' };
     const why = await writes.check();
-    if (why !== null) return answer(503, { status: 'not_ready', ...database, writes: 'refused', why });
-    return answer(strict && history.isLost() ? 503 : 200, {
+    if (why !== null) return answerJson(503, { status: 'not_ready', ...database, writes: 'refused', why });
+    return answerJson(strict && history.isLost() ? 503 : 200, {
       status: 'ready',
       ...database,
       writes: 'accepted',
@@ -77,25 +74,17 @@ export async function readyz(
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     const why = whyUnavailable(error);
-    return answer(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
+    return answerJson(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
   }
 }
 
-/**
- * `why` names what is in the way: a halt that an operator ends, the check that the finalized head did not pass just now, or logs of open
- * payments that could not be read when they were last asked for.
- */
+/** `why` names the obstacle: a halt that an operator ends, a failed check of the finalized head, or unreadable logs of open payments. */
 async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
-  const { head, why } = await readInTime(market, payments.readHead);
+  const { head, why } = await readHeadInTime(market, payments.readHead);
   const finalized = head?.finalized ?? null;
   const finality =
-    finalized === null
-      ? null
-      : {
-          block_number: Number(finalized.number),
-          age_seconds: ageSeconds(market, Number(finalized.timestamp) * 1_000),
-        };
+    finalized === null ? null : describeBlock(market, finalized.number, Number(finalized.timestamp) * 1_000);
   if (halt !== null) {
     return { payments: 'halted', why: halt.reason, halted_at: isoTime(halt.haltedAt), detail: halt.detail, finality };
   }
@@ -104,8 +93,8 @@ async function paymentsStatus(market: Market, payments: HealthSources['payments'
   return { payments: 'open', finality };
 }
 
-/** While the finalized head cannot be read, or is not believed, nothing is delivered. */
-async function readInTime(
+/** Gives up after CHAIN_PATIENCE_MS. While the finalized head cannot be read or is not trusted, nothing is delivered. */
+async function readHeadInTime(
   market: Market,
   readHead: () => Promise<ChainHead>,
 ): Promise<{ head: ChainHead | null; why: string | null }> {
@@ -122,7 +111,7 @@ async function readInTime(
   }
 }
 
-/** By their place in the configuration: the answer does not tell whose nodes they are. */
+/** Names providers by their position in the configuration, so that the answer does not reveal whose nodes they are. */
 function providersStatus({ clock }: Market, { providerHealth }: HealthSources['payments']) {
   return providerHealth.all.map((health) => {
     const { provider } = health;
@@ -138,7 +127,7 @@ function providersStatus({ clock }: Market, { providerHealth }: HealthSources['p
   });
 }
 
-/** Shelves are served from what is known, also while nothing new can be read. */
+/** Shelves are served from memory, also while no update can be read. */
 function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
   const { feedLagSeconds, loadSeconds } = catalog.facts();
   return {
@@ -147,7 +136,7 @@ function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
   };
 }
 
-/** With none published, the rule that a stranger's settlement is collected by the payer alone is off (W7). */
+/** Signers that the facilitator publishes. With none, the rule is off that the payer alone collects a transfer submitted by a stranger. */
 function signersStatus(published: number | null): string {
   if (published === null) return 'unknown';
   return published > 0 ? 'published' : 'not_published';
@@ -163,17 +152,15 @@ async function chainStatus(market: Market) {
   return {
     facilitator_signers: signersStatus(published),
     finalized_watermark:
-      block_number === null || block_time === null
-        ? null
-        : { block_number: Number(block_number), age_seconds: ageSeconds(market, block_time.getTime()) },
+      block_number === null || block_time === null ? null : describeBlock(market, block_number, block_time.getTime()),
     oldest_unnumbered_event_ms: await oldestUnnumberedMs(database),
   };
 }
 
-function ageSeconds({ clock }: Pick<Market, 'clock'>, at: number): number {
-  return Math.floor((clock.now() - at) / 1_000);
+function describeBlock({ clock }: Pick<Market, 'clock'>, number: bigint, timeMs: number) {
+  return { block_number: Number(number), age_seconds: Math.floor((clock.now() - timeMs) / 1_000) };
 }
 
-function answer(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {
+function answerJson(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
 }

@@ -21,7 +21,7 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
-/** One for all that only read: the database is there when the first test asks. */
+/** Shared by tests that only read: its database exists when the first test asks. */
 let standing: TestMarket | null = null;
 const standingMarket = (): TestMarket => (standing ??= market());
 
@@ -58,7 +58,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
 async function open(address: string, accept?: string, on = standingMarket()): Promise<PageAnswer & { text: string }> {
   const { pathname: path, searchParams } = new URL(address, 'http://market');
   const query = Object.fromEntries(searchParams);
-  // Its last lines come out of memory, which no job keeps up to date here.
+  // The latest events come from memory, which no job updates here.
   if (path === '/') await on.catalog.fresh();
   for (const page of pagesOf(on)) {
     const params = matchPath(page.path, path);
@@ -74,7 +74,7 @@ async function open(address: string, accept?: string, on = standingMarket()): Pr
   throw new Error(`no page at ${address}`);
 }
 
-/** Every address that a text offers: links, and what stands in backticks after a method or alone. */
+/** Finds every address that a text offers: links, and paths in backticks, alone or after a method. */
 function addressesIn(text: string): string[] {
   const links = [...text.matchAll(/\]\(([^)]+)\)|href="([^"]+)"/g)].map((match) => match[1] ?? match[2] ?? '');
   const quoted = [...text.matchAll(/[`>](?:(?:GET|POST) )?(\/[a-z][^`<]*)[`<]/g)].map((match) => match[1] ?? '');

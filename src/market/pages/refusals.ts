@@ -7,12 +7,11 @@ import type { ShowFault } from '../connect/show-fault.ts';
 import type { Market } from '../context.ts';
 import { type Block, heading, list, text } from '../guide/guide.ts';
 import { chooseForm, HTML_HEADERS, renderHtml } from './answer-document.ts';
-import type { Fault } from './ceremony/ceremony.ts';
 import { answerConnectMessage } from './connect/answer-connect.ts';
+import type { Fault } from './key-page/key-page.ts';
 import { renderShell } from './shell/render-shell.ts';
 import type { PagePlan, Shown } from './storefront/page-plan.ts';
 
-/** What it means, in words for a person who followed a link or typed an address. */
 const MEANINGS: Readonly<Record<ErrorClass, string>> = {
   bad_input: 'The market could not read what was asked for as a question of its own. Nothing was changed.',
   auth_required: 'This is shown only with the key of the store. Nothing was changed.',
@@ -25,7 +24,7 @@ const MEANINGS: Readonly<Record<ErrorClass, string>> = {
     'The fault is on our side. It shows neither that something was paid nor that nothing was: make no payment because of it.',
 };
 
-/** In place of the table's next step, where that speaks to programs. */
+/** Replaces the error table's next step where that speaks to programs. */
 const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   not_found: 'Check the address, or begin at the front page.',
   method_not_allowed: 'Go back and begin again on the page that you came from.',
@@ -33,10 +32,7 @@ const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   internal_error: 'Load the page again. If it stays so, report the request below to the operator.',
 };
 
-/**
- * A refusal as people see it, made of the table of errors alone: nothing that was sent, and nothing that was thrown, is in it. Programs
- * get a problem, and so does every request to the API.
- */
+/** Renders a refusal from the error table alone: nothing sent or thrown is in it. Null for programs and the API, which get a problem. */
 export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
   const body = renderHtml({
@@ -62,26 +58,25 @@ function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Blo
   return [text(`${nextStep} It may work again in ${waitOf(retryAfterSeconds)}.`)];
 }
 
-/** A refusal of the route as a page of the same status, for who reads pages; a problem for everybody else. */
-export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incoming, plan?: Around): Outgoing {
+/** Renders a refusal of the route as a page of the same status for browsers; others get the problem document. */
+export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incoming, plan?: Surroundings): Outgoing {
   if (typeof outgoing.body !== 'string') return outgoing;
   const { headers, ...rest } = chooseForm(accept) === 'html' ? answerRefusedPage(outgoing, plan) : outgoing;
   return { ...rest, headers: { ...headers, vary: 'accept' } };
 }
 
-type Around = Pick<PagePlan, 'back' | 'again' | 'styles'>;
-const ANYWHERE: Around = { back: { path: '/shelves', name: 'All shelves' } };
+type Surroundings = Pick<PagePlan, 'back' | 'again' | 'styles'>;
+const ANYWHERE: Surroundings = { back: { path: '/shelves', name: 'All shelves' } };
 
-/** A refusal of the route as a page, the same in status and headers. */
-export function answerRefusedPage(outgoing: Outgoing, plan: Around = ANYWHERE): Outgoing {
+/** Renders a refusal of the route as a page with the same status and headers. */
+export function answerRefusedPage(outgoing: Outgoing, plan: Surroundings = ANYWHERE): Outgoing {
   const { headers, body } = outgoing;
   if (typeof body !== 'string') return outgoing;
   const page = renderShell(showRefusal(JSON.parse(body) as Problem, plan));
   return { ...outgoing, headers: { ...headers, ...HTML_HEADERS }, body: page };
 }
 
-/** What the route said no to, as a page: what happened, and one way on. */
-function showRefusal(problem: Problem, plan: Around): Shown {
+function showRefusal(problem: Problem, plan: Surroundings): Shown {
   const { title, detail, reason, errors = [] } = problem;
   return {
     title: `${title} - Openaisle`,
@@ -89,7 +84,7 @@ function showRefusal(problem: Problem, plan: Around): Shown {
     main: html`<div>
 <h1>${title}</h1>
 <p class="summary">${detail === title ? problem.next_step : detail}</p>
-!${errors.length === 0 ? '' : html`<ul>!${errors.map(({ path, message }) => html`<li>${NAMES[path] ?? path} ${message}</li>`)}</ul>`}
+!${errors.length === 0 ? '' : html`<ul>!${errors.map(({ path, message }) => html`<li>${FIELD_NAMES[path] ?? path} ${message}</li>`)}</ul>`}
 !${plan.again?.(problem) ?? ''}
 <p><a class="button" href="${plan.back.path}">${plan.back.name}</a></p>
 <p class="quiet">Nothing was changed. The reason is called <a href="/docs/errors/${reason}">${reason}</a>.</p>
@@ -97,8 +92,7 @@ function showRefusal(problem: Problem, plan: Around): Shown {
   };
 }
 
-/** Fields of the route, as the page calls them. */
-const NAMES: Readonly<Record<string, string>> = {
+const FIELD_NAMES: Readonly<Record<string, string>> = {
   max_price_usdc: 'The highest price',
   q: 'What is searched for',
   sort: 'The order',
@@ -114,7 +108,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const LONGEST_IN_SECONDS = 90;
 
-const SAID: Readonly<Record<string, Fault>> = {
+const FAULTS: Readonly<Record<string, Fault>> = {
   key_required: { field: 'merchant_key', message: 'Type or paste the key.' },
   key_invalid: {
     field: 'merchant_key',
@@ -131,7 +125,7 @@ const SAID: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** A refusal in words for people; where it is about a field, at that field. */
+/** Explains a refusal to people, at its field if it is about one. */
 export function explainRefusal({ reason, row, options }: Refusal): Fault {
   if (reason === 'rate_limited') {
     const wait = waitOf(options.retryAfterSeconds ?? 1);
@@ -139,7 +133,7 @@ export function explainRefusal({ reason, row, options }: Refusal): Fault {
   }
   if (reason === 'handle_taken' || reason === 'handle_reserved')
     return { field: 'handle', message: `${options.detail ?? `${row.title}.`} Choose another.` };
-  return SAID[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
+  return FAULTS[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
 }
 
 function waitOf(seconds: number): string {
@@ -148,7 +142,7 @@ function waitOf(seconds: number): string {
   return `${Math.ceil(whole / 60)} minutes`;
 }
 
-/** The status of a page that shows it. 401 would ask the browser for something that no page takes. */
+/** Status of a page that shows the refusal. 401 would make the browser ask for credentials, which no page takes. */
 export function statusOf({ row }: Refusal): number {
   return row.status === 401 ? 403 : row.status;
 }
@@ -158,7 +152,6 @@ export function retryHeaders({ options }: Refusal): Record<string, string> {
   return seconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(seconds))) };
 }
 
-/** What the authorization server has to tell a person, as a page like all others. */
 export function showConnectFault({ random }: Pick<Market, 'random'>): ShowFault {
   return (fault) => answerConnectMessage(random, { ...fault, before: 'How a program is connected stands at ' });
 }

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
 
 export interface ChainStatus {
-  /** How many signers the facilitator named when it last answered; null: it never did. */
+  /** Signers that the facilitator's last answer named; null: it never answered. */
   published: number | null;
   block_number: bigint | null;
   block_time: Date | null;

@@ -10,7 +10,7 @@ import { serverJson } from './documents/discovery.ts';
 import { skillText } from './documents/skill.ts';
 
 const EXAMPLE_HOST = 'https://market.example';
-/** An instance as it comes out of the box, without an operator's settings. */
+/** A market with default settings. */
 const EXAMPLE: GuideFacts = {
   baseUrl: EXAMPLE_HOST,
   network: DEFAULT_NETWORK,
@@ -21,7 +21,7 @@ const EXAMPLE: GuideFacts = {
   keyPrefix: 'aisle',
 };
 
-/** The generated reference, by file name: what a running market shows, for those who read the repository. */
+/** Renders the reference by file name: what a running market serves, for readers of the repository. */
 export function referenceFiles(): ReadonlyMap<string, string> {
   const errors = renderMarkdown({
     title: 'Refusals',
@@ -38,7 +38,7 @@ export function referenceFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-// Writes docs/reference. With --check it writes nothing, and fails where a file is not what it would write.
+// Writes docs/reference. With --check it writes nothing, and fails if a file is out of date.
 const folder = new URL('../../../docs/reference/', import.meta.url);
 const check = process.argv.includes('--check');
 
@@ -57,5 +57,5 @@ async function writeReference(): Promise<void> {
   }
 }
 
-// A test that imports this must find what is there.
+// Writes nothing when a test imports this file.
 if (import.meta.main) await writeReference();

@@ -18,14 +18,14 @@ interface Played {
   tell(accounts: readonly string[]): void;
 }
 
-/** A wallet of this test, which stands for a third party's program. */
-function play(given: Partial<Asking> & { said?: (method: string) => unknown } = {}): Played {
-  const { said, ...parts } = given;
+/** Plays the wallet, which is a third party's program. */
+function play(options: Partial<Asking> & { said?: (method: string) => unknown } = {}): Played {
+  const { said, ...parts } = options;
   const calls: string[] = [];
   const shown: string[] = [];
   const sent: unknown[] = [];
   const clock = { ms: START };
-  const listeners = new Set<(given: unknown) => void>();
+  const listeners = new Set<(data: unknown) => void>();
   const provider: Provider = {
     request: async ({ method, params = [] }) => {
       calls.push(method);
@@ -42,7 +42,7 @@ function play(given: Partial<Asking> & { said?: (method: string) => unknown } = 
     ...{ offer: SAMPLE_OFFER, payer: PAYER, purpose: () => 'pay', now: () => clock.ms },
     connect: async () => ({ provider, address: PAYER }),
     confirm: async (message) => void shown.push(JSON.stringify(message)),
-    onAsked: () => void calls.push('told'),
+    onOpen: () => void calls.push('told'),
     ...parts,
   };
   return {
@@ -53,7 +53,7 @@ function play(given: Partial<Asking> & { said?: (method: string) => unknown } = 
   };
 }
 
-function asked(secondsAhead = 120): AuthorizationToSign {
+function messageToSign(secondsAhead = 120): AuthorizationToSign {
   return {
     domain: { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: SAMPLE_OFFER.usdc },
     types: AUTHORIZATION_TYPES,
@@ -65,7 +65,7 @@ function asked(secondsAhead = 120): AuthorizationToSign {
   };
 }
 
-const sign = ({ asking }: Played, message = asked()) => createAskingWallet(asking).signTypedData(message);
+const sign = ({ asking }: Played, message = messageToSign()) => createAskingWallet(asking).signTypedData(message);
 
 it('shows first, asks the wallet only after a yes, and sends what was shown', async () => {
   const played = play();
@@ -82,7 +82,7 @@ it('a no never reaches the wallet', async () => {
 
 it('what is not as shown is neither shown nor signed', async () => {
   const played = play();
-  const message = asked();
+  const message = messageToSign();
   const more = { ...message, message: { ...message.message, value: 5_000_000n } };
   await expect(sign(played, more)).rejects.toMatchObject({ name: 'NotAsShown' });
   expect([played.calls, played.shown]).toEqual([[], []]);
@@ -90,7 +90,7 @@ it('what is not as shown is neither shown nor signed', async () => {
 
 it('a message that gets old while it is read is put away', async () => {
   const played = play({ confirm: () => new Promise(() => {}) });
-  await expect(sign(played, asked(50))).rejects.toBeInstanceOf(MessageStale);
+  await expect(sign(played, messageToSign(50))).rejects.toBeInstanceOf(MessageStale);
   expect(played.calls).toEqual([]);
 });
 

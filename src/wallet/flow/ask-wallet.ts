@@ -15,7 +15,7 @@ import {
 } from '../wallet-provider.ts';
 import type { Scene } from './scene.ts';
 
-/** A message gets old while it is read. Nothing was signed, and another is made. */
+/** The message expired while it was read. Nothing was signed, and another is made. */
 export class MessageStale extends Error {
   override readonly name = 'MessageStale';
 }
@@ -23,58 +23,58 @@ export class MessageStale extends Error {
 export interface Asking {
   offer: Offer;
   payer: Address;
-  /** The wallet, which is asked for where none is connected yet. */
+  /** Returns the connected wallet, or has the person connect one. */
   connect(): Promise<Connected>;
-  /** What the signature is for, as the market was last asked. */
+  /** Purpose of the signature, by the last request to the market. */
   purpose(): Purpose;
-  /** Shows the message and resolves when the person says yes; rejects when they say no. */
+  /** Shows the message; resolves when the person says yes, rejects when they say no. */
   confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
-  /** The wallet is open now. */
-  onAsked(purpose: Purpose): void;
-  /** Time at the market, by which the message is made. */
+  /** Called when the wallet opens. */
+  onOpen(purpose: Purpose): void;
+  /** Time of the market, by which the message is made. */
   now(): number;
 }
 
-/** Below this the market takes no signature, with room for the way there. */
+/** The market takes no signature with less time left; includes time for the request. */
 const LEAST_LEFT_MS = 30_000;
-/** Time for reading what the wallet shows. */
+/** Time to read what the wallet shows. */
 const TO_SIGN_MS = 20_000;
 
-/** For the SDK: shows what it wants signed, waits for the person, and only then asks the wallet in the browser. */
+/** Creates a wallet for the SDK: it shows the message, waits for the person, and only then asks the wallet in the browser. */
 export function createAskingWallet(asking: Asking): Wallet {
-  return { address: asking.payer, signTypedData: (typed) => sign(asking, typed) };
+  return { address: asking.payer, signTypedData: (typed) => confirmAndSign(asking, typed) };
 }
 
-async function sign(asking: Asking, typed: AuthorizationToSign): Promise<Address> {
+async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promise<Address> {
   const { offer, payer, now } = asking;
   const message = toTypedMessage(typed);
   const purpose = asking.purpose();
-  checkMessage(message, offer, payer, now(), purpose);
+  checkMessage(message, { offer, payer, nowMs: now(), purpose });
   const connected = await asking.connect();
   const untilMs = Number(typed.message.validBefore) * 1_000;
   await whileFresh(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - TO_SIGN_MS - now());
   await mustBeSame(connected, offer.network);
-  asking.onAsked(purpose);
+  asking.onOpen(purpose);
   const params = [payer, JSON.stringify(message)];
   const signature = await askWallet(connected.provider, 'eth_signTypedData_v4', params);
   if (typeof signature !== 'string' || !/^0x(?:[0-9a-fA-F]{2}){65,4096}$/.test(signature)) {
     throw new WalletTrouble('unusable', 'what the wallet gave is no signature');
   }
-  // It was sent nowhere and is kept nowhere, so letting it go is safe.
+  // It was neither sent nor stored, so dropping it is safe.
   if (untilMs - now() < LEAST_LEFT_MS) throw new WalletTrouble('too_late');
   return signature as Address;
 }
 
-/** The person's word, unless the message gets old or the wallet changes its account first. */
+/** Waits for the answer of the person, unless the message expires or the wallet changes its account first. */
 async function whileFresh(confirmed: Promise<void>, { provider, address }: Connected, leftMs: number): Promise<void> {
-  let end = (): void => {};
+  let stop = (): void => {};
   const broken = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(new MessageStale()), Math.max(0, leftMs));
     const changed = (accounts: unknown): void => {
       if (!readAccounts(accounts).includes(address)) reject(new WalletTrouble('account_changed'));
     };
     provider.on?.('accountsChanged', changed);
-    end = () => {
+    stop = () => {
       clearTimeout(timer);
       provider.removeListener?.('accountsChanged', changed);
     };
@@ -82,13 +82,13 @@ async function whileFresh(confirmed: Promise<void>, { provider, address }: Conne
   try {
     await Promise.race([confirmed, broken]);
   } finally {
-    end();
+    stop();
   }
 }
 
-/** The wallet as the SDK sees it: every signature passes by the person first. */
-export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): Wallet {
-  const { offer, keep, screen, client, now } = scene;
+/** The wallet of this page for the SDK: the person confirms every signature first. */
+export function walletOfPage(scene: Scene, payer: Address, isRenewed: boolean): Wallet {
+  const { offer, store, screen, client, now } = scene;
   return createAskingWallet({
     ...{ offer, payer, now: client.clock.now },
     connect: async () => {
@@ -99,15 +99,15 @@ export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): 
         wanted: payer,
       });
     },
-    purpose: () => (scene.asked.isCollecting ? 'collect' : 'pay'),
+    purpose: () => (scene.lastRequest.isCollecting ? 'collect' : 'pay'),
     confirm: (message, purpose) =>
       new Promise((resolve, reject) => {
         const no = (): void => reject(new WalletTrouble('stopped'));
-        const record = scene.hasEnded ? beginRecord(payer, now()) : keep.record();
+        const record = scene.hasEnded ? beginRecord(payer, now()) : store.record();
         const aheadMs = client.clock.now() - now();
         screen.show({ kind: 'confirm', message, purpose, isRenewed, aheadMs, record, yes: resolve, no }, true);
       }),
-    onAsked: (purpose) => {
+    onOpen: (purpose) => {
       const text =
         purpose === 'pay'
           ? 'The wallet shows the message that you have just read. Compare amount and receiver, then sign there.'
@@ -120,12 +120,12 @@ export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): 
 interface Question {
   title: string;
   text: string;
-  /** The one account that will do; null: any. */
+  /** The only account that is accepted; null: any. */
   wanted: string | null;
   others?: readonly Action[];
 }
 
-/** Shows the wallets, also those that announce themselves late, until one is chosen. */
+/** Shows the wallets, including those that announce themselves late, until one is chosen. */
 export function showWallets(
   scene: Scene,
   question: Question,
@@ -135,8 +135,10 @@ export function showWallets(
   const { screen, wallets } = scene;
   const show = (act: boolean): void => {
     const { title, text, others = [] } = question;
-    const found = wallets.found();
-    screen.show({ kind: 'wallets', title, text, wallets: found, isSettled: wallets.isSettled(), choose, others }, act);
+    screen.show(
+      { kind: 'wallets', title, text, wallets: wallets.list(), hasSearched: wallets.hasSearched(), choose, others },
+      act,
+    );
   };
   show(isAct);
   wallets.onChange(() => {
@@ -144,7 +146,7 @@ export function showWallets(
   });
 }
 
-/** Connected to what was chosen; while the wallet asks its owner, the page says so. */
+/** Connects the chosen wallet. While the wallet asks its owner, the page says so. */
 export async function connectTo(scene: Scene, wallet: FoundWallet, wanted: string | null): Promise<Connected> {
   const text =
     'Allow this page to see your account, and the change of the network if the wallet asks for it. This signs nothing.';
@@ -153,7 +155,7 @@ export async function connectTo(scene: Scene, wallet: FoundWallet, wanted: strin
   return scene.connected;
 }
 
-/** In the middle of something: resolves once the wanted account is connected. */
+/** Resolves once the wanted account is connected. */
 async function askToConnect(scene: Scene, question: Question): Promise<Connected> {
   const chosen = await new Promise<FoundWallet>((resolve) => showWallets(scene, question, resolve));
   return await connectTo(scene, chosen, question.wanted);

@@ -3,19 +3,19 @@ import { MarketError } from '../../sdk/errors.ts';
 import { type CollectProof, signCollecting } from '../../sdk/payments/sign-to-collect.ts';
 import { beginRecord } from '../purchase-record.ts';
 import { type Address, WalletTrouble } from '../wallet-provider.ts';
-import { askingWallet, MessageStale } from './ask-wallet.ts';
+import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
 const MOST_MESSAGES = 15;
-/** Below this the market takes no signature. */
+/** The market takes no signature with less time left. */
 const LEAST_LEFT_SECONDS = 25;
 const COLLECT = { collect: true } as const;
 
-/** The goods again by what is kept, without a signature. False where the market wants to see one. */
+/** Collects the goods with the saved token. False: the market wants a signature. */
 export async function collectByToken(scene: Scene, deliveryToken: string): Promise<boolean> {
   try {
-    const answer = await askFor(scene, { body: COLLECT, deliveryToken });
+    const answer = await requestGoods(scene, { body: COLLECT, deliveryToken });
     if (answer.status !== 200) return false;
     showDelivery(scene, answer.body);
     return true;
@@ -25,33 +25,33 @@ export async function collectByToken(scene: Scene, deliveryToken: string): Promi
   }
 }
 
-type Shown = Omit<Parameters<Scene['client']['buyListing']>[0], 'params'>;
+type CollectRequest = Omit<Parameters<Scene['client']['buyListing']>[0], 'params'>;
 
-/** A market that has lost the purchase takes it back by the slip: the same is asked once more with it. */
-async function askFor({ client, offer, keep }: Scene, shown: Shown) {
+/** Asks for the goods; after a refusal once more with the recovery slip, by which a market that has lost the purchase takes it back. */
+async function requestGoods({ client, offer, store }: Scene, request: CollectRequest) {
   const params = { id: offer.id };
   try {
-    return await client.buyListing({ params, ...shown });
+    return await client.buyListing({ params, ...request });
   } catch (error) {
-    const recoverySlip = keep.record()?.recovery_slip ?? null;
+    const recoverySlip = store.record()?.recovery_slip ?? null;
     if (recoverySlip === null || !isRefusal(error)) throw error;
-    return await client.buyListing({ params, ...shown, recoverySlip });
+    return await client.buyListing({ params, ...request, recoverySlip });
   }
 }
 
-/** What the same request would only meet again. */
+/** Whether the same request would only be refused again. */
 function isRefusal(error: unknown): boolean {
   return error instanceof MarketError && error.status < 500 && error.status !== 429;
 }
 
-/** The goods again for the wallet that paid. What it signs is sent with `collect` and kept nowhere. */
+/** Collects the goods for the wallet that paid. Its signature is sent with `collect` and stored nowhere. */
 export async function collectBySignature(scene: Scene, payer: Address): Promise<void> {
-  const { keep, now } = scene;
+  const { store, now } = scene;
   try {
     for (let round = 0; round < MOST_MESSAGES; round += 1) {
-      const delivery = await attempt(scene, payer, round > 0);
+      const delivery = await collectOnce(scene, payer, round > 0);
       if (delivery === null) continue;
-      if (keep.record() === null) keep.write({ ...beginRecord(payer, now()), phase: 'bought' });
+      if (store.record() === null) store.write({ ...beginRecord(payer, now()), phase: 'bought' });
       showDelivery(scene, delivery);
       return;
     }
@@ -61,25 +61,26 @@ export async function collectBySignature(scene: Scene, payer: Address): Promise<
   }
 }
 
-async function attempt(scene: Scene, payer: Address, isRenewed: boolean): Promise<Delivery | null> {
+async function collectOnce(scene: Scene, payer: Address, isRenewed: boolean): Promise<Delivery | null> {
   const { client, offer } = scene;
-  const asked = await askTerms(scene);
+  const asked = await requestTerms(scene);
   const expected = { payee: offer.seller_wallet, amountUnits: offer.units, network: offer.network };
-  const wallet = askingWallet(scene, payer, isRenewed);
+  const wallet = walletOfPage(scene, payer, isRenewed);
   try {
     const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, asked });
-    return await sendUntilOut(scene, proof);
+    return await sendUntilDelivered(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;
     throw error;
   }
 }
 
-/** While the payment is not final the same signature is shown again, for as long as it is good. */
-async function sendUntilOut(scene: Scene, { header, salt, valid_before: until }: CollectProof): Promise<Delivery> {
+/** Sends the same signature again while the payment is not final, for as long as the signature is good. */
+async function sendUntilDelivered(scene: Scene, proof: CollectProof): Promise<Delivery> {
+  const { header, salt, valid_before: until } = proof;
   const { client, screen } = scene;
   for (;;) {
-    const answer = await askFor(scene, { body: { ...COLLECT, collect_salt: salt }, payment: header });
+    const answer = await requestGoods(scene, { body: { ...COLLECT, collect_salt: salt }, payment: header });
     if (answer.status === 200) return answer.body;
     const { retry_after_seconds: seconds } = answer.body;
     if (client.clock.now() / 1_000 + seconds > until - LEAST_LEFT_SECONDS) {
@@ -92,8 +93,8 @@ async function sendUntilOut(scene: Scene, { header, salt, valid_before: until }:
   }
 }
 
-/** What has to be signed is told by a refusal. */
-async function askTerms({ client, offer }: Scene): Promise<MarketError> {
+/** Returns the refusal that says what has to be signed. */
+async function requestTerms({ client, offer }: Scene): Promise<MarketError> {
   try {
     await client.buyListing({ params: { id: offer.id }, body: COLLECT });
   } catch (error) {

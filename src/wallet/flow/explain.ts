@@ -5,74 +5,57 @@ import { NotAsShown } from '../messages.ts';
 import type { Trouble } from '../show/view.ts';
 import { TooLittle, WalletTrouble, type WhyNot } from '../wallet-provider.ts';
 
-/** How the purchase stands when something goes wrong. */
 export interface PurchaseStatus {
-  /** A signed payment is kept here. */
+  /** A signed payment is stored here. */
   hasProof: boolean;
-  /** A transfer is seen, or the goods were paid for. */
+  /** A transfer was seen, or the goods were paid for. */
   isPaid: boolean;
   /** The market said that the attempt ended unpaid. */
   hasEnded: boolean;
-  /** Until when the kept proof could be carried out, in words; null: it cannot any more, or there is none. */
+  /** Time, in words, until which the stored proof could be carried out; null: it cannot any more, or there is none. */
   until: string | null;
 }
 
-/** What happened, whether money moved, and what to do; in the market's own words where it has given some. */
+/** Says what happened, whether money moved, and what to do; in the words of the market where it gave some. */
 export function explain(error: unknown, status: PurchaseStatus): Trouble {
   const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(status);
+  const say = (title: string, what: string, todo: string): Trouble => ({ title, what, money, todo, reason: null });
   if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, status), money, reason: null };
   if (error instanceof TooLittle) {
     const todo = 'Put USDC on this wallet, or choose another one, then try again.';
-    return { title: 'Too little USDC', what: `${plain(error)}.`, money, todo, reason: null };
+    return say('Too little USDC', `${messageOf(error)}.`, todo);
   }
-  if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(status), reason: error.reason };
+  if (lacksFunds(error)) return { ...marketTrouble(error), money: sayShortfall(status), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
   if (error instanceof PaymentMayBeLost) return { ...lostTrouble(error), money, reason: 'payment_may_be_lost' };
   if (error instanceof TermsRefused && error.why === 'own_goods') return { ...OWN_GOODS, money, reason: 'own_goods' };
   if (error instanceof TermsRefused && error.why === 'clock_wrong') {
-    return { ...WRONG_CLOCK, what: `${plain(error)}.`, money, reason: null };
+    return { ...WRONG_CLOCK, what: `${messageOf(error)}.`, money, reason: null };
   }
   if (error instanceof TermsRefused && error.why === 'other_market') {
     const todo = 'Open these goods at the address that the market calls itself, if that is the market you mean.';
-    return { title: 'The market has another address', what: `${plain(error)}.`, money, todo, reason: null };
+    return say('The market has another address', `${messageOf(error)}.`, todo);
   }
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
-    return {
-      title: 'Not what this page shows',
-      what: `The market asked for something else: ${plain(error)}.`,
-      money,
-      todo,
-      reason: null,
-    };
+    return say('Not what this page shows', `The market asked for something else: ${messageOf(error)}.`, todo);
   }
   if (error instanceof UnreadableAnswer || error instanceof PaymentUndecided) {
     const todo = status.hasProof
       ? 'Look again: the same signature is sent, and nothing new is signed.'
       : 'See whether you are connected to the network, then try again.';
-    return {
-      title: 'No answer from the market',
-      what: 'The market did not answer, or not in a way that can be read.',
-      money,
-      todo,
-      reason: null,
-    };
+    return say('No answer from the market', 'The market did not answer, or not in a way that can be read.', todo);
   }
-  return {
-    title: 'This cannot go on',
-    what: `Something happened that this page does not know: ${plain(error)}.`,
-    money,
-    todo: status.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.',
-    reason: null,
-  };
+  const todo = status.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.';
+  return say('This cannot go on', `Something happened that this page does not know: ${messageOf(error)}.`, todo);
 }
 
-/** The market holds nothing of it: the wallet has to be funded, and the same signature serves. */
-export function isPoor(error: unknown): error is MarketError {
+/** The market has kept nothing of the payment: once the wallet is funded, the same signature serves. */
+export function lacksFunds(error: unknown): error is MarketError {
   return error instanceof MarketError && error.reason === 'insufficient_funds';
 }
 
-function sayPoor({ until }: PurchaseStatus): string {
+function sayShortfall({ until }: PurchaseStatus): string {
   const moved = 'No money moved: the wallet holds less than the price.';
   return until === null
     ? moved
@@ -88,7 +71,7 @@ function isSpentElsewhere(error: unknown): boolean {
   );
 }
 
-/** Never more than is known: only the market's word that the attempt is over makes a signed payment one that did not happen. */
+/** Claims no more than is known: only the market's word that the attempt has ended means that a signed payment did not happen. */
 export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
   if (isPaid) return 'You have paid. Do not pay again.';
   if (!hasProof) return 'No money moved: nothing that was signed was sent.';
@@ -105,7 +88,7 @@ function walletTrouble(why: WhyNot, { hasProof, hasEnded }: PurchaseStatus): Pic
 
 function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what' | 'todo'> {
   const { title, detail, next_step, reason } = problem;
-  const saysMore = plainWords(detail) !== plainWords(title);
+  const saysMore = withoutEnd(detail) !== withoutEnd(title);
   return { title, what: saysMore ? detail : '', todo: FOR_PEOPLE[reason] ?? next_step };
 }
 
@@ -118,7 +101,7 @@ function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title'
   };
 }
 
-/** Where the market's next step speaks of requests, which people do not send. */
+/** Replaces next steps of the market that speak of requests, which people do not send. */
 const FOR_PEOPLE: Readonly<Record<string, string>> = {
   insufficient_funds: 'Put USDC on this wallet, then try again: the same signature is sent.',
   payment_invalid: 'Put right what is said above. You can pay again once the signature has run out.',
@@ -146,17 +129,17 @@ const WRONG_CLOCK = {
   todo: 'Set the clock of this device, then try again. If it is right, tell the operator of the market.',
 } as const;
 
-function plain(error: unknown): string {
-  return plainWords(error instanceof Error ? error.message : 'no words for it');
+function messageOf(error: unknown): string {
+  return withoutEnd(error instanceof Error ? error.message : 'no words for it');
 }
 
-function plainWords(words: string): string {
+function withoutEnd(words: string): string {
   return words.replace(/[.;\s]+$/, '');
 }
 
 type Words = Pick<Trouble, 'title' | 'what' | 'todo'>;
 
-/** What to say where the wallet is why it does not go on. */
+/** Words for each way in which the wallet stops a purchase. */
 const WALLET_WORDS: Readonly<Record<WhyNot, Words>> = {
   refused: {
     title: 'You said no in the wallet',

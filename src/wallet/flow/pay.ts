@@ -3,28 +3,25 @@ import { buy } from '../../sdk/payments/buy.ts';
 import type { Progress } from '../../sdk/payments/payment-run.ts';
 import { beginRecord, followProgress } from '../purchase-record.ts';
 import { type Address, WalletTrouble } from '../wallet-provider.ts';
-import { askingWallet, MessageStale } from './ask-wallet.ts';
+import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Allowed, Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
-/** A buyer who has left the page open is not asked for ever. */
+/** Limits the messages shown to a buyer who has left the page open. */
 const MOST_MESSAGES = 15;
 /** A page that stays open waits as long as it takes. */
 const LONGEST_WAIT_SECONDS = 604_800;
 
-/**
- * Buys, or goes on with what was begun: the SDK's own purchase, with the person between its message and the wallet. To be called by the
- * one tab that holds the purchase.
- */
+/** Buys, or continues what was begun, with the person between message and wallet. Only the tab that holds the lock may call it. */
 export async function payAndCollect(scene: Scene, payer: Address, allowed: Allowed = {}): Promise<void> {
-  const { keep, now } = scene;
+  const { store, now } = scene;
   try {
-    const saved = await keep.saved();
-    if (saved === null) keep.write(beginRecord(payer, now()));
+    const saved = await store.saved();
+    if (saved === null) store.write(beginRecord(payer, now()));
     if (saved === null || scene.hasEnded) showAsking(scene);
     else showProgress(scene);
     for (let round = 0; round < MOST_MESSAGES; round += 1) {
-      const delivery = await attempt(scene, payer, { isRenewed: round > 0, allowed });
+      const delivery = await buyOnce(scene, payer, { isRenewed: round > 0, allowed });
       if (delivery === null) continue;
       showDelivery(scene, delivery);
       return;
@@ -36,17 +33,17 @@ export async function payAndCollect(scene: Scene, payer: Address, allowed: Allow
   }
 }
 
-/** Null where the message got too old before anything was signed. */
-async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; allowed: Allowed }) {
-  const { client, offer, keep } = scene;
+/** Null: the message expired before anything was signed. */
+async function buyOnce(scene: Scene, payer: Address, how: { isRenewed: boolean; allowed: Allowed }) {
+  const { client, offer, store } = scene;
   try {
     return await buy({
       ...{ client, listingId: offer.id, maxPriceUsdc: offer.price_usdc, network: offer.network },
-      ...{ proofStore: keep.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
-      // Each signature is a question to a person; for goods without an older version there is the button of who has bought them.
+      ...{ proofStore: store.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
+      // Collecting first asks the person for a signature: do so only for newer versions. Other buyers have a button for it.
       collectFirst: 'newer_versions',
-      wallet: askingWallet(scene, payer, how.isRenewed),
-      onProgress: (progress) => note(scene, progress),
+      wallet: walletOfPage(scene, payer, how.isRenewed),
+      onProgress: (progress) => recordProgress(scene, progress),
     });
   } catch (error) {
     if (error instanceof MessageStale) return null;
@@ -54,17 +51,17 @@ async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; 
   }
 }
 
-function note(scene: Scene, progress: Progress): void {
-  const { keep, now, screen } = scene;
-  const before = keep.record() ?? beginRecord(null, now());
-  const record = followProgress(before, progress, now());
-  keep.write(record);
+function recordProgress(scene: Scene, progress: Progress): void {
+  const { store, now, screen } = scene;
+  const previous = store.record() ?? beginRecord(null, now());
+  const record = followProgress(previous, progress, now());
+  store.write(record);
   if (progress.phase === 'signed') scene.hasEnded = false;
   if (progress.reason === 'history_lost') showLost(scene);
   else if (progress.phase !== 'delivered') screen.show({ kind: 'progress', record }, progress.phase === 'signed');
 }
 
-/** What is kept is sent again and again; whatever the market says then, nothing else is signed by itself. */
+/** The stored proof is sent again and again. Whatever the market answers, nothing else is signed automatically. */
 function showLost({ screen }: Scene): void {
   const text =
     'Its operator has to repair them. What you signed is kept in this browser and sent again by itself; nothing new is signed. Do not pay again.';
@@ -76,7 +73,7 @@ function showAsking({ screen }: Scene): void {
   screen.show({ kind: 'waiting', title: 'Asking the market', text }, true);
 }
 
-function showProgress({ keep, screen, now }: Scene): void {
-  const record = keep.record() ?? { ...beginRecord(null, now()), phase: 'paying' as const };
+function showProgress({ store, screen, now }: Scene): void {
+  const record = store.record() ?? { ...beginRecord(null, now()), phase: 'paying' as const };
   screen.show({ kind: 'progress', record });
 }

@@ -7,37 +7,37 @@ import { collectBySignature, collectByToken } from './collect.ts';
 import { explain } from './explain.ts';
 import { payAndCollect } from './pay.ts';
 import type { Scene } from './scene.ts';
-import { forget, showDelivery, showRefusal } from './show-outcome.ts';
+import { forgetPurchase, showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Looks at what is kept, and goes on from there. What another tab has in hand is followed, and taken over when that tab is closed. */
+/** Continues from what is stored. A purchase that another tab holds is followed, and taken over when that tab is closed. */
 export async function resumeFlow(scene: Scene, isAct: boolean): Promise<void> {
-  const { keep, screen } = scene;
+  const { store, screen } = scene;
   for (;;) {
-    const isHeld = await holdPurchase(scene, () => goOn(scene, isAct));
+    const isHeld = await holdPurchase(scene, () => continuePurchase(scene, isAct));
     if (isHeld) return;
-    screen.show({ kind: 'elsewhere', record: keep.record() });
+    screen.show({ kind: 'elsewhere', record: store.record() });
     await awaitRelease(scene);
   }
 }
 
-async function goOn(scene: Scene, isAct: boolean): Promise<void> {
-  const { keep } = scene;
+async function continuePurchase(scene: Scene, isAct: boolean): Promise<void> {
+  const { store } = scene;
   let record: PurchaseRecord | null;
   let payer: string | undefined;
   try {
-    payer = (await keep.saved())?.proof.payer;
-    record = keep.record();
+    payer = (await store.saved())?.proof.payer;
+    record = store.record();
   } catch (error) {
     return await showRefusal(scene, error, '0x');
   }
   if (payer !== undefined) return await payAndCollect(scene, asAddress(payer));
   if (record?.phase === 'bought') return await readAgain(scene, record);
   // The tab that began it is gone, and nothing was signed.
-  if (record !== null) keep.forget();
+  if (record !== null) store.forget();
   offerPurchase(scene, isAct);
 }
 
-/** Nothing is kept: the page as a new buyer sees it. */
+/** Shows the page of a new buyer: nothing is stored. */
 function offerPurchase(scene: Scene, isAct: boolean): void {
   const { offer, screen } = scene;
   if (offer.units === 0n) {
@@ -56,11 +56,11 @@ function offerPurchase(scene: Scene, isAct: boolean): void {
     wanted: null,
     others: [bought],
   };
-  showWallets(scene, question, (wallet) => void begin(scene, wallet), isAct);
+  showWallets(scene, question, (wallet) => void beginPurchase(scene, wallet), isAct);
 }
 
-async function begin(scene: Scene, wallet: FoundWallet): Promise<void> {
-  await held(scene, async () => {
+async function beginPurchase(scene: Scene, wallet: FoundWallet): Promise<void> {
+  await runAlone(scene, async () => {
     const connected = await connectTo(scene, wallet, null);
     await mustHoldEnough(connected, scene.offer);
     await payAndCollect(scene, connected.address);
@@ -76,7 +76,7 @@ function askWho(scene: Scene): void {
     others: [{ words: 'Back', act: () => void scene.resume(true) }],
   };
   const choose = (wallet: FoundWallet): void =>
-    void held(scene, async () => {
+    void runAlone(scene, async () => {
       const { address } = await connectTo(scene, wallet, null);
       await collectBySignature(scene, address);
     });
@@ -91,12 +91,12 @@ async function readAgain(scene: Scene, record: PurchaseRecord): Promise<void> {
   } catch (error) {
     return await showRefusal(scene, error, asAddress(record.payer ?? ''));
   }
-  const sign = (): void => void held(scene, () => collectBySignature(scene, asAddress(record.payer ?? '')));
-  screen.show({ kind: 'sign_to_read', record, sign, forget: () => forget(scene) });
+  const sign = (): void => void runAlone(scene, () => collectBySignature(scene, asAddress(record.payer ?? '')));
+  screen.show({ kind: 'sign_to_read', record, sign, forget: () => forgetPurchase(scene) });
 }
 
-/** Alone among the tabs; a refusal on the way is shown. */
-export async function held(scene: Scene, act: () => Promise<void>): Promise<void> {
+/** Runs `act` in the one tab that holds the purchase; shows a refusal on the way. */
+export async function runAlone(scene: Scene, act: () => Promise<void>): Promise<void> {
   const isHeld = await holdPurchase(scene, async () => {
     try {
       await act();
@@ -111,7 +111,7 @@ function asAddress(text: string): Address {
   return readAccounts([text])[0] ?? '0x';
 }
 
-/** Does it while no other tab of this browser does anything for the same listing; false where one does. */
+/** Runs `act` while no other tab of this browser does anything for the same listing. False: another tab does. */
 async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boolean> {
   return await scene.locks.request(nameOf(scene), { ifAvailable: true }, async (lock) => {
     if (lock === null) return false;
@@ -125,7 +125,7 @@ async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boo
   });
 }
 
-/** Resolves when the tab that holds the purchase has let go of it, or was closed. */
+/** Resolves when the tab that holds the purchase releases it or is closed. */
 async function awaitRelease(scene: Scene): Promise<void> {
   await scene.locks.request(nameOf(scene), async () => {});
 }
@@ -136,12 +136,12 @@ function nameOf({ offer }: Scene): string {
 
 const NO_ADDRESS = `0x${'0'.repeat(40)}` as const;
 
-/** What costs nothing: asked for, and checked like everything that is bought. There is no wallet that could sign. */
+/** Gets free goods, checked like everything that is bought. There is no wallet to sign. */
 async function getFree(scene: Scene): Promise<void> {
-  const { client, offer, keep, screen } = scene;
+  const { client, offer, store, screen } = scene;
   try {
     const delivery = await buy({
-      ...{ client, listingId: offer.id, maxPriceUsdc: 0, network: offer.network, proofStore: keep.proofs },
+      ...{ client, listingId: offer.id, maxPriceUsdc: 0, network: offer.network, proofStore: store.proofs },
       wallet: { address: NO_ADDRESS, signTypedData: () => Promise.reject(new WalletTrouble('unusable')) },
     });
     showDelivery(scene, delivery);

@@ -7,45 +7,45 @@ import { isPaid } from '../show/show-purchase.ts';
 import type { Action } from '../show/view.ts';
 import type { Address } from '../wallet-provider.ts';
 import { sayClock } from '../wording.ts';
-import { explain, isPoor } from './explain.ts';
+import { explain, lacksFunds } from './explain.ts';
 import type { Allowed, Scene } from './scene.ts';
 
-/** What went wrong, and only those ways on that cannot pay twice. */
+/** Shows what went wrong, and only those next steps that cannot pay twice. */
 export async function showRefusal(scene: Scene, error: unknown, payer: Address): Promise<void> {
-  const { keep, now, screen, client } = scene;
-  const saved = await keep.saved().catch(() => undefined);
+  const { store, now, screen, client } = scene;
+  const saved = await store.saved().catch(() => undefined);
   if (saved === undefined) return showUnreadable(scene, error);
-  // By this clock, and late enough for the market's.
+  // Time of this clock, late enough for that of the market.
   const untilMs = saved === null ? null : saved.proof.valid_before * 1_000 + now() - client.clock.earlier();
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
     scene.hasEnded = endsAttempt(error);
   }
   const record = keptRecord(scene, saved !== null);
   const isOut = untilMs !== null && untilMs > now();
-  const standing = {
+  const status = {
     ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
     until: isOut ? sayClock(untilMs) : null,
   };
-  const trouble = explain(error, standing);
-  // What has stopped is not waited for, so no time is promised.
+  const trouble = explain(error, status);
+  // A purchase that has stopped is not waited for, so no time is promised.
   const shown = scene.hasEnded || record === null ? null : { ...record, final_about: null };
   screen.show({ kind: 'trouble', trouble, actions: actionsFor(scene, error, payer, untilMs), record: shown }, true);
 }
 
-/** What was begun and not signed is over; what was bought stays bought. */
-function keptRecord({ keep }: Scene, hasProof: boolean): PurchaseRecord | null {
-  const record = keep.record();
+/** Forgets what was begun and not signed; what was bought stays bought. */
+function keptRecord({ store }: Scene, hasProof: boolean): PurchaseRecord | null {
+  const record = store.record();
   if (hasProof || record?.phase === 'bought') return record;
-  keep.forget();
+  store.forget();
   return null;
 }
 
 function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: number | null): Action[] {
   if (untilMs === null) return [{ words: 'Try again', act: () => void scene.resume(true), isMain: true }];
   const again = (allowed: Allowed) => (): void => void scene.goOn(payer, allowed);
-  if (isPoor(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
+  if (lacksFunds(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
   if (error instanceof PaymentMayBeLost) {
-    // The person has looked: what was signed is sent, or signed once more if it has run out.
+    // The person has checked: send what was signed, or sign once more if it has run out.
     const payAnew = again({ payAnew: true, mayPayAgain: true });
     return [
       { words: 'Look again', act: again({}), isMain: true },
@@ -53,7 +53,7 @@ function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: numbe
     ];
   }
   if (!scene.hasEnded) return [{ words: 'Look again', act: again({}), isMain: true }];
-  if (!maySignAnew(error)) return [{ words: 'Forget this attempt', act: () => forget(scene), fromMs: untilMs }];
+  if (!maySignAnew(error)) return [{ words: 'Forget this attempt', act: () => forgetPurchase(scene), fromMs: untilMs }];
   return [{ words: 'Pay again', act: again({ mayPayAgain: true }), isMain: true, fromMs: untilMs }];
 }
 
@@ -71,7 +71,7 @@ function showUnreadable({ screen }: Scene, error: unknown): void {
   });
 }
 
-/** After these the SDK signs once more for the same goods, when it is allowed to. */
+/** After these the SDK signs once more for the same goods, if allowed. */
 const SIGN_ANEW: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid', 'signature_invalid'];
 /** After these there is nothing to sign for, or the person has to look elsewhere first. */
 const OVER: readonly AnyReason[] = [
@@ -80,7 +80,7 @@ const OVER: readonly AnyReason[] = [
   ...(['x402_not_offered', 'price_above_limit', 'authorization_used_elsewhere'] as const),
 ];
 
-/** True only where the market says of a proof that it has seen that it ended unpaid. A plain request for money says no such thing. */
+/** True only if the market says of a proof it has seen that it ended unpaid. A plain request for money does not say so. */
 export function endsAttempt(error: unknown): boolean {
   if (!(error instanceof MarketError) || error.doNotPayAgain !== false) return false;
   return SIGN_ANEW.includes(error.reason) || OVER.includes(error.reason);
@@ -90,43 +90,43 @@ export function maySignAnew(error: unknown): boolean {
   return !(error instanceof MarketError) || SIGN_ANEW.includes(error.reason);
 }
 
-/** The goods, and what is needed to read them again is kept. */
+/** Shows the goods, and stores what is needed to read them again. */
 export function showDelivery(scene: Scene, delivery: Delivery, computed = commitmentOf(delivery)): void {
-  const { keep, screen, offer, now } = scene;
-  const before = keep.record() ?? beginRecord(null, now());
+  const { store, screen, offer, now } = scene;
+  const previous = store.record() ?? beginRecord(null, now());
   const record = {
-    ...before,
+    ...previous,
     phase: 'bought' as const,
-    at: allReached(before, now()),
-    token: delivery.delivery_token ?? before.token,
-    recovery_slip: delivery.recovery_slip ?? before.recovery_slip,
-    transfer: before.transfer ?? transferOf(delivery),
-    nothing_due: offer.units > 0n && delivery.receipt === null && before.at.signed === undefined,
+    at: allReached(previous, now()),
+    token: delivery.delivery_token ?? previous.token,
+    recovery_slip: delivery.recovery_slip ?? previous.recovery_slip,
+    transfer: previous.transfer ?? transferOf(delivery),
+    nothing_due: offer.units > 0n && delivery.receipt === null && previous.at.signed === undefined,
   };
   const matches = computed === offer.artifact_commitment || (offer.units === 0n && delivery.listing_id === offer.id);
-  // Goods that are not the promised ones are no end of the purchase: its proof stays.
-  if (matches) keep.write(record);
-  // Free goods may have been edited since the page was made; the SDK has held them against the listing as it stands.
+  // Wrong goods do not end the purchase: its proof stays.
+  if (matches) store.write(record);
+  // Free goods may have been edited since the page was made; the SDK has compared them with the current listing.
   const published = offer.units === 0n && matches ? computed : offer.artifact_commitment;
-  screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forget(scene) }, true);
+  screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forgetPurchase(scene) }, true);
 }
 
-/** A page that was closed while the transfer came learns of it with the goods. */
+/** A page that was closed when the transfer came learns of it with the goods. */
 function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
   if (receipt === null) return null;
   const { tx_hash, block_number: block } = receipt;
   return { tx_hash, block, head_first: null, head: null };
 }
 
-/** What is delivered was settled and final, whether or not this page saw it happen. */
+/** Delivered goods were settled and final, whether or not this page saw it. */
 function allReached({ at }: PurchaseRecord, nowMs: number): PurchaseRecord['at'] {
   const delivered = at.delivered ?? nowMs;
   if (at.signed === undefined) return { ...at, delivered };
   return { ...at, delivered, settled: at.settled ?? delivered, final: at.final ?? delivered };
 }
 
-export function forget(scene: Scene): void {
-  scene.keep.forget();
+export function forgetPurchase(scene: Scene): void {
+  scene.store.forget();
   scene.connected = null;
   void scene.resume(true);
 }

@@ -2,13 +2,13 @@ import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Offer } from '../offer.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
 import { sayClock } from '../wording.ts';
-import { button, type Child, element } from './element.ts';
+import { button, type Child, element, paragraph } from './element.ts';
 import { showGoods } from './show-goods.ts';
 import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showWallets } from './show-purchase.ts';
 import { type Action, titleOf, UNSAFE_WORDS, type View } from './view.ts';
 
 export interface Screen {
-  /** `isAct`: something that the person did led here, so the focus goes along. */
+  /** `isAct`: an act of the person led here, so the focus moves along. */
   show(view: View, isAct?: boolean): void;
   kind(): View['kind'] | null;
 }
@@ -32,11 +32,11 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
       const isOnWay = record !== null && (record.at.signed !== undefined || isAgreeing(view));
       steps = isOnWay ? showSteps(record, now()) : null;
       progress.replaceChildren(
-        ...present([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
+        ...withoutNull([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
       );
       const title = titleOf(view);
       const heading = element('h2', { id: 'stage-title', tabindex: -1 }, title);
-      stage.replaceChildren(heading, ...present(contentOf(view, offer, now())));
+      stage.replaceChildren(heading, ...withoutNull(contentOf(view, offer, now())));
       stage.dataset['kind'] = view.kind;
       if (isOpen) document.getElementById('whole')?.setAttribute('open', '');
       if (said.textContent !== title) said.textContent = title;
@@ -47,12 +47,12 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
   };
 }
 
-/** A message that is rebuilt while the buyer reads it stays unfolded. */
+/** A message that is rebuilt while the buyer reads it stays open. */
 function isWholeOpen(): boolean {
   return document.getElementById('whole')?.hasAttribute('open') ?? false;
 }
 
-/** Focuses the same place again after its content was rebuilt. */
+/** Returns a function that restores the focus after the content was rebuilt. */
 function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
   const active = document.activeElement;
   if (active === null || !root.contains(active)) return () => {};
@@ -60,12 +60,12 @@ function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
   const link = active.closest('.transfer') === null ? null : '.transfer a';
   return () => {
     const next = id === '' ? (link === null ? null : root.querySelector(link)) : document.getElementById(id);
-    const place = next ?? document.getElementById('stage-title');
-    if (place instanceof HTMLElement) place.focus();
+    const target = next ?? document.getElementById('stage-title');
+    if (target instanceof HTMLElement) target.focus();
   };
 }
 
-function present(children: readonly Child[]): (Node | string)[] {
+function withoutNull(children: readonly Child[]): (Node | string)[] {
   return children.filter((child) => child !== null);
 }
 
@@ -73,7 +73,7 @@ function recordOf(view: View): PurchaseRecord | null {
   return 'record' in view ? view.record : null;
 }
 
-/** While a payment is being agreed to, the way ahead is shown too. */
+/** The steps ahead are shown while a payment is being agreed to. */
 function isAgreeing(view: View): boolean {
   return view.kind === 'confirm' && view.purpose === 'pay';
 }
@@ -82,24 +82,18 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
   switch (view.kind) {
     case 'unsafe':
       return [
-        element('p', {}, UNSAFE_WORDS[view.missing]),
-        element(
-          'p',
-          {},
+        paragraph(UNSAFE_WORDS[view.missing]),
+        paragraph(
           'Nothing was signed. The ',
           element('a', { href: `/listing/${offer.id}#how` }, 'other ways to buy'),
           ' work.',
         ),
       ];
     case 'waiting':
-      return [element('p', {}, view.text)];
+      return [paragraph(view.text)];
     case 'free':
       return [
-        element(
-          'p',
-          {},
-          'It costs nothing. No wallet is needed, nothing is signed, and nothing about you is recorded.',
-        ),
+        paragraph('It costs nothing. No wallet is needed, nothing is signed, and nothing about you is recorded.'),
         element('div', { class: 'row' }, button('Get it', view.get, { class: 'main', id: 'get' })),
       ];
     case 'closed':
@@ -112,9 +106,7 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
       return showProgress(view.record, offer);
     case 'elsewhere':
       return [
-        element(
-          'p',
-          {},
+        paragraph(
           'Another tab of this browser has this purchase in hand. What happens there is shown here. When that tab is closed, this one goes on by itself.',
         ),
       ];
@@ -122,9 +114,7 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
       return showTrouble(view, nowMs);
     case 'sign_to_read':
       return [
-        element(
-          'p',
-          {},
+        paragraph(
           'You bought these goods. This time the market wants to see by a signature that you are who paid; it moves no money.',
         ),
         element(
@@ -142,7 +132,7 @@ function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
 function showClosed({ collect }: Extract<View, { kind: 'closed' }>, offer: Offer): Child[] {
   const back = element('a', { class: 'button', href: `/listing/${offer.id}` }, 'Back to the listing');
   return [
-    element('p', {}, 'These goods cannot be bought any more. Who bought them before keeps what they bought.'),
+    paragraph('These goods cannot be bought any more. Who bought them before keeps what they bought.'),
     element('div', { class: 'row' }, collect === undefined ? null : button(collect.words, collect.act), back),
   ];
 }
@@ -158,9 +148,7 @@ function showProgress({ silent_since: silent }: PurchaseRecord, offer: Offer): C
         );
   return [
     quiet,
-    element(
-      'p',
-      {},
+    paragraph(
       `The goods are handed over once the transfer is final on ${NETWORKS[offer.network].displayName}. You may close this page: it goes on from here when you come back with this browser.`,
     ),
   ];
@@ -169,9 +157,9 @@ function showProgress({ silent_since: silent }: PurchaseRecord, offer: Offer): C
 function showTrouble({ trouble, actions }: Extract<View, { kind: 'trouble' }>, nowMs: number): Child[] {
   const { what, money, todo, reason } = trouble;
   return [
-    what === '' ? null : element('p', {}, what),
+    what === '' ? null : paragraph(what),
     element('p', { class: 'moved' }, element('strong', {}, money)),
-    element('p', {}, todo),
+    paragraph(todo),
     element('div', { class: 'row' }, ...actions.map((action) => showAction(action, nowMs))),
     reason === null
       ? null

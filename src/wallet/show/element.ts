@@ -4,7 +4,7 @@ export type Child = Node | string | null;
 
 type Attributes = Readonly<Record<string, string | number | boolean | null>>;
 
-/** An element with attributes and children; strings become text and nothing else. */
+/** Creates an element; strings become text and nothing else. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -18,13 +18,17 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+export function paragraph(...children: readonly Child[]): HTMLParagraphElement {
+  return element('p', {}, ...children);
+}
+
 export function button(words: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
   const made = element('button', { type: 'button', ...attributes }, words);
   made.addEventListener('click', act);
   return made;
 }
 
-/** A user's words with every character that cannot be seen named in its place. */
+/** Renders a user's text, with every invisible character named in its place. */
 export function seenText(text: string): Node[] {
   return markUnseen(text).map((run) =>
     'text' in run
@@ -33,7 +37,7 @@ export function seenText(text: string): Node[] {
   );
 }
 
-/** The same in one line, apart from the direction of what stands around it. */
+/** The same in one line, isolated from the direction of the text around it. */
 export function seenLine(text: string): HTMLElement {
   return element('bdi', {}, ...seenText(text.replaceAll(/\s+/g, ' ').trim()));
 }

@@ -1,7 +1,7 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import { isFollowable } from '../wording.ts';
 
-/** All that a page is made of here. What asks for anything else stays text. */
+/** The only tags in use. Anything that asks for another stays text. */
 const TAGS = [
   ...(['p', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote', 'pre', 'code', 'em', 'strong'] as const),
   ...(['del', 'a', 'hr', 'br', 'table', 'thead', 'tbody', 'tr', 'th', 'td'] as const),
@@ -12,26 +12,25 @@ export type Piece = string | Planned;
 export interface Planned {
   tag: Tag;
   children: readonly Piece[];
-  /** Of a link: an http or https address, and nothing else. */
+  /** Address of a link: http or https, and nothing else. */
   href?: string;
-  /** Of a numbered list. */
   start?: number;
 }
 
 const LONGEST = 65_536;
 const DEEPEST = 24;
 const MOST_PIECES = 10_000;
-/** Emphasis that is never closed costs the square of its number. */
+/** Emphasis that is never closed takes quadratic time. */
 const MOST_MARKS_IN_A_ROW = 1_500;
 const HEADINGS = ['h3', 'h4', 'h5', 'h6'] as const;
 
-/** Markdown as a plan of elements and text; null where it is too long or too deep to be worth it, and is shown as it was written. */
+/** Plans Markdown as elements and text. Null: it is too long or too deep, and is shown as written. */
 export function planMarkdown(text: string): Piece[] | null {
   if (text.length > LONGEST || hasTooManyMarks(text)) return null;
   try {
-    return createWalk()(lexer(text), 0);
+    return createPlanner()(lexer(text), 0);
   } catch (error) {
-    // Quotes within quotes without end leave no room on the stack.
+    // Quotes nested without end overflow the stack.
     if (error instanceof RangeError) return null;
     throw error;
   }
@@ -41,18 +40,18 @@ function hasTooManyMarks(text: string): boolean {
   return text.split(/\n[ \t]*\n/).some((block) => (block.match(/[*_~]+/g)?.length ?? 0) > MOST_MARKS_IN_A_ROW);
 }
 
-type Walk = (tokens: readonly Token[], depth: number) => Piece[];
+type Planner = (tokens: readonly Token[], depth: number) => Piece[];
 
-function createWalk(): Walk {
+function createPlanner(): Planner {
   let count = 0;
-  const walk: Walk = (tokens, depth) => {
+  const plan: Planner = (tokens, depth) => {
     if (depth > DEEPEST) throw new RangeError('too deep');
     count += tokens.length;
     if (count > MOST_PIECES) throw new RangeError('too much');
-    // Without extensions there are no other tokens; one of a newer version falls through to its text.
-    return (tokens as readonly MarkedToken[]).flatMap((token) => planToken(token, (inner) => walk(inner, depth + 1)));
+    // Without extensions there are no other tokens; one of a newer version is shown as its text.
+    return (tokens as readonly MarkedToken[]).flatMap((token) => planToken(token, (inner) => plan(inner, depth + 1)));
   };
-  return walk;
+  return plan;
 }
 
 type Inside = (tokens: readonly Token[]) => Piece[];
@@ -93,7 +92,7 @@ function planToken(token: MarkedToken, inside: Inside): Piece[] {
     case 'def':
       return [];
     default:
-      // HTML above all: it is shown and does nothing.
+      // HTML, above all: it is shown and does nothing.
       return [token.raw];
   }
 }
@@ -118,7 +117,7 @@ function planTable({ header, rows }: Tokens.Table, inside: Inside): Planned {
   };
 }
 
-/** The host of the address stands next to the words, so that the reader sees where a link leads. */
+/** Shows the host next to the words, so that the reader sees where a link leads. */
 function planLink(href: string, words: Piece[]): Piece[] {
   if (!isFollowable(href)) return [...words, href === '' ? '' : ` (${href})`];
   const link: Planned = { tag: 'a', href, children: words };
@@ -127,7 +126,7 @@ function planLink(href: string, words: Piece[]): Piece[] {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: '\u00a0' };
 
-/** The few that people write; what they stand for goes into the page as text like everything else. */
+/** Decodes the few that people write; the result goes into the page as text like everything else. */
 function decodeEntities(text: string): string {
   return text.replaceAll(/&(amp|lt|gt|quot|nbsp);|&#39;/g, (_, name?: string) => ENTITIES[name ?? ''] ?? "'");
 }

@@ -1,13 +1,13 @@
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
-import { button, type Child, element, seenText } from './element.ts';
+import { button, type Child, element, paragraph, seenText } from './element.ts';
 import { type Piece, planMarkdown } from './plan-markdown.ts';
 import type { View } from './view.ts';
 
 type Goods = Extract<View, { kind: 'goods' }>;
 
-/** The goods, with what shows that they are the promised ones. Whatever is in them, it is shown and not run. */
+/** Shows the goods, and evidence that they are the promised ones. Whatever is in them is shown and not run. */
 export function showGoods({ delivery, record, published, computed, forget }: Goods): Child[] {
   const matches = published === computed;
   return [
@@ -16,9 +16,7 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
       : element(
           'div',
           { class: 'notice danger' },
-          element(
-            'p',
-            {},
+          paragraph(
             'These are not the goods that the listing promised. Keep them: with their salt they prove it. Write to the support of this market.',
           ),
         ),
@@ -42,7 +40,7 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
         matches ? 'matches' : 'does not match',
       ),
     ),
-    // What proves a broken promise is not to be thrown away by a slip.
+    // Evidence of a broken promise must not be thrown away by mistake.
     ...(matches ? showForget(forget, record !== null && record.payer !== null) : []),
   ];
 }
@@ -65,7 +63,7 @@ function showForget(forget: () => void, isPaid: boolean): Child[] {
     : 'That you got these goods is noted here, so that this page shows them again, until you say otherwise.';
   return [
     element('h3', {}, 'Kept in this browser'),
-    element('p', {}, words),
+    paragraph(words),
     element('div', { class: 'row' }, button('Forget this purchase', forget, { id: 'forget' })),
   ];
 }
@@ -102,7 +100,7 @@ function showArtifact(delivery: Delivery): HTMLElement {
   );
 }
 
-/** Saved as bytes of no type, so that nothing opens them by itself. */
+/** Saves bytes without a type, so that nothing opens them by itself. */
 function showDownload(delivery: Delivery): HTMLElement {
   const name = safeFileName(delivery.artifact_filename, delivery.listing_id, delivery.artifact_media_type);
   const bytes = new Uint8Array(artifactBytes(delivery));
@@ -110,7 +108,7 @@ function showDownload(delivery: Delivery): HTMLElement {
   return element('a', { class: 'button', href: address, download: name, id: 'save' }, `Save ${name}`);
 }
 
-/** A plan as nodes: elements by name, and everything else as text. */
+/** Builds the nodes of a plan: elements by name, and everything else as text. */
 function buildPieces(pieces: readonly Piece[]): Node[] {
   return pieces.flatMap((piece) => {
     if (typeof piece === 'string') return seenText(piece);
@@ -119,7 +117,7 @@ function buildPieces(pieces: readonly Piece[]): Node[] {
     const first = start === undefined ? {} : { start };
     const focus = tag === 'pre' ? { tabindex: 0 } : {};
     const made = element(tag, { ...link, ...first, ...focus }, ...buildPieces(children));
-    // A wide table scrolls by itself, and the page stays as wide as it is.
+    // A wide table scrolls by itself; the page keeps its width.
     return tag === 'table'
       ? [element('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Table' }, made)]
       : [made];
@@ -137,7 +135,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   'application/json': 'json',
 };
 
-/** A name that is a plain file on every system; what the merchant wrote is a wish. */
+/** Makes a name that is a plain file on every system. The name that the merchant chose is only a wish. */
 export function safeFileName(wished: string | null, listingId: number, mediaType: string): string {
   const [type = ''] = mediaType.split(';');
   const fallback = `openaisle-${listingId}.${ENDINGS[type] ?? 'bin'}`;

@@ -3,7 +3,7 @@ import type { Offer } from '../offer.ts';
 import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
 import { sayClock, sayDuration, sayEstimate, sayMessage } from '../wording.ts';
-import { button, type Child, element, seenLine } from './element.ts';
+import { button, type Child, element, paragraph, seenLine } from './element.ts';
 import type { View } from './view.ts';
 
 export interface Step {
@@ -12,7 +12,7 @@ export interface Step {
   says: string;
 }
 
-/** The four steps of a payment, with the time each took and an honest word about the rest. */
+/** Plans the four steps of a payment, with the time that each took and an estimate of the rest. */
 export function planSteps(record: PurchaseRecord, nowMs: number): Step[] {
   const { at, phase, final_about: about } = record;
   const since = (from: number | undefined): string => (from === undefined ? '' : sayDuration(nowMs - from));
@@ -42,7 +42,7 @@ const STATE_WORDS = { done: 'done', now: 'now', later: 'to come' } as const;
 
 export interface ShownSteps {
   node: HTMLElement;
-  /** Only the words about time change. */
+  /** Updates only the words about time. */
   tick(nowMs: number): void;
 }
 
@@ -71,7 +71,6 @@ export function showSteps(record: PurchaseRecord, nowMs: number): ShownSteps {
   };
 }
 
-/** The transaction, linked where this market names an explorer. */
 export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement | null {
   if (record.transfer === null) return null;
   const { tx_hash: hash, block } = record.transfer;
@@ -83,7 +82,7 @@ export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement 
   return element('p', { class: 'transfer' }, 'Transaction ', link, block === null ? '' : `, in block ${block}`);
 }
 
-/** True while a transfer is seen or the goods were paid for; before that a signature is out and may still become one. */
+/** True while a transfer is seen, or once the goods were paid for. Before that a signature may be out and may still become one. */
 export function isPaid(record: PurchaseRecord | null): boolean {
   if (record === null || record.nothing_due) return false;
   return record.transfer !== null || (record.phase === 'bought' && record.payer !== null);
@@ -92,7 +91,7 @@ export function isPaid(record: PurchaseRecord | null): boolean {
 const PAID = 'You have paid. Do not pay again.';
 const SIGNED = 'You have signed. The payment may be carried out at any moment: sign nothing else for these goods.';
 
-/** What to remember about money; nothing where none is at stake. */
+/** Says what to remember about money; null while none is at stake. */
 export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
   if (isPaid(record)) return element('p', { class: 'money paid' }, PAID);
   return record?.phase === 'paying' ? element('p', { class: 'money' }, SIGNED) : null;
@@ -100,11 +99,11 @@ export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
 
 type Confirm = Extract<View, { kind: 'confirm' }>;
 
-/** What will be signed, in words and whole. */
+/** Shows what will be signed, in words and as a whole. */
 export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[] {
   const { message, purpose, isRenewed, aheadMs, yes, no } = view;
   const pays = purpose === 'pay';
-  // Said of a message that could move nothing, and of no other: it is read from what is signed.
+  // Read from the message itself: only one that can move nothing may be called harmless.
   const isWithoutValue = message.message.value === '0';
   const rows = sayMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
@@ -125,17 +124,11 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
     isRenewed ? element('p', { class: 'renewed' }, renewed) : null,
     pays || !isWithoutValue
       ? null
-      : element(
-          'p',
-          {},
+      : paragraph(
           'This shows whose wallet it is; whether these goods are its own already is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing in any hands, and it serves for these goods at this market alone. No money moves.',
         ),
     element('dl', { class: 'facts' }, ...rows),
-    element(
-      'p',
-      {},
-      'Amount and receiver of what you sign cannot be changed, and it works once. Your wallet pays no gas.',
-    ),
+    paragraph('Amount and receiver of what you sign cannot be changed, and it works once. Your wallet pays no gas.'),
     element(
       'details',
       { class: 'whole', id: 'whole' },
@@ -157,18 +150,18 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
 
 type Wallets = Extract<View, { kind: 'wallets' }>;
 
-export function showWallets({ text, wallets, isSettled, choose, others }: Wallets, offer: Offer): Child[] {
+export function showWallets({ text, wallets, hasSearched, choose, others }: Wallets, offer: Offer): Child[] {
   const row =
     others.length === 0
       ? null
       : element('div', { class: 'row' }, ...others.map(({ words, act }) => button(words, act)));
   if (wallets.length === 0) {
-    return isSettled
+    return hasSearched
       ? [...showNone(offer), row]
       : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
   }
   return [
-    element('p', {}, text),
+    paragraph(text),
     element(
       'ul',
       { class: 'wallets' },
@@ -187,14 +180,10 @@ function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWalle
 
 function showNone(offer: Offer): Child[] {
   return [
-    element(
-      'p',
-      {},
+    paragraph(
       `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[offer.network].displayName} into it, and load this page again.`,
     ),
-    element(
-      'p',
-      {},
+    paragraph(
       'On a telephone, open this page in the browser inside your wallet. The ',
       element('a', { href: `/listing/${offer.id}#how` }, 'other ways to buy'),
       ' need no wallet in the browser.',

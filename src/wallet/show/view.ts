@@ -8,17 +8,15 @@ export interface Action {
   words: string;
   act(): void;
   isMain?: boolean;
-  /** Shut until then. */
+  /** Disabled until then. */
   fromMs?: number;
 }
 
-/** What happened, whether money moved, and what to do. */
 export interface Trouble {
   title: string;
   what: string;
   money: string;
   todo: string;
-  /** Of the error table. */
   reason: string | null;
 }
 
@@ -33,7 +31,7 @@ export type View =
       title: string;
       text: string;
       wallets: readonly FoundWallet[];
-      isSettled: boolean;
+      hasSearched: boolean;
       choose(wallet: FoundWallet): void;
       others: readonly Action[];
     }
@@ -42,7 +40,7 @@ export type View =
       message: TypedMessage;
       purpose: Purpose;
       isRenewed: boolean;
-      /** How far the market's clock is ahead of this one. */
+      /** Time by which the clock of the market is ahead of this one. */
       aheadMs: number;
       record: PurchaseRecord | null;
       yes(): void;
@@ -68,7 +66,6 @@ export const UNSAFE_WORDS: Readonly<Record<Missing, string>> = {
   no_locks: 'This browser cannot keep two tabs from paying twice. Buying here would not be safe; a newer one can.',
 };
 
-/** What the page says first about where things stand. */
 export function titleOf(view: View): string {
   switch (view.kind) {
     case 'unsafe':

@@ -2,7 +2,7 @@ import type { Asset } from '../../../platform/http/assets.ts';
 import type { Outgoing } from '../../../platform/http/message.ts';
 import type { Random } from '../../../platform/random.ts';
 import { CONNECT_PATH } from '../../guide/mcp-server.ts';
-import { renderMessage } from '../ceremony/render-stage.ts';
+import { renderMessage } from '../key-page/render-key-page.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 
@@ -17,7 +17,7 @@ export interface ConnectPage {
 
 const NO_STORE = { 'cache-control': 'private, no-store' };
 
-/** A page of the hosted connector: it runs its own script and asks this market alone. */
+/** Answers with a page of the hosted connector, which may run its own script and call this market alone. */
 export function answerConnectHtml(random: Random, { title, main, path, script, status = 200 }: ConnectPage): Outgoing {
   const nonce = random.bytes(18).toString('base64url');
   return {
@@ -32,7 +32,7 @@ export function answerConnectHtml(random: Random, { title, main, path, script, s
   };
 }
 
-/** A few words in place of such a page, and the way to the one that explains it all. */
+/** Answers with a short message and a link to the page about the connector. */
 export function answerConnectMessage(
   random: Random,
   { status, before, ...words }: { status: number; title: string; text: string; before: string },
@@ -43,17 +43,13 @@ export function answerConnectMessage(
 }
 
 export function answerConnectJson(body: unknown): Outgoing {
-  return {
-    status: 200,
-    headers: { ...NO_STORE, 'content-type': 'application/json; charset=utf-8', vary: 'accept' },
-    body: JSON.stringify(body),
-  };
+  return answerConnect('application/json', JSON.stringify(body));
 }
 
 export function answerConnectText(body: string): Outgoing {
-  return {
-    status: 200,
-    headers: { ...NO_STORE, 'content-type': 'text/plain; charset=utf-8', vary: 'accept' },
-    body,
-  };
+  return answerConnect('text/plain', body);
+}
+
+function answerConnect(type: string, body: string): Outgoing {
+  return { status: 200, headers: { ...NO_STORE, 'content-type': `${type}; charset=utf-8`, vary: 'accept' }, body };
 }

@@ -5,16 +5,16 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Interactions } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { type Document, heading, list, steps, text } from '../../guide/guide.ts';
-import { chooseForm, renderMarkdown } from '../answer-document.ts';
+import { chooseForm, renderMarkdown, renderText } from '../answer-document.ts';
 import { SHELL } from '../shell/assets.ts';
 import { answerConnectHtml, answerConnectJson, answerConnectText } from './answer-connect.ts';
 
 const PATH = '/mcp/connect';
 
-/** GET /mcp/connect: what the hosted connector is, and how each program is connected. */
+/** GET /mcp/connect: describes the hosted connector and how to connect each program. */
 export async function answerConnectPage({ market }: ConnectDependencies, { headers }: Incoming): Promise<Outgoing> {
   const { accept } = headers;
-  // An MCP client that would like a stream of messages: there is none here.
+  // An MCP client asks for a message stream, which is not offered here.
   if (accept?.includes('text/event-stream')) throw new Refusal('method_not_allowed', { headers: { allow: 'POST' } });
   const page = connectText(market.config.baseUrl);
   const form = chooseForm(accept);
@@ -46,7 +46,7 @@ function renderConnect({ title, summary, url, facts, hosts, reach }: ConnectText
 !${reach === null ? '' : html`<div class="notice warn"><p>${reach}</p></div>`}
 <p id="said" class="heard" role="status"></p>
 <h2>What it is</h2>
-<ul>!${facts.map((fact) => html`<li>!${renderCoded(fact)}</li>`)}</ul>
+<ul>!${facts.map((fact) => html`<li>!${renderText(fact)}</li>`)}</ul>
 <p>No store yet? <a href="/join">Open one</a> first. What you have allowed so far is at <a href="/mcp/connect/grants">what acts for you</a>.</p>
 !${hosts.map(renderHost).join('\n')}
 <h2>Another program</h2>
@@ -55,7 +55,7 @@ function renderConnect({ title, summary, url, facts, hosts, reach }: ConnectText
 
 function renderHost({ name, steps, block }: Host, index: number): string {
   return html`<h2>${name}</h2>
-<ol>!${steps.map((step) => html`<li>!${renderCoded(step)}</li>`)}</ol>
+<ol>!${steps.map((step) => html`<li>!${renderText(step)}</li>`)}</ol>
 !${block === null ? '' : renderCopy(`host-${index}`, `The ${block.what} for ${name}`, block.text, 'h3')}`;
 }
 
@@ -67,26 +67,16 @@ function renderCopy(id: string, what: string, text: string, level: 'h2' | 'h3'):
 </section>`;
 }
 
-function renderCoded(text: string): string {
-  // Splitting by one group puts what it caught at the odd places.
-  return text
-    .split(/`([^`]+)`/)
-    .map((piece, index) => (index % 2 === 0 ? html`${piece}` : html`<code>${piece}</code>`))
-    .join('');
-}
-
 interface ConnectText {
   title: string;
   summary: string;
-  /** What is pasted into a program. */
   url: string;
   facts: readonly string[];
   hosts: readonly Host[];
-  /** Null: programs on other machines reach it. */
+  /** Warns that only programs on the same computer reach it; null if others do. */
   reach: string | null;
 }
 
-/** What the page about the hosted connector says, in whatever form. */
 function connectText(baseUrl: string): ConnectText {
   const url = `${baseUrl}/mcp/connect`;
   return {
@@ -100,7 +90,7 @@ function connectText(baseUrl: string): ConnectText {
       'It cannot make, replace, recover or show a key, and it signs no payment: wallets stay where they are.',
       'Its first call has to be `me`: until that has worked once, everything else that is yours is refused.',
     ],
-    hosts: hosts(url),
+    hosts: hostsOf(url),
     reach: url.startsWith('https:')
       ? null
       : 'This market runs without https: only programs on the same computer reach it. Programs on the web need an https address.',
@@ -132,18 +122,18 @@ function connectDocument(page: ConnectText): Document {
   };
 }
 
-/** A program that people use, and how it is connected. Steps may hold `code` in backticks. */
+/** A program and how to connect it. Steps may hold `code` in backticks. */
 interface Host {
   name: string;
   steps: readonly string[];
-  /** To be copied; null: the address alone is what is copied. */
+  /** Text to copy; null: only the address is copied. */
   block: { what: string; text: string } | null;
 }
 
 const entry = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** Names of menus change more often than a market is restarted; the address and the entries do not. */
-function hosts(url: string): readonly Host[] {
+/** Menu names may have changed since this release; the address and the entries hold. */
+function hostsOf(url: string): readonly Host[] {
   return [
     {
       name: 'Claude, on the web and the desktop',
@@ -187,7 +177,6 @@ function hosts(url: string): readonly Host[] {
   ];
 }
 
-/** What the pages of the hosted connector stand on. */
 export interface ConnectDependencies {
   market: Market;
   interactions: Interactions;

@@ -23,7 +23,7 @@ let owner: Member;
 let count = 0;
 let uid = '';
 
-/** The authorization server, driven by hand: an interaction is the browser's whose cookie is its uid. */
+/** Stands for the authorization server: an interaction belongs to the browser whose cookie is its uid. */
 let open: Interaction | null = null;
 const taken: { as: 'allowed' | 'canceled'; proof?: SignInProof }[] = [];
 let onAllow = async (): Promise<void> => {};
@@ -126,7 +126,7 @@ describe('every page', () => {
       expect(text.match(/<script/g)).toHaveLength(2);
       expect(text.split(`nonce="${nonce}"`)).toHaveLength(3);
       expect(text).not.toMatch(/ on[a-z]+=| style=|<style/);
-      // Nothing that is typed has a name, so no form of a page could carry it away.
+      // No input has a name, so no form could send what is typed.
       expect(text).not.toMatch(/<input[^>]* name=/);
     },
   );

@@ -25,7 +25,7 @@ import { renderInteraction, renderSecretField, SCOPE_WORDS } from './render-inte
 
 const PATH = '/mcp/connect/grants';
 
-/** GET /mcp/connect/grants: what may act for a merchant. The page itself is the same for everybody; its script asks with the key. */
+/** GET /mcp/connect/grants: what may act for a merchant. The page is the same for everybody; its script sends the key. */
 async function answerGrantsPage({ market }: ConnectDependencies, _incoming: Incoming): Promise<Outgoing> {
   return answerConnectHtml(market.random, {
     title: 'What acts for you',
@@ -79,8 +79,8 @@ function renderGrants(): string {
 const decisionIn = z.strictObject({ decision: z.enum(['allow', 'cancel']) });
 
 /**
- * POST /oauth/interaction/:uid/decide. The address to go on at is handed to the page's script and not redirected to: browsers hold the
- * redirects of a form against `form-action`, which would have to name every client's host.
+ * POST /oauth/interaction/:uid/decide. Returns the next address to the page's script instead of redirecting: browsers check the redirects
+ * of a form against `form-action`, which would have to name every client's host.
  */
 async function takeDecision(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { market, interactions, inside } = dependencies;
@@ -94,11 +94,11 @@ async function takeDecision(dependencies: ConnectDependencies, incoming: Incomin
     const { location } = await interactions.cancel(incoming, interaction);
     return answerConnectJson({ status: 'canceled', location });
   }
-  const { location } = await allow(dependencies, incoming, interaction);
+  const { location } = await allowInteraction(dependencies, incoming, interaction);
   return answerConnectJson({ status: 'allowed', location });
 }
 
-async function allow(
+async function allowInteraction(
   { market, interactions }: ConnectDependencies,
   incoming: Incoming,
   interaction: Interaction,
@@ -107,7 +107,7 @@ async function allow(
   try {
     return await interactions.allow(incoming, interaction, proof);
   } catch (error) {
-    // The key was replaced in the same moment: nothing was granted, and the new one may be shown.
+    // The key was replaced in the same moment, so nothing was granted: reopen the attempt for the new key.
     if (error instanceof Refusal && error.reason === 'proof_missing') await reopenAttempt(market, interaction.uid);
     throw error;
   }
@@ -115,7 +115,7 @@ async function allow(
 
 const INTERACTION = '/oauth/interaction/:uid';
 
-/** What people see of the hosted connector: how to use it, what acts for them, and the page on which they allow it. */
+/** Creates the pages of the hosted connector: how to use it, what acts for a merchant, and consent. */
 export function createConnectPages(
   market: Market,
   interactions: Interactions,
@@ -139,7 +139,7 @@ export function createConnectPages(
 const LONGEST_CODE = 200;
 const proofIn = z.strictObject({ pairing_code: z.string().max(LONGEST_CODE).optional() });
 
-/** POST /oauth/interaction/:uid/prove: the key in Authorization, or a pairing code in its own place. */
+/** POST /oauth/interaction/:uid/prove: takes the key from Authorization, or a pairing code from its own field. */
 async function takeProof({ market, interactions, inside }: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { config } = market;
   mustBeOwnPage(incoming, config.baseUrl);
@@ -151,7 +151,7 @@ async function takeProof({ market, interactions, inside }: ConnectDependencies, 
   return answerConnectJson({ status: 'proven', handle });
 }
 
-/** As sent: whose it is, is judged where tries are counted. */
+/** Returns the bearer unchecked: proveAttempt checks it, where tries are counted. */
 function bearerOf({ rawHeaders }: Incoming, prefix: string): string | null {
   return readBearer(rawHeaders, { isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix) });
 }
@@ -165,10 +165,10 @@ function shownOf(bearer: string | null, code: string | undefined): Shown {
   throw new Refusal('key_required');
 }
 
-/** GET /oauth/interaction/:uid: what a program asks for, for the browser that it was asked in. Changes nothing. */
+/** GET /oauth/interaction/:uid: shows what a program asks for, in the browser where it was asked. Changes nothing. */
 async function openInteraction(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   try {
-    return await open(dependencies, incoming);
+    return await showInteraction(dependencies, incoming);
   } catch (error) {
     const { status } = dependencies.inside.refuse(error, incoming);
     return answerConnectMessage(dependencies.market.random, {
@@ -180,7 +180,7 @@ async function openInteraction(dependencies: ConnectDependencies, incoming: Inco
   }
 }
 
-async function open(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
+async function showInteraction(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { market, interactions } = dependencies;
   const uid = incoming.params['uid'] ?? '';
   const interaction = await interactions.find(incoming, uid);
@@ -200,23 +200,14 @@ async function open(dependencies: ConnectDependencies, incoming: Incoming): Prom
   });
 }
 
-/** The JSON of one step of the page; none is an empty object. The guard comes before any word about its shape. */
-function readStep<T>(
-  guard: SecretGuard,
-  { body, headers }: Pick<Incoming, 'body' | 'headers'>,
-  schema: z.ZodType<T>,
-  ownPlaces: readonly string[],
-): T {
-  const checked = schema.safeParse(readGuarded(guard, { body, headers }, ownPlaces));
+/** Reads the JSON of one step; an empty body is an empty object. Looks for misplaced secrets before it says anything about the fields. */
+function readStep<T>(guard: SecretGuard, incoming: Incoming, schema: z.ZodType<T>, secretFields: readonly string[]): T {
+  const checked = schema.safeParse(readGuarded(guard, incoming, secretFields));
   if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_fields');
   return checked.data;
 }
 
-function readGuarded(
-  guard: SecretGuard,
-  { body, headers }: Pick<Incoming, 'body' | 'headers'>,
-  ownPlaces: readonly string[],
-): unknown {
+function readGuarded(guard: SecretGuard, { body, headers }: Incoming, secretFields: readonly string[]): unknown {
   if (body.length === 0) return {};
   let read: unknown;
   try {
@@ -225,13 +216,13 @@ function readGuarded(
     guardBody(guard, body, undefined);
     throw error;
   }
-  guardBody(guard, read, ownPlaces);
+  guardBody(guard, read, secretFields);
   return read;
 }
 
 /**
- * Takes only what a page of this market sent. The browser says so itself; an old one names the origin, which for `fetch` is never `null`,
- * whatever the referrer policy. A program sends neither, and has no cookie that another site could make it use.
+ * Refuses what no page of this market sent. Browsers send Sec-Fetch-Site; old ones an Origin, which for `fetch` is never `null`, whatever
+ * the referrer policy. A program sends neither, and has no cookie that another site could make it use.
  */
 function mustBeOwnPage({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
   const site = headers['sec-fetch-site'];

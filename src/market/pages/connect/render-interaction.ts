@@ -7,10 +7,10 @@ import type { Interaction } from '../../connect/interaction.ts';
 
 const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
 const STAYS_HERE = ' It goes back to a program on this device, and any program here could take its place.';
-/** What comes from this device: a port of it, or a scheme that some program has registered. */
+/** Redirect hosts on this device: a local port, or a scheme that some program has registered. */
 const OF_DEVICE = /^(?:localhost|127\.0\.0\.1|\[::1\]|[a-z][a-z0-9+.-]*:(?:\/\/.*)?)$/i;
 
-/** Who asks for what, the proof, and the two buttons. What the script shows stands here already, so that all words are in one place. */
+/** Renders who asks for what, the proof and the two buttons, with the hidden parts that the script shows. */
 export function renderInteraction({ client, scopes }: Interaction, provenAs: string | null): string {
   const name = showName(client.name);
   const who = name === null ? 'A program without a name' : html`<bdi>${name}</bdi>`;
@@ -64,7 +64,7 @@ function renderRedirect(client: Interaction['client']): string {
   return staysHere(client) ? html`A program on this device (!${where})` : where;
 }
 
-/** This time, whatever other ways back the program has. */
+/** Whether this attempt goes back to a program on this device, whatever other redirects the client has. */
 function staysHere({ redirectHost, loopbackOnly }: Interaction['client']): boolean {
   return loopbackOnly || OF_DEVICE.test(redirectHost);
 }
@@ -98,9 +98,9 @@ function renderProof(isProven: boolean): string {
 }
 
 const LONGEST_NAME = 60;
-/** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
+/** A letter with more marks than any alphabet uses: they would be drawn over the text around. */
 const PILED = /(\p{M}{2})\p{M}+/gu;
-/** What a program calls itself, fit to be looked at: a stranger's text. Null: it has no name that could be shown. */
+/** Makes the name that a program gives itself fit to be shown. Null: nothing is left to show. */
 export function showName(name: string | null): string | null {
   const seen = cutPiles(name ?? '')
     .normalize('NFKC')
@@ -120,7 +120,7 @@ interface SecretField {
   type: 'password' | 'text';
 }
 
-/** Without a name: whatever a browser does with the form, what is typed here goes into no body and no address. */
+/** Has no `name` attribute, so a browser never puts the typed secret into a body or an address. */
 export function renderSecretField({ id, label, hint, type }: SecretField): string {
   return html`<div class="field">
 <label for="${id}">${label}</label>
@@ -130,7 +130,7 @@ export function renderSecretField({ id, label, hint, type }: SecretField): strin
 </div>`;
 }
 
-/** What a scope lets a program do, for the person who is asked to allow it. */
+/** Explains each scope to the person who is asked to allow it. */
 export const SCOPE_WORDS: Readonly<Record<TokenScope, string>> = {
   'market:read': 'Read what everybody may read: shelves, stores, events.',
   'market:me': 'Read what is yours: your record, and your purchases with the goods in them.',

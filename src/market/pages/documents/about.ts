@@ -2,25 +2,26 @@ import { checksummed } from '../../../contract/chain-values.ts';
 import { LISTING_FEE_TEXT } from '../../../contract/money.ts';
 import { MAINTAINER_POWERS, STATEMENT } from '../../guide/get-official-facts.ts';
 import { type Block, type Document, heading, list, SUMMARY, text } from '../../guide/guide.ts';
+import { capitalize } from '../storefront/render-text.ts';
 import { type DocumentFacts, operatorContact } from './support.ts';
 
-/** What this market is and who runs it. `maintainer`: the handle of merchant 1; null: there is none yet. */
+/** `maintainer` is the handle of merchant 1; null: there is none yet. */
 export function aboutDocument(facts: DocumentFacts, maintainer: string | null): Document {
   return {
     title: 'About this market',
     summary: SUMMARY,
     blocks: [
       ...whoRunsIt(facts, maintainer),
-      ...money(facts),
+      ...aboutMoney(facts),
       ...whatIsFinal(facts),
       heading('What the maintainer may do'),
       text('This is all that it may do beyond other merchants. Every use is an event that everybody can read.'),
       list(
         MAINTAINER_POWERS.map(
-          ({ power, logged_as: kind }) => `${sentence(power)} Logged as [${kind}](/api/events?kind=${kind}).`,
+          ({ power, logged_as: kind }) => `${capitalize(power)}. Logged as [${kind}](/api/events?kind=${kind}).`,
         ),
       ),
-      ...removal(),
+      ...aboutRemoval(),
     ],
   };
 }
@@ -48,7 +49,7 @@ function whoRunsIt(
   ];
 }
 
-function money({ network }: DocumentFacts): Block[] {
+function aboutMoney({ network }: DocumentFacts): Block[] {
   return [
     heading('What it does with money'),
     text('Nothing. It holds none, and takes no share of a sale.'),
@@ -73,7 +74,7 @@ function whatIsFinal({ network }: DocumentFacts): Block[] {
   ];
 }
 
-function removal(): Block[] {
+function aboutRemoval(): Block[] {
   return [
     heading('How something is removed'),
     list([
@@ -83,8 +84,4 @@ function removal(): Block[] {
       'The merchant may appeal once against each removal. Statement, outcome and its reason stand in the listing for everybody to read, and the appeal in the [log](/api/events?kind=appeal). A listing that is restored stands as before.',
     ]),
   ];
-}
-
-function sentence(words: string): string {
-  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
 }

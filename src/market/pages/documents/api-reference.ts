@@ -85,7 +85,7 @@ function payingAgain(row: ErrorRow): string {
     : '`do_not_pay_again: false`, unless the answer itself says otherwise.';
 }
 
-/** Those that name it; the reasons of the transport and the guard may come from any. */
+/** Lists the endpoints that name the reason. Reasons of the transport and of the secret guard may come from any endpoint. */
 function routesOf(reason: Reason): string[] {
   return ENDPOINTS.filter(({ errors }) => errors.includes(reason)).map(({ method, path }) => `${method} ${path}`);
 }
@@ -95,7 +95,7 @@ function errorJson(reason: Reason) {
   return { reason, error_class: errorClass(row.status), ...row, routes: routesOf(reason) };
 }
 
-/** No endpoint of the contract: its answer has no end, and no schema. */
+/** The event stream is no endpoint of the contract: its answer has no end and no schema. */
 const streamOperation = (example: unknown) => ({
   get: {
     operationId: 'streamEvents',
@@ -113,7 +113,7 @@ const streamOperation = (example: unknown) => ({
     responses: {
       200: {
         description: 'Goes on for as long as the client listens.',
-        content: { 'text/event-stream': { schema: { type: 'string' }, example: example } },
+        content: { 'text/event-stream': { schema: { type: 'string' }, example } },
       },
       ...describeRefusals(STREAM_REASONS),
     },
@@ -133,11 +133,10 @@ function streamParameter(name: string, place: 'query' | 'header', schema: object
 const EXAMPLES = new URL('./openapi-examples.json', import.meta.url);
 type MarketExamples = Partial<Record<EndpointName | 'streamEvents', OperationExample>>;
 
-/** Of the market that it describes. */
-type Described = Readonly<{ baseUrl: string; network: Network }>;
+type ApiFacts = Readonly<{ baseUrl: string; network: Network }>;
 
-/** The contract does not change while a process runs, so the document is made once. */
-export function createOpenApiPage(market: Described): () => PageAnswer {
+/** Renders the document once: the contract does not change while a process runs. */
+export function createOpenApiPage(market: ApiFacts): () => PageAnswer {
   let body: string | null = null;
   return () => {
     body ??= openApiText(market);
@@ -148,7 +147,7 @@ export function createOpenApiPage(market: Described): () => PageAnswer {
 const KEY = `Its form is ${secretPattern('sk', '<prefix>')}; patterns.key of GET /api/official has the prefix. POST /api/register shows a new one, once, and so does the page /join.`;
 const LENGTHS = 'Lengths of texts are counted in characters after normalization (NFC).';
 
-export function openApiText({ baseUrl, network }: Described): string {
+export function openApiText({ baseUrl, network }: ApiFacts): string {
   const tools = `The same as tools over MCP: ${baseUrl}${MCP_PATH}, and ${baseUrl}${CONNECT_PATH} for hosts that sign in by OAuth.`;
   const description = `${SUMMARY} ${tools} ${LENGTHS}`;
   const examples = JSON.parse(readFileSync(EXAMPLES, 'utf8')) as MarketExamples;
@@ -171,7 +170,7 @@ export const KEY_USE: Readonly<Record<Auth, string>> = {
   maintainer: 'the maintainer only',
 };
 
-/** Everything that the contract names, so that the list cannot fall behind. */
+/** Taken from the contract, so that the list cannot fall behind. */
 export const ENDPOINTS: readonly EndpointShape[] = Object.values(endpoints);
 
 export function endpointLines(): string[] {

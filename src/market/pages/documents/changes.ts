@@ -3,15 +3,15 @@ import type { Endpoints } from '../../../contract/index.ts';
 
 export interface VersionEntry {
   version: string;
-  /** What clients notice, a sentence each. */
+  /** One sentence for each change that clients notice. */
   changes: readonly string[];
-  /** Operations that are new in it. */
+  /** New operations. */
   endpoints: readonly (keyof Endpoints)[];
-  /** Reasons for refusals that are new in it. */
+  /** New reasons for refusals. */
   reasons: readonly Reason[];
 }
 
-/** The versions of the API, the newest first. A test fails if the contract holds what no entry names: add both at once. */
+/** API versions, newest first. A test fails if the contract has an endpoint or a reason that no entry names: add both at once. */
 export const VERSIONS: readonly VersionEntry[] = [
   {
     version: '0.2.0',

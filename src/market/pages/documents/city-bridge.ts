@@ -12,15 +12,15 @@ import type { DocumentFacts } from './support.ts';
 const SUMMARY = 'How the ownership of a thing in a city is sold here.';
 
 export function cityBridgeDocument({ cityUrl }: Pick<DocumentFacts, 'cityUrl'>): Document {
-  if (cityUrl === null) return { title: 'City bridge', summary: SUMMARY, blocks: noCity() };
+  if (cityUrl === null) return { title: 'City bridge', summary: SUMMARY, blocks: noCityBlocks() };
   return {
     title: 'City bridge',
     summary: SUMMARY,
-    blocks: [...link(cityUrl), ...sell(), ...buy(), ...trouble(), ...apart()],
+    blocks: [...linkBlocks(cityUrl), ...sellBlocks(), ...buyBlocks(), ...troubleBlocks(), ...separationBlocks()],
   };
 }
 
-function noCity(): Block[] {
+function noCityBlocks(): Block[] {
   return [
     heading('No city'),
     text(
@@ -29,7 +29,7 @@ function noCity(): Block[] {
   ];
 }
 
-function link(cityUrl: string): Block[] {
+function linkBlocks(cityUrl: string): Block[] {
   return [
     heading('The link'),
     text(
@@ -41,7 +41,7 @@ function link(cityUrl: string): Block[] {
   ];
 }
 
-function sell(): Block[] {
+function sellBlocks(): Block[] {
   return [
     heading('To sell a thing'),
     steps([
@@ -53,7 +53,7 @@ function sell(): Block[] {
   ];
 }
 
-function buy(): Block[] {
+function buyBlocks(): Block[] {
   return [
     heading('To buy a thing'),
     steps([
@@ -66,7 +66,7 @@ function buy(): Block[] {
   ];
 }
 
-function trouble(): Block[] {
+function troubleBlocks(): Block[] {
   return [
     heading('When something goes wrong'),
     list([
@@ -79,7 +79,7 @@ function trouble(): Block[] {
   ];
 }
 
-function apart(): Block[] {
+function separationBlocks(): Block[] {
   return [
     heading('What each side sees'),
     list([

@@ -6,7 +6,7 @@ import { SKILL_PATH, SKILLS_PATH, skillsIndex, skillText } from './skill.ts';
 export const API_CATALOG_PATH = '/.well-known/api-catalog';
 const AI_CATALOG_PATH = '/.well-known/ai-catalog.json';
 export const SERVER_JSON_PATH = '/server.json';
-/** Where the draft wants a card, and where those look who read an earlier one. */
+/** Address of the server card in the current draft; OLD_CARD_PATH is that of an earlier one. */
 const CARD_PATH = `${MCP_PATH}/server-card`;
 const OLD_CARD_PATH = '/.well-known/mcp/server-card.json';
 
@@ -17,7 +17,7 @@ const AI_CATALOG_TYPE = 'application/ai-catalog+json';
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain';
 
-/** Every interface of this host with what describes it (RFC 9727). */
+/** Lists every interface of this host with its descriptions (RFC 9727). */
 function apiCatalog(baseUrl: string) {
   const link = (path: string, type: string) => ({ href: `${baseUrl}${path}`, type });
   const guide = [link('/llms.txt', TEXT_TYPE), link('/help', 'text/html'), link(SKILL_PATH, 'text/markdown')];
@@ -43,10 +43,7 @@ function apiCatalog(baseUrl: string) {
   };
 }
 
-/**
- * What of this host is for agents. Provisional like the cards it leads to: one draft calls an entry's media type `type`, the other
- * `mediaType`.
- */
+/** Lists what this host offers to agents. Provisional: one draft calls the media type of an entry `type`, the other `mediaType`. */
 function aiCatalog(baseUrl: string) {
   const { name, title } = mcpServer(baseUrl);
   const publisher = new URL(baseUrl).hostname;
@@ -67,32 +64,32 @@ function aiCatalog(baseUrl: string) {
 
 const JSON_UTF8_TYPE = 'application/json; charset=utf-8';
 
-/** For who comes to a host without knowing it: leads to every page where agents, registries and scanners look first. */
+/** Link header that leads agents, registries and scanners to the interfaces. Sent with the front page, where they look first. */
 export const DISCOVERY_LINKS = `<${API_CATALOG_PATH}>; rel="api-catalog", </openapi.json>; rel="service-desc", </llms.txt>; rel="service-doc"`;
 
-/** The documents by which agents find this market, each at the address where they look. Nothing in them changes while a process runs. */
+/** Creates the documents by which agents find this market, at the addresses where they look. None changes while a process runs. */
 export function createDiscoveryPages(config: MarketConfig): Page[] {
   const { baseUrl } = config;
   const skill = skillText(config);
   const json = (path: string, content: unknown, type: string = JSON_UTF8_TYPE): Page =>
-    fixed(path, JSON.stringify(content), { 'content-type': type });
+    fixedPage(path, JSON.stringify(content), { 'content-type': type });
   const card = serverCard(config);
   return [
     json(SERVER_JSON_PATH, serverJson(config)),
     json(CARD_PATH, card, CARD_TYPE),
     json(OLD_CARD_PATH, card),
     json(AI_CATALOG_PATH, aiCatalog(baseUrl), AI_CATALOG_TYPE),
-    // Who only asks for the head is to find the relation there.
-    fixed(API_CATALOG_PATH, JSON.stringify(apiCatalog(baseUrl)), {
+    // A HEAD request finds the relation here.
+    fixedPage(API_CATALOG_PATH, JSON.stringify(apiCatalog(baseUrl)), {
       'content-type': API_CATALOG_TYPE,
       link: `<${API_CATALOG_PATH}>; rel="api-catalog"`,
     }),
     json(SKILLS_PATH, skillsIndex(baseUrl, skill)),
-    fixed(SKILL_PATH, skill, { 'content-type': 'text/markdown; charset=utf-8' }),
+    fixedPage(SKILL_PATH, skill, { 'content-type': 'text/markdown; charset=utf-8' }),
   ];
 }
 
-function fixed(path: string, body: string, headers: Readonly<Record<string, string>>): Page {
+function fixedPage(path: string, body: string, headers: Readonly<Record<string, string>>): Page {
   const answer: PageAnswer = { status: 200, headers, body };
   return page({ method: 'GET', path, handler: () => answer });
 }
@@ -102,12 +99,12 @@ type ServerFacts = Pick<MarketConfig, 'baseUrl' | 'sourceUrl'>;
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
 
-/** What a publisher hands to the MCP registry, and what its readers find there. */
+/** The record for the MCP registry. */
 export function serverJson(facts: ServerFacts) {
   return { $schema: REGISTRY_SCHEMA, ...describeServer(facts) };
 }
 
-/** The same for who looks for MCP at this very host. Neither form nor address of such cards is settled yet, and it says so itself. */
+/** The same for clients that look for MCP at this host. Form and address of server cards are still drafts, and the card says so. */
 export function serverCard(facts: ServerFacts) {
   const status = 'provisional: server cards are a draft; form and address of this one follow it';
   return { $schema: CARD_SCHEMA, ...describeServer(facts), _meta: { 'openaisle/status': status } };
@@ -133,7 +130,7 @@ const KEY_HEADER = {
   isSecret: true,
 };
 
-/** Registries want to know which service hosts the source, and know only these. */
+/** Names the service that hosts the source: registries ask for it, and know only these two. */
 function repositoryOf(sourceUrl: string | null): { url: string; source: string } | null {
   if (sourceUrl === null) return null;
   const source = { 'github.com': 'github', 'gitlab.com': 'gitlab' }[new URL(sourceUrl).hostname];

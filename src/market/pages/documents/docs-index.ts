@@ -13,9 +13,9 @@ interface Entry {
   path: string;
   name: string;
   says: string;
-  /** Nothing to open in a browser: the address speaks to programs alone. */
+  /** For programs only: there is nothing to open in a browser. */
   closed?: true;
-  /** What is written there, where that depends on settings alone; other pages are made in create-pages.ts. */
+  /** Renders the page from settings alone; other pages are made in create-pages.ts. */
   document?(facts: DocumentFacts): Document;
 }
 
@@ -85,7 +85,7 @@ const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
   },
 ];
 
-/** The documents of which this is the only table, by the address of each. */
+/** Renders the documents that are listed here alone, by address. */
 export function plainDocuments(facts: DocumentFacts): [path: string, Document][] {
   const entries = SHELF.flatMap((shelf) => shelf.entries);
   return entries.flatMap(({ path, document }) => (document === undefined ? [] : [[path, document(facts)]]));
@@ -97,7 +97,10 @@ export function docsDocument({ baseUrl, sourceUrl }: DocumentFacts): Document {
   return {
     title: 'Documents',
     summary: 'Everything that is written about this market, for people and for programs.',
-    blocks: [...SHELF.flatMap(({ name, entries }) => [heading(name), list(entries.map(line))]), ...source(sourceUrl)],
+    blocks: [
+      ...SHELF.flatMap(({ name, entries }) => [heading(name), list(entries.map(line))]),
+      ...sourceBlocks(sourceUrl),
+    ],
   };
 }
 
@@ -109,7 +112,7 @@ export function docsJson({ baseUrl }: DocumentFacts) {
   };
 }
 
-function source(sourceUrl: string | null): Block[] {
+function sourceBlocks(sourceUrl: string | null): Block[] {
   if (sourceUrl === null) return [];
   return [
     heading('Source'),

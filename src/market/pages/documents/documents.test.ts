@@ -9,7 +9,7 @@ import { COOKIE_NAMES } from '../../connect/create-provider.ts';
 import type { MarketConfig } from '../../context.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
 import { NETWORK_LIMITS } from '../../limits/network-limits.ts';
-import { formToken, setStageCookie } from '../ceremony/stage-session.ts';
+import { formToken, setPendingCookie } from '../key-page/key-page-session.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const DOCUMENTS = ['/about', '/terms', '/privacy', '/support', '/changelog', '/city-bridge', '/docs'];
@@ -24,7 +24,7 @@ const OWN: Partial<MarketConfig> = {
 };
 const db = testDatabase();
 
-/** All of a market but what asks the chain; `own` is another instance, with settings of its own. */
+/** `plain` is a market without a chain; `own` is one with settings of an operator. */
 let plain: RunningMarket;
 let own: RunningMarket;
 
@@ -174,10 +174,10 @@ describe('what the pages say', () => {
 
   it('names every cookie that is ever set', async () => {
     const text = await read(plain, '/privacy');
-    const stage = setStageCookie({ kind: 'register', session: '', csrf: '' });
+    const pending = setPendingCookie({ kind: 'register', session: '', csrf: '' });
     const { cookie } = formToken(marketContext({ database: db.database }).random, '/join', {});
     const { session: _neverSent, ...others } = COOKIE_NAMES;
-    const names = [stage, cookie ?? ''].map((line) => line.slice(0, line.indexOf('=')));
+    const names = [pending, cookie ?? ''].map((line) => line.slice(0, line.indexOf('=')));
     const said = [...text.matchAll(/`([\w-]*openaisle-[\w-]+)`/g)].map(([, name]) => name);
     expect(new Set(said)).toEqual(new Set([...names, ...Object.values(others)]));
     for (const path of [...DOCUMENTS, '/', '/help', '/robots.txt']) {
@@ -199,7 +199,7 @@ describe('what the pages say', () => {
   });
 });
 
-/** Where the privacy page speaks of each table; null: it holds nothing of anybody. */
+/** Words by which the privacy page mentions each table; null: the table holds nothing of a person. */
 const SAID: Readonly<Record<string, string | null>> = {
   aisle_counters: null,
   appeals: 'statements of appeals',

@@ -11,13 +11,13 @@ export function privacyDocument(facts: DocumentFacts): Document {
     blocks: [
       ...publicForEver(facts),
       ...publicUntilRemoved(),
-      ...yours(),
+      ...storedPrivately(),
       ...neverStored(),
       ...networkAddresses(facts),
       ...accessLog(),
-      ...cookies(),
-      ...elsewhere(facts),
-      ...deletion(),
+      ...aboutCookies(),
+      ...sharedElsewhere(facts),
+      ...whatYouCanEnd(),
     ],
   };
 }
@@ -49,7 +49,7 @@ function publicUntilRemoved(): Block[] {
   ];
 }
 
-function yours(): Block[] {
+function storedPrivately(): Block[] {
   return [
     heading('Stored, and not public'),
     list([
@@ -99,7 +99,7 @@ function accessLog(): Block[] {
   ];
 }
 
-function cookies(): Block[] {
+function aboutCookies(): Block[] {
   const { interaction, resume } = COOKIE_NAMES;
   return [
     heading('Cookies'),
@@ -116,7 +116,7 @@ function cookies(): Block[] {
   ];
 }
 
-function elsewhere({ cityUrl }: DocumentFacts): Block[] {
+function sharedElsewhere({ cityUrl }: DocumentFacts): Block[] {
   return [
     heading('Who else learns of you'),
     list([
@@ -130,7 +130,7 @@ function elsewhere({ cityUrl }: DocumentFacts): Block[] {
   ];
 }
 
-function deletion(): Block[] {
+function whatYouCanEnd(): Block[] {
   return [
     heading('What you can end'),
     list([

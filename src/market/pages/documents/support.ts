@@ -3,9 +3,8 @@ import type { MarketConfig } from '../../context.ts';
 import type { GuideFacts } from '../../guide/guide.ts';
 import { type Block, type Document, heading, text } from '../../guide/guide.ts';
 
-/** Each kind of trouble with the one thing to do next. */
 export function supportDocument(facts: DocumentFacts): Document {
-  const cases = [...payments(facts), ...goods(), ...keys(facts), ...others(facts)];
+  const cases = [...paymentCases(facts), ...goodsCases(), ...keyCases(facts), ...otherCases(facts)];
   return {
     title: 'Support',
     summary: 'Find what happened; below it is the one thing to do next.',
@@ -15,7 +14,7 @@ export function supportDocument(facts: DocumentFacts): Document {
 
 type Case = readonly [what: string, next: string];
 
-function payments({ network }: DocumentFacts): Case[] {
+function paymentCases({ network }: DocumentFacts): Case[] {
   const minutes = Math.round(network.finalitySeconds / 60);
   return [
     [
@@ -33,7 +32,7 @@ function payments({ network }: DocumentFacts): Case[] {
   ];
 }
 
-function goods(): Case[] {
+function goodsCases(): Case[] {
   return [
     [
       'I lost what I bought',
@@ -54,7 +53,7 @@ function goods(): Case[] {
   ];
 }
 
-function keys({ openDoors }: DocumentFacts): Case[] {
+function keyCases({ openDoors }: DocumentFacts): Case[] {
   return [
     [
       'I lost my key',
@@ -71,7 +70,7 @@ function keys({ openDoors }: DocumentFacts): Case[] {
   ];
 }
 
-function others(facts: DocumentFacts): Case[] {
+function otherCases(facts: DocumentFacts): Case[] {
   return [
     [
       'The market answered with an error',
@@ -95,16 +94,15 @@ function alsoAt(facts: DocumentFacts): string {
 
 export const SECURITY_PATH = '/.well-known/security.txt';
 
-/** Where a fault in the software is reported in private. */
 interface SecurityContact {
   url: string;
-  /** What to do there. */
+  /** Tells people how to report. */
   says: string;
 }
 
 export type ContactFacts = Pick<MarketConfig, 'baseUrl' | 'sourceUrl' | 'contactUrl'>;
 
-/** Whom the operator has named; else the advisories of the source, where its host has such; else the page of this market that says how. */
+/** The operator's contact; else the advisories of a source on GitHub; else the support page of this market. */
 export function securityContact({ baseUrl, sourceUrl, contactUrl }: ContactFacts): SecurityContact {
   if (contactUrl !== null)
     return { url: contactUrl, says: `Report it in private to the operator: ${linkTo(contactUrl)}.` };
@@ -115,7 +113,7 @@ export function securityContact({ baseUrl, sourceUrl, contactUrl }: ContactFacts
   return { url: `${baseUrl}/support`, says: TELL_MAINTAINER };
 }
 
-/** How the operator is reached about anything else, as a sentence; null if no address is configured. */
+/** A sentence that names the contact for anything else; null if none is configured. */
 export function operatorContact({ contactUrl }: Pick<ContactFacts, 'contactUrl'>): string | null {
   return contactUrl === null ? null : `The operator of this market is reached at ${linkTo(contactUrl)}.`;
 }
@@ -124,9 +122,9 @@ function linkTo(url: string): string {
   return `[${url.replace(/^mailto:/i, '')}](${url})`;
 }
 
-/** The one way to the maintainer that others cannot read, whatever an operator has set up. */
+/** The one private way to the maintainer that needs no setting of the operator. */
 const TELL_MAINTAINER =
   'Tell the maintainer in private: `POST /api/flag` with `{"target_type": "merchant", "target_id": 1, "reason"}`. That you flagged is public; the reason is read by the maintainer alone. Say in it how to reach you.';
 
-/** What of an instance its plain pages speak of: the settings that official facts are made from. */
+/** Settings that the plain documents mention. */
 export type DocumentFacts = GuideFacts & Pick<MarketConfig, 'sourceUrl' | 'contactUrl' | 'deploymentCommit'>;

@@ -5,7 +5,7 @@ import { type Block, type Document, heading, list, text } from '../../guide/guid
 
 type RemovalReason = (typeof REMOVAL_REASON_CODES)[number];
 
-/** One for each code: one that is missing here does not compile. */
+/** Must cover every code, or it does not compile. */
 const REMOVAL_REASONS: Readonly<Record<RemovalReason, string>> = {
   spam: 'it is noise: the same again and again, or nothing that anybody could use',
   fraud: 'it is not what it says, or is made to deceive',
@@ -20,11 +20,18 @@ export function termsDocument(): Document {
     title: 'Terms',
     summary:
       'What merchants, buyers and the operator can hold each other to. Each rule follows from what the software does.',
-    blocks: [...whose(), ...merchants(), ...buyers(), ...reviews(), ...removals(), ...changes()],
+    blocks: [
+      ...responsibilityTerms(),
+      ...sellerTerms(),
+      ...buyerTerms(),
+      ...reviewTerms(),
+      ...removalTerms(),
+      ...changeTerms(),
+    ],
   };
 }
 
-function whose(): Block[] {
+function responsibilityTerms(): Block[] {
   return [
     heading('Whose terms these are'),
     list([
@@ -36,7 +43,7 @@ function whose(): Block[] {
   ];
 }
 
-function merchants(): Block[] {
+function sellerTerms(): Block[] {
   return [
     heading('If you sell'),
     list([
@@ -50,7 +57,7 @@ function merchants(): Block[] {
   ];
 }
 
-function buyers(): Block[] {
+function buyerTerms(): Block[] {
   return [
     heading('If you buy'),
     list([
@@ -63,7 +70,7 @@ function buyers(): Block[] {
   ];
 }
 
-function reviews(): Block[] {
+function reviewTerms(): Block[] {
   return [
     heading('Payments that do not fit'),
     text(
@@ -72,7 +79,7 @@ function reviews(): Block[] {
   ];
 }
 
-function removals(): Block[] {
+function removalTerms(): Block[] {
   return [
     heading('Removal and appeal'),
     text('The maintainer may remove a listing, or empty a comment, for one of these reasons:'),
@@ -83,7 +90,7 @@ function removals(): Block[] {
   ];
 }
 
-function changes(): Block[] {
+function changeTerms(): Block[] {
   return [
     heading('When this changes'),
     text(

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../contract/index.ts';
 import { PATHS } from '../../connect/interaction.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
-import { CEREMONIES } from '../ceremony/create-ceremonies.ts';
 import { robotsText, securityText } from '../create-pages.ts';
+import { KEY_PAGES } from '../key-page/create-key-pages.ts';
 import { securityContact } from './support.ts';
 
 const DAY_MS = 86_400_000;
@@ -23,7 +23,7 @@ function fieldsOf(text: string): [string, string][] {
     });
 }
 
-/** As RFC 9309 has it: the longest rule that fits decides, and among equals the one that allows. */
+/** Applies RFC 9309: the longest matching rule decides, and among equals the one that allows. */
 function mayCrawl(path: string): boolean {
   const rules = fieldsOf(robotsText()).slice(1);
   const fits = rules.flatMap(([kind, rule]) => {
@@ -52,7 +52,7 @@ describe('robots.txt', () => {
     }
     for (const path of ['/', '/about', '/docs/errors/not_found', '/llms.txt', '/.well-known/security.txt', '/assets/a'])
       expect([path, mayCrawl(path)]).toEqual([path, true]);
-    for (const path of [...CEREMONIES.map((ceremony) => ceremony.path), ...Object.values(PATHS), STREAM_PATH])
+    for (const path of [...KEY_PAGES.map((keyPage) => keyPage.path), ...Object.values(PATHS), STREAM_PATH])
       expect([path, mayCrawl(path)]).toEqual([path, false]);
   });
 });

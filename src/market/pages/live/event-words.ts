@@ -3,16 +3,16 @@ import { HANDLE_PATTERN } from '../../../contract/identity.ts';
 import { EVENT_KINDS, type EventKind } from '../../../contract/vocabulary.ts';
 import type { EventRecord } from '../../events/read-events.ts';
 import { renderMark, storePath } from '../storefront/render-rows.ts';
-import { seen, showPrice } from '../storefront/render-text.ts';
+import { cleanText, showPrice } from '../storefront/render-text.ts';
 
 interface KindWords {
-  /** What such events are called together. */
+  /** Names all events of this kind. */
   name: string;
-  /** What its actor did; `%` stands for what it was done to. */
+  /** Says what the actor did; `%` stands for the target. */
   says: string;
 }
 
-/** Every kind of event as people read it. The only such table: the script of the window has it from the page. */
+/** Words for every kind of event. The only such table: the script of the window gets it from the page. */
 export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
   register: { name: 'New stores', says: 'opened a store' },
   rotate: { name: 'Rotated keys', says: 'replaced the key of the store' },
@@ -35,7 +35,7 @@ export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
   recovery: { name: 'Recoveries of lost history', says: 'recovered a history of which a part was lost' },
 };
 
-/** Where a kind covers several acts: by kind, act and outcome. */
+/** Words by kind, act and outcome, for kinds that cover several acts. */
 const FINER_WORDS: Readonly<Record<string, string>> = {
   'moderation.remove': 'removed %',
   'moderation.remove_comment': 'emptied a comment on %',
@@ -48,7 +48,7 @@ const FINER_WORDS: Readonly<Record<string, string>> = {
   'moderation.fee_review': 'decided on a listing fee in review',
 };
 
-/** Who acts where the log names `system`. */
+/** Names the actor where the log says `system`. */
 const SYSTEM_ACTORS: Readonly<Partial<Record<EventKind, string>>> = {
   sale: 'A wallet without an account',
   world_canceled: 'The city',
@@ -58,7 +58,7 @@ const UNKNOWN_ACTOR = 'Someone';
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
 
-/** The same for the script that writes rows of its own. */
+/** The same words for the script, which writes rows of its own. */
 export const SCRIPT_WORDS = {
   says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...FINER_WORDS },
   systemActors: SYSTEM_ACTORS,
@@ -66,17 +66,17 @@ export const SCRIPT_WORDS = {
   handle: HANDLE_PATTERN,
 };
 
-type Said = Pick<EventRecord, 'kind' | 'actor' | 'detail'>;
+type SaidEvent = Pick<EventRecord, 'kind' | 'actor' | 'detail'>;
 
-/** HTML. What happened, with links to who did it and to what it was done to. `maintainer` is the handle that has the mark. */
-export function sayEvent(event: Said, maintainer: string | null): string {
+/** Renders what happened as HTML, with links to actor and target. The handle `maintainer` gets the mark. */
+export function sayEvent(event: SaidEvent, maintainer: string | null): string {
   const [before = '', after] = phraseOf(event).split('%');
   const what = after === undefined ? '' : html`!${renderTarget(event)}${after}`;
-  return html`!${renderActor(event, maintainer)} ${before}!${what}${closeOf(event)}`;
+  return html`!${renderActor(event, maintainer)} ${before}!${what}${endingOf(event)}`;
 }
 
-/** The finest words there are for it: for its act and outcome, its act alone, or its kind. */
-export function phraseOf({ kind, detail }: Pick<Said, 'kind' | 'detail'>): string {
+/** Picks the most specific words: by act and outcome, by act alone, or by kind. */
+export function phraseOf({ kind, detail }: Pick<SaidEvent, 'kind' | 'detail'>): string {
   const { action, outcome } = detail;
   for (const act of [`${kind}.${action}.${outcome}`, `${kind}.${action}`]) {
     const words = Object.hasOwn(FINER_WORDS, act) ? FINER_WORDS[act] : undefined;
@@ -85,14 +85,14 @@ export function phraseOf({ kind, detail }: Pick<Said, 'kind' | 'detail'>): strin
   return KIND_WORDS[kind].says;
 }
 
-function renderActor({ kind, actor }: Said, maintainer: string | null): string {
+function renderActor({ kind, actor }: SaidEvent, maintainer: string | null): string {
   if (actor === 'system') return html`${SYSTEM_ACTORS[kind] ?? UNKNOWN_ACTOR}`;
-  const name = html`<bdi>${seen(actor)}</bdi>`;
+  const name = html`<bdi>${cleanText(actor)}</bdi>`;
   if (!HANDLE.test(actor)) return name;
   return html`<a href="${storePath(actor)}">!${name}</a>!${renderMark({ maintainer: actor === maintainer })}`;
 }
 
-function renderTarget({ kind, detail }: Said): string {
+function renderTarget({ kind, detail }: SaidEvent): string {
   const listing = detail['listing_id'];
   if (isId(listing))
     return html`<a href="/listing/${listing}${kind === 'comment' ? '#comments' : ''}">listing ${listing}</a>`;
@@ -113,8 +113,7 @@ function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 }
 
-/** What it cost, or why it was done. */
-function closeOf({ detail }: Said): string {
+function endingOf({ detail }: SaidEvent): string {
   const { paid_usdc: paid, price_usdc: price, reason_code: code } = detail;
   if (typeof paid === 'number') return paid === 0 ? ' free of charge' : ` for ${showPrice(paid)}`;
   if (typeof price === 'number') return price === 0 ? ' free of charge' : ` at ${showPrice(price)}`;

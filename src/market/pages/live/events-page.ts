@@ -14,16 +14,15 @@ import { KIND_WORDS, sayEvent } from './event-words.ts';
 const PAGE = 50;
 const PATH = '/events';
 
-/** As the route takes it, or nothing. */
-const LISTING = /^(?:[1-9]\d{0,15})?$/;
+/** A listing id as the route takes it, or nothing. */
+const LISTING_ID = /^(?:[1-9]\d{0,15})?$/;
 
 type Log = ResultOf<Endpoints['listEvents']>['body'];
 
-/** Which part of the log: at most one of the three is given, or the route refuses it. */
+/** Selects a part of the log. The route refuses more than one filter. */
 interface LogFilter {
   kind: string;
   scope: string;
-  /** A listing's own history. */
   listing_id: string;
 }
 
@@ -43,11 +42,11 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
     listing_id: query['listing_id'] ?? '',
   };
   const beforeId = query['before_id'] ?? '';
-  const asked = queryOf({ limit: String(PAGE), ...part, before_id: beforeId });
+  const routeQuery = queryOf({ limit: String(PAGE), ...part, before_id: beforeId });
   return {
     route: PATH,
-    key: `${PATH}?${asked}`,
-    request: refusalOf(part) ?? { route: 'GET /api/events', query: asked },
+    key: `${PATH}?${routeQuery}`,
+    request: refusalOf(part) ?? { route: 'GET /api/events', query: routeQuery },
     show: (answer, scene) => showEvents(JSON.parse(answer) as Log, { ...part, isLater: beforeId !== '' }, scene),
     again: () => renderViews(part),
     styles: [SHELL.live.path],
@@ -55,16 +54,16 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
   };
 }
 
-/** In words for people; everything else the route refuses itself. */
+/** Refuses bad filters in words for people; everything else the route refuses itself. */
 function refusalOf({ kind, scope, listing_id: listing }: LogFilter): PageRead | null {
   const isKnown = (all: readonly string[], name: string): boolean => name === '' || all.includes(name);
   const detail = !isKnown(EVENT_KINDS, kind)
     ? 'There is no kind of event of that name.'
     : !isKnown(SCOPES, scope)
       ? 'There is no view of that name.'
-      : [kind, scope, listing].filter((given) => given !== '').length > 1
+      : [kind, scope, listing].filter((value) => value !== '').length > 1
         ? 'Give a kind, a view or a listing, no two of them.'
-        : LISTING.test(listing)
+        : LISTING_ID.test(listing)
           ? null
           : 'A listing is named by its number.';
   return detail === null ? null : () => Promise.reject(new Refusal('invalid_query', { detail }));
@@ -100,7 +99,6 @@ function renderRecords(events: readonly EventRecord[], maintainer: string | null
   )}</ol>`;
 }
 
-/** The fixed views as links, every kind in a form. */
 function renderViews(part: LogFilter): string {
   const isHere = ({ kind, scope, listing_id: listing }: LogFilter): boolean =>
     kind === part.kind && scope === part.scope && listing === part.listing_id;
@@ -124,8 +122,8 @@ function renderForPrograms(part: LogFilter, baseUrl: string): string {
 
 function nameOf({ kind, scope, listing_id: listing }: LogFilter): string {
   if (listing !== '') return `The history of listing ${listing}`;
-  const known = EVENT_KINDS.find((one) => one === kind);
-  if (known !== undefined) return KIND_WORDS[known].name;
+  const eventKind = EVENT_KINDS.find((one) => one === kind);
+  if (eventKind !== undefined) return KIND_WORDS[eventKind].name;
   const view = SCOPES.find((one) => one === scope);
   return view === undefined ? 'Events' : `Events in ${view === 'door' ? 'the front door' : 'the window'}`;
 }
@@ -139,12 +137,12 @@ function pathOf(
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** What is empty is as if it was not there. */
-function queryOf(given: Readonly<Record<string, string>>): string {
-  return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== '')).toString();
+/** Leaves out empty values. */
+function queryOf(parameters: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== '')).toString();
 }
 
-/** The second, for what is looked up as a record. */
+/** Shows the time to the second, as fits a record. */
 function renderMoment(iso: string): string {
   const [day = '', time = ''] = iso.split('T');
   return html`<time datetime="${iso}" title="${iso}">${day} ${time.slice(0, 'hh:mm:ss'.length)} UTC</time>`;

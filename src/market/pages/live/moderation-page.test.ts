@@ -15,7 +15,7 @@ import { MAINTAINER_POWERS } from '../../guide/get-official-facts.ts';
 import { appealRemoval, decideAppeal } from '../../moderation/appeals.ts';
 import { removeComment, removeListing } from '../../moderation/remove-listing.ts';
 import { removeText } from '../../moderation/remove-text.ts';
-import { seen } from '../storefront/render-text.ts';
+import { cleanText } from '../storefront/render-text.ts';
 
 const BROWSER = 'text/html,*/*;q=0.8';
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -125,7 +125,7 @@ it('an appeal shows its words, its decision and the reason; what was restored ha
       expect(page.text).toContain(text);
     expect(page.body).not.toContain('Seen as nothing');
   }
-  // Removed again: the listing shows no words of the time before any more, and neither does this page.
+  // Removed again: neither the listing nor this page shows words of the time before.
   await remove(id, 'Once more');
   const again = await open('/moderation');
   for (const gone of ['It is what it says', 'Looked at again', 'Brought back']) expect(again.body).not.toContain(gone);
@@ -224,5 +224,5 @@ it('hostile reasons, statements and titles stay texts', async () => {
     found += shown.text;
     path = nextIn(shown);
   }
-  for (const text of HOSTILE_TEXTS) expect(found).toContain(seen(text));
+  for (const text of HOSTILE_TEXTS) expect(found).toContain(cleanText(text));
 });

@@ -4,7 +4,7 @@ import { MAINTAINER_POWERS } from '../../guide/get-official-facts.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
 import { renderEmpty, renderMark, renderPaging, storePath } from '../storefront/render-rows.ts';
-import { renderDay, renderLine, renderWritten, showNumber } from '../storefront/render-text.ts';
+import { capitalize, renderDay, renderLine, renderWritten, showNumber } from '../storefront/render-text.ts';
 import { KIND_WORDS } from './event-words.ts';
 import {
   MODERATION_VIEWS,
@@ -18,7 +18,7 @@ import {
 
 const PATH = '/moderation';
 const PAGE = 20;
-/** As the routes take the id of a row. */
+/** The id of a row as the routes take it. */
 const ID = /^[1-9]\d{0,15}$/;
 
 const SHOW_WORDS: Readonly<Record<ModerationView, { name: string; none: string }>> = {
@@ -27,21 +27,21 @@ const SHOW_WORDS: Readonly<Record<ModerationView, { name: string; none: string }
   comments: { name: 'Removed comments', none: 'No comment was ever removed here.' },
 };
 
-/** What the maintainer has done with the powers that no other merchant has, in public. */
+/** Plans the public page about every use of the maintainer’s powers. */
 export function planModeration(query: Readonly<Record<string, string>>): PagePlan {
-  const asked = query['show'] ?? '';
-  const show = asked === '' ? 'removals' : MODERATION_VIEWS.find((one) => one === asked);
+  const requested = query['show'] ?? '';
+  const show = requested === '' ? 'removals' : MODERATION_VIEWS.find((one) => one === requested);
   if (show === undefined)
     throw new Refusal('invalid_query', { detail: `show is one of ${MODERATION_VIEWS.join(', ')}.` });
   const beforeId = query['before_id'] ?? '';
   if (beforeId !== '' && !ID.test(beforeId)) {
     throw new Refusal('cursor_invalid', { detail: 'before_id is the number at which the page before ended.' });
   }
-  const place = { limit: PAGE, beforeId: beforeId === '' ? null : BigInt(beforeId) };
+  const start = { limit: PAGE, beforeId: beforeId === '' ? null : BigInt(beforeId) };
   return {
     route: PATH,
     key: pathOf(show, beforeId),
-    request: (queryable) => readModeration(queryable, show, place),
+    request: (queryable) => readModeration(queryable, show, start),
     show: (answer, scene) =>
       showModeration(JSON.parse(answer) as Moderation, { show, isLater: beforeId !== '' }, scene),
     back: { path: PATH, name: 'Removals from the newest on' },
@@ -101,7 +101,7 @@ function renderPowers(): string {
 <p>This is all of it, as <a href="/api/official">official facts</a> have it. Each use is an event of the public log.</p>
 <ul class="powers">!${MAINTAINER_POWERS.map(
     ({ power, logged_as: kind, endpoint }) =>
-      html`<li><span>${power.charAt(0).toUpperCase()}${power.slice(1)}</span> <span class="meta"><a href="/events?kind=${kind}">${KIND_WORDS[kind].name}</a> <span><code>${endpoint}</code></span></span></li>`,
+      html`<li><span>${capitalize(power)}</span> <span class="meta"><a href="/events?kind=${kind}">${KIND_WORDS[kind].name}</a> <span><code>${endpoint}</code></span></span></li>`,
   )}</ul>
 </section>`;
 }
@@ -114,7 +114,6 @@ function pathOf(show: ModerationView, beforeId = ''): string {
   return query.size === 0 ? PATH : `${PATH}?${query.toString()}`;
 }
 
-/** One removal with all that was said about it. */
 function renderRemoval(removal: ShownRemoval, maintainer: string | null): string {
   const { listing_id: id, title, merchant, reason_code, reason, removed_at, restored_at, appeal } = removal;
   const standing = restored_at === null ? { name: 'Removed', is: 'removed' } : { name: 'Restored', is: 'live' };
@@ -138,7 +137,6 @@ function renderAppeal({ statement, created_at, outcome, outcome_reason, decided_
   }`;
 }
 
-/** Its words are gone; what is left is where it stood, who wrote it, and why it was emptied. */
 function renderRemovedComment(comment: ShownComment, maintainer: string | null): string {
   const { comment_id: id, listing_id, author, reason_code, removed_at } = comment;
   const by =

@@ -8,7 +8,7 @@ export const MODERATION_VIEWS = ['removals', 'appeals', 'comments'] as const;
 export type ModerationView = (typeof MODERATION_VIEWS)[number];
 
 export interface ShownAppeal {
-  /** Null: the listing was removed again since, and shows the words of the last time only. */
+  /** Null: emptied by the maintainer, or the listing was removed again since and shows the words of its last removal alone. */
   statement: string | null;
   created_at: string;
   outcome: AppealOutcome | null;
@@ -18,7 +18,7 @@ export interface ShownAppeal {
 
 export interface ShownRemoval {
   listing_id: number;
-  /** What the listing is called in public; null while it is removed. */
+  /** Null while the listing is removed. */
   title: string | null;
   merchant: string;
   reason_code: string;
@@ -43,39 +43,31 @@ export interface Moderation {
   next_before_id: number | null;
 }
 
-/** One page of what the maintainer has done, newest first. */
+/** Reads one page of what the maintainer has done, newest first. */
 export async function readModeration(
   queryable: Queryable,
   show: ModerationView,
   { limit, beforeId }: PageStart,
 ): Promise<Moderation> {
-  const { removals, appeals, comments } = await readTotals(queryable);
-  const totals = { removals: Number(removals), appeals: Number(appeals), comments: Number(comments) };
-  // One more, to know whether there is more.
-  const place = { limit: limit + 1, beforeId };
+  const totals = await readTotals(queryable);
+  // Read one row more, to learn whether a next page exists.
+  const start = { limit: limit + 1, beforeId };
   if (show === 'comments') {
-    const rows = await readCommentRemovals(queryable, place);
+    const rows = await readCommentRemovals(queryable, start);
     const shown = rows.slice(0, limit);
-    return {
-      totals,
-      removals: [],
-      comments: await presentComments(queryable, shown),
-      ...nextOf(rows, shown, ({ id }) => id),
-    };
+    const next = nextOf(rows, shown.at(-1)?.id, limit);
+    return { totals, removals: [], comments: await presentComments(queryable, shown), next_before_id: next };
   }
-  const rows = await (show === 'removals' ? readRemovals : readAppeals)(queryable, place);
+  const rows = await (show === 'removals' ? readRemovals : readAppeals)(queryable, start);
   const shown = rows.slice(0, limit);
-  const next = nextOf(rows, shown, (row) => (show === 'removals' ? row.id : row.appeal_id));
-  return { totals, removals: shown.map(presentRemoval), comments: [], ...next };
+  const last = shown.at(-1);
+  const next = nextOf(rows, show === 'removals' ? last?.id : last?.appeal_id, limit);
+  return { totals, removals: shown.map(presentRemoval), comments: [], next_before_id: next };
 }
 
-function nextOf<Row>(
-  rows: readonly Row[],
-  shown: readonly Row[],
-  idOf: (row: Row) => bigint | null,
-): { next_before_id: number | null } {
-  const last = shown.at(-1);
-  return { next_before_id: rows.length === shown.length || last === undefined ? null : Number(idOf(last)) };
+/** Returns the last id shown, if more rows follow; else null. */
+function nextOf(rows: readonly unknown[], lastId: bigint | null | undefined, limit: number): number | null {
+  return rows.length > limit && lastId !== undefined ? Number(lastId) : null;
 }
 
 function presentRemoval(row: RemovalRow & AppealOfRow): ShownRemoval {
@@ -102,10 +94,7 @@ function presentAppeal(row: AppealOfRow): ShownAppeal | null {
   };
 }
 
-async function presentComments(
-  queryable: Queryable,
-  rows: readonly { id: bigint; canonical: Buffer }[],
-): Promise<ShownComment[]> {
+async function presentComments(queryable: Queryable, rows: readonly EventRow[]): Promise<ShownComment[]> {
   if (rows.length === 0) return [];
   const events = rows.map(({ id, canonical }) => toRecord(id, canonical));
   const numberIn = (detail: Record<string, unknown>, name: string): number => Number(detail[name] ?? 0);
@@ -120,13 +109,18 @@ async function presentComments(
   }));
 }
 
-export interface PageStart {
+interface EventRow {
+  id: bigint;
+  canonical: Buffer;
+}
+
+interface PageStart {
   limit: number;
   beforeId: bigint | null;
 }
 
-/** Null where the listing itself shows it no more. */
-export interface RemovalRow {
+/** `reason` is null once the listing was restored, as on its own page. */
+interface RemovalRow {
   id: bigint;
   listing_id: bigint;
   merchant: string;
@@ -138,7 +132,7 @@ export interface RemovalRow {
   restored_at: Date | null;
 }
 
-export interface AppealOfRow {
+interface AppealOfRow {
   appeal_id: bigint | null;
   statement: string | null;
   appealed_at: Date | null;
@@ -147,8 +141,8 @@ export interface AppealOfRow {
   decided_at: Date | null;
 }
 
-// What the listing's own detail shows is shown here, and no more: the reason while it is removed, the words of an appeal against its
-// last removal. That there was another removal, and how it ended, is in the log for good.
+// Selects what the listing's own page shows, and no more: the reason while it is removed, and the words of an appeal against its last
+// removal. Earlier removals and their outcomes stay in the log.
 const columns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
     case when r.restored_at is null then r.reason end as reason, r.removed_at, r.restored_at,
     a.id as appeal_id, a.created_at as appealed_at, a.outcome, a.decided_at,
@@ -158,52 +152,43 @@ const around = sql`join listings l on l.id = r.listing_id join merchants m on m.
       select not exists (select from removals newer where newer.listing_id = r.listing_id and newer.id > r.id) as is_it
     ) last`;
 
-async function readRemovals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
+async function readRemovals(queryable: Queryable, start: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
     select ${columns} from removals r ${around} left join appeals a on a.removal_id = r.id
-    ${before(sql`r.id`, place)} order by r.id desc limit ${place.limit}`);
+    ${olderThan(sql`r.id`, start)} order by r.id desc limit ${start.limit}`);
 }
 
-async function readAppeals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
+async function readAppeals(queryable: Queryable, start: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
     select ${columns} from appeals a join removals r on r.id = a.removal_id ${around}
-    ${before(sql`a.id`, place)} order by a.id desc limit ${place.limit}`);
+    ${olderThan(sql`a.id`, start)} order by a.id desc limit ${start.limit}`);
 }
 
-function before(id: Sql, { beforeId }: PageStart): Sql {
+function olderThan(id: Sql, { beforeId }: PageStart): Sql {
   return beforeId === null ? empty : sql`where ${id} < ${beforeId}`;
 }
 
-// Comments have no index by which removed ones are found; the log has one by kind, and the maintainer's acts are few. The bytes are
-// canonical JSON, in which a quotation mark inside a value is always escaped.
+// No index finds removed comments; the log has one by kind, and the maintainer acts rarely. Searching the bytes is safe: canonical JSON
+// escapes every quotation mark inside a value.
 const isCommentRemoval = sql`kind = 'moderation' and id is not null
     and position('"action":"remove_comment"'::bytea in canonical) > 0`;
 
-async function readCommentRemovals(
-  queryable: Queryable,
-  { limit, beforeId }: PageStart,
-): Promise<{ id: bigint; canonical: Buffer }[]> {
+async function readCommentRemovals(queryable: Queryable, { limit, beforeId }: PageStart): Promise<EventRow[]> {
   const older = beforeId === null ? empty : sql`and id < ${beforeId}`;
-  return await queryable.rows<{ id: bigint; canonical: Buffer }>(sql`
+  return await queryable.rows<EventRow>(sql`
     select id, canonical from events where ${isCommentRemoval} ${older} order by id desc limit ${limit}`);
 }
 
-/** Who wrote these comments. What was in them is not read at all. */
+/** Reads the authors alone, never the text. */
 async function readAuthors(queryable: Queryable, ids: readonly bigint[]): Promise<{ id: bigint; handle: string }[]> {
   return await queryable.rows<{ id: bigint; handle: string }>(sql`
     select c.id, m.handle from comments c join merchants m on m.id = c.merchant_id where c.id = any(${ids})`);
 }
 
-export interface Totals {
-  removals: bigint;
-  appeals: bigint;
-  comments: bigint;
-}
-
-async function readTotals(queryable: Queryable): Promise<Totals> {
+async function readTotals(queryable: Queryable): Promise<Moderation['totals']> {
   const rows = await queryable.rows<{ kind: string; rows: bigint }>(
     sql`select kind, sum(rows)::int8 as rows from row_counters group by kind`,
   );
-  const of = (kind: string): bigint => rows.find((row) => row.kind === kind)?.rows ?? 0n;
-  return { removals: of('removals'), appeals: of('appeals'), comments: of('comment_removals') };
+  const countOf = (kind: string): number => Number(rows.find((row) => row.kind === kind)?.rows ?? 0n);
+  return { removals: countOf('removals'), appeals: countOf('appeals'), comments: countOf('comment_removals') };
 }

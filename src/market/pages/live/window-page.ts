@@ -8,13 +8,13 @@ import type { EventRecord } from '../../events/read-events.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
-import { renderMark, storePath } from '../storefront/render-rows.ts';
+import { LONGEST_TITLE, renderMark, storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
 import { beginningOf, renderAge, renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { SCRIPT_WORDS, sayEvent } from './event-words.ts';
 
 const PATH = '/window';
-/** How many rows stand on the page to begin with, and how many it grows to. */
+/** Rows on the page at first, and the number that it may grow to. */
 const ROWS = {
   events: { first: 30, most: 100 },
   listings: { first: 12, most: 12 },
@@ -23,7 +23,7 @@ const ROWS = {
 
 type WindowAnswer = ResultOf<Endpoints['getWindow']>['body'];
 
-/** What happens now. Its script goes on from the newest event that stands on it. */
+/** Plans the page of live activity. Its script goes on from the newest event on the page. */
 export function planWindow(): PagePlan {
   return {
     route: PATH,
@@ -47,23 +47,23 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { mai
     main: html`<div class="wide window">
 <h1>Window</h1>
 <p class="summary">What happens in this market, and what has just come in.</p>
-!${renderBar(givenToScript(events.items[0]?.id ?? 0, maintainer))}
+!${renderBar(scriptData(events.items[0]?.id ?? 0, maintainer))}
 !${renderAisles(aisles.items, null, listings.total)}
 <div class="panes" id="panes">
 <section aria-labelledby="happened">
 !${renderHead('happened', 'Happened', events.total, { path: '/events?scope=window', name: 'The whole log' })}
-!${renderNothing(events.total, html`Nothing has happened yet.`)}
+!${renderEmptyHint(events.total, html`Nothing has happened yet.`)}
 <ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderHappened(event, maintainer, nowMs))}</ol>
 </section>
 <div class="beside">
 <section aria-labelledby="on-shelves">
 !${renderHead('on-shelves', 'For sale', listings.total, { path: '/shelves', name: 'All shelves' })}
-!${renderNothing(listings.total, html`Nothing is for sale yet. <a href="/join">Open a store</a>.`)}
+!${renderEmptyHint(listings.total, html`Nothing is for sale yet. <a href="/join">Open a store</a>.`)}
 <ol class="on-shelves" id="listing-rows">!${(listings.items as ListingSummary[]).slice(0, ROWS.listings.first).map((listing) => renderOnShelf(listing, nowMs))}</ol>
 </section>
 <section aria-labelledby="newcomers">
 !${renderHead('newcomers', 'Merchants', merchants.total, { path: '/merchants', name: 'All merchants' })}
-!${renderNothing(newcomers.length, merchants.total === 0 ? html`There are no stores yet. <a href="/join">Open the first</a>.` : html`No new stores of late.`)}
+!${renderEmptyHint(newcomers.length, merchants.total === 0 ? html`There are no stores yet. <a href="/join">Open the first</a>.` : html`No new stores of late.`)}
 <ol class="newcomers" id="merchant-rows">!${newcomers.slice(0, ROWS.merchants.first).map((merchant) => renderNewcomer(merchant, maintainer, nowMs))}</ol>
 </section>
 </div>
@@ -72,26 +72,26 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { mai
   };
 }
 
-/** Without a script it says what the page is; with one, how it is kept up to date. */
-function renderBar(given: string): string {
-  return html`<div class="live-bar" id="live" data-live="${given}">
+/** Says what the page is; the script then says here how it is kept up to date. */
+function renderBar(scriptJson: string): string {
+  return html`<div class="live-bar" id="live" data-live="${scriptJson}">
 <p class="live-state" id="live-state" role="status">One moment of the market. Load the page again for what is new.</p>
 <p class="live-ways"><button type="button" id="live-news" hidden>Show new</button> <button type="button" id="live-pause" hidden>Pause</button></p>
 <p class="heard" id="live-heard" role="status"></p>
 </div>`;
 }
 
-function renderHead(id: string, name: string, total: number, way: { path: string; name: string }): string {
-  return html`<div class="pane-head"><h2 id="${id}" tabindex="-1">${name} <span class="count" id="${id}-total">${showNumber(total)}</span></h2><a href="${way.path}">${way.name}</a></div>`;
+function renderHead(id: string, name: string, total: number, link: { path: string; name: string }): string {
+  return html`<div class="pane-head"><h2 id="${id}" tabindex="-1">${name} <span class="count" id="${id}-total">${showNumber(total)}</span></h2><a href="${link.path}">${link.name}</a></div>`;
 }
 
 /** Hidden while there are rows; the script shows and hides it. */
-function renderNothing(rows: number, text: string): string {
+function renderEmptyHint(rows: number, text: string): string {
   return html`<p class="empty"!${rows > 0 ? ' hidden' : ''}>!${text}</p>`;
 }
 
-/** Everything that the script knows. Nothing in it was written by a merchant but the maintainer’s handle. */
-function givenToScript(last: number, maintainer: string | null): string {
+/** Holds everything that the script knows. Only the maintainer’s handle was written by a merchant. */
+function scriptData(last: number, maintainer: string | null): string {
   return JSON.stringify({
     last,
     maintainer,
@@ -103,10 +103,7 @@ function givenToScript(last: number, maintainer: string | null): string {
   });
 }
 
-/** No title that the market takes is longer. */
-const LONGEST_TITLE = 120;
-
-/** The script of the window writes the same rows: what changes here changes there. */
+/** The script of the window writes the same rows: change both together. */
 function renderHappened(event: EventRecord, maintainer: string | null, nowMs: number): string {
   return html`<li id="event-${event.id}"><span class="said">!${sayEvent(event, maintainer)}</span> !${renderAge(event.at, nowMs)}</li>`;
 }
@@ -122,7 +119,7 @@ function flagsOf({ text_flags: flags, title_note: note }: ListingSummary): strin
   );
 }
 
-/** Where the script finds it, also while there is nothing to say. */
+/** Rendered even if empty, so that the script finds it. */
 function renderPart(name: string, text: string): string {
   return html`<span class="${name}"!${text === '' ? ' hidden' : ''}>${text}</span>`;
 }
@@ -133,9 +130,7 @@ function renderNewcomer({ handle, joined_at }: Newcomer, maintainer: string | nu
   return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark({ maintainer: handle === maintainer })} !${renderAge(joined_at, nowMs)}</li>`;
 }
 
-/**
- * Who came last, newest first. The window lists the oldest ones, so beyond its size only the events tell of newcomers.
- */
+/** Returns newcomers, newest first. The window lists the oldest merchants: if it does not list all, only events tell of newcomers. */
 export function newcomersOf(
   merchants: { items: readonly MerchantRecord[]; total: number },
   events: readonly EventRecord[],

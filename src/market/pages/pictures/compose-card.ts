@@ -6,13 +6,12 @@ import { html } from 'ghtml';
 import { cutPiles } from '../../../contract/text.ts';
 import { CARD, type CardQuestion, hexOfOklch } from './picture-question.ts';
 
-/** As the files call themselves. */
 const FAMILY = inter.family;
 type Weight = 400 | 700;
 
-/** The letters of one weight: Latin with all its marks, Greek and Cyrillic. */
+/** Measures letters of one weight: Latin with all its marks, Greek and Cyrillic. */
 interface Face {
-  /** How far a letter moves the pen, in parts of the size of the letters; undefined: the font has no such letter. */
+  /** Width by which a letter moves the pen, in parts of the font size; undefined: the font lacks the letter. */
   advanceOf(letter: string): number | undefined;
 }
 
@@ -21,7 +20,7 @@ type Faces = Record<Weight, Face>;
 const { resolve } = createRequire(import.meta.url);
 await initWasm(readFile(resolve('@resvg/resvg-wasm/index_bg.wasm')));
 
-/** The files with all letters of both weights; no other font is used. */
+/** Font files of both weights; no other font is used. */
 export const fontBuffers: Uint8Array[] = await Promise.all(
   ['400Regular/Inter_400Regular', '700Bold/Inter_700Bold'].map((name) =>
     readFile(resolve(`@expo-google-fonts/inter/${name}.ttf`)),
@@ -32,35 +31,35 @@ export function openFaces(): Faces {
   return { 400: openFace(400), 700: openFace(700) };
 }
 
-/** No font has it: in its place stands the sign for what a font lacks. */
+/** No font has this letter, so it is drawn as the sign for a missing one. */
 const NO_LETTER = '\u{10ffff}';
 const SIZE = 1_000;
 
-/** A letter is measured once, by the program that draws it: by how far it keeps two others apart. */
+/** Measures each letter once, with the renderer itself: by how far it keeps two others apart. */
 function openFace(weight: Weight): Face {
-  const together = rightOf(draw('HH', weight));
-  const advanceOf = (letter: string): number => (rightOf(draw(`H${letter}H`, weight)) - together) / SIZE;
-  const missing = String(draw(NO_LETTER, weight));
-  const known = new Map([[' ', advanceOf(' ')]]);
+  const together = rightOf(measureDrawn('HH', weight));
+  const advanceOf = (letter: string): number => (rightOf(measureDrawn(`H${letter}H`, weight)) - together) / SIZE;
+  const missing = String(measureDrawn(NO_LETTER, weight));
+  const advances = new Map([[' ', advanceOf(' ')]]);
   return {
     advanceOf: (letter) => {
-      if (known.has(letter)) return known.get(letter);
-      const drawn = draw(letter, weight);
+      if (advances.has(letter)) return advances.get(letter);
+      const drawn = measureDrawn(letter, weight);
       if (drawn === null || String(drawn) === missing) return undefined;
       const advance = advanceOf(letter);
-      known.set(letter, advance);
+      advances.set(letter, advance);
       return advance;
     },
   };
 }
 
-/** What it covers: x, y, width and height. */
+/** The area that is drawn on: x, y, width and height. */
 type Box = [number, number, number, number];
 
 const rightOf = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
 
-/** Null: nothing can be seen of it. */
-function draw(text: string, weight: Weight): Box | null {
+/** Returns null if nothing visible is drawn. */
+function measureDrawn(text: string, weight: Weight): Box | null {
   const line = html`<text font-family="${FAMILY}" font-weight="${weight}" font-size="${SIZE}">${text}</text>`;
   const drawing = new Resvg(`<svg xmlns="http://www.w3.org/2000/svg">${line}</svg>`, { font: { fontBuffers } });
   const box = drawing.getBBox();
@@ -71,14 +70,14 @@ function draw(text: string, weight: Weight): Box | null {
 }
 
 const ELLIPSIS = '…';
-/** Less of it than this would say something else. */
+/** A smaller part of a text would say something else. */
 const ENOUGH = 0.5;
 
-/** What of a text can be drawn, in one line; null where so much is missing that the rest would mislead. */
-export function drawable(text: string, face: Face): string | null {
-  const given = [...cutPiles(text).normalize('NFC')];
-  const counted = given.filter((letter) => !isSpace(letter) && !isUnseen(letter));
-  const kept = given.map((letter) => (isSpace(letter) ? ' ' : has(face, letter) ? letter : ''));
+/** Keeps what the font can draw, in one line. Null: so much is missing that the rest would mislead. */
+export function drawableText(text: string, face: Face): string | null {
+  const letters = [...cutPiles(text).normalize('NFC')];
+  const counted = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
+  const kept = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
   const left = kept.filter((letter) => letter !== '' && letter !== ' ').length;
   if (left === 0 || left < ENOUGH * counted.length) return null;
   return kept.join('').replaceAll(/ +/g, ' ').trim();
@@ -88,12 +87,12 @@ function isSpace(letter: string): boolean {
   return /^\s$/u.test(letter);
 }
 
-/** The sign for what cannot be shown is in the font, and says nothing. */
+/** The replacement sign U+FFFD is in the font, but says nothing. */
 function isUnseen(letter: string): boolean {
   return letter === '\u{fffd}' || /\p{C}/u.test(letter);
 }
 
-function has({ advanceOf }: Face, letter: string): boolean {
+function hasLetter({ advanceOf }: Face, letter: string): boolean {
   return !isUnseen(letter) && advanceOf(letter) !== undefined;
 }
 
@@ -103,12 +102,18 @@ export function widthOf(text: string, size: number, { advanceOf }: Face): number
   return width * size;
 }
 
+interface Room {
+  size: number;
+  width: number;
+  face: Face;
+}
+
 interface Fitted {
   size: number;
   lines: string[];
 }
 
-/** In the first of these sizes in which it takes no more lines than there is room for; cut in the last, if need be. */
+/** Takes the first size in which the lines fit their room; in the last size the text is cut if need be. */
 export function fitText(
   text: string,
   { width, rooms }: { width: number; rooms: readonly { size: number; lines: number }[] },
@@ -116,27 +121,27 @@ export function fitText(
 ): Fitted {
   let fitted: Fitted = { size: 0, lines: [] };
   for (const { size, lines: most } of rooms) {
-    const lines = breakLines(text, size, width, face);
+    const lines = breakLines(text, { size, width, face });
     if (lines.length <= most) return { size, lines };
     const rest = lines.slice(most - 1, most + 1).join(' ');
-    fitted = { size, lines: [...lines.slice(0, most - 1), shorten(rest, size, width, face)] };
+    fitted = { size, lines: [...lines.slice(0, most - 1), shortenText(rest, { size, width, face })] };
   }
   return fitted;
 }
 
-/** Cut with an ellipsis until it fits. */
-export function shorten(text: string, size: number, width: number, face: Face, isCut = true): string {
+/** Cuts the text with an ellipsis until it fits. `isCut`: it is cut already, so the ellipsis comes in any case. */
+export function shortenText(text: string, { size, width, face }: Room, isCut = true): string {
   if (!isCut && widthOf(text, size, face) <= width) return text;
   const kept = [...text];
   while (kept.length > 0 && widthOf(`${kept.join('').trimEnd()}${ELLIPSIS}`, size, face) > width) kept.pop();
   return `${kept.join('').trimEnd()}${ELLIPSIS}`;
 }
 
-/** At spaces; a word that is wider than a line is broken where it must be. */
-function breakLines(text: string, size: number, width: number, face: Face): string[] {
+/** Breaks at spaces, and within a word only if it is wider than a line. */
+function breakLines(text: string, { size, width, face }: Room): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ').flatMap((one) => piecesOf(one, size, width, face))) {
+  for (const word of text.split(' ').flatMap((one) => piecesOf(one, { size, width, face }))) {
     const longer = line === '' ? word : `${line} ${word}`;
     if (widthOf(longer, size, face) <= width) line = longer;
     else {
@@ -147,7 +152,7 @@ function breakLines(text: string, size: number, width: number, face: Face): stri
   return line === '' ? lines : [...lines, line];
 }
 
-function piecesOf(word: string, size: number, width: number, face: Face): string[] {
+function piecesOf(word: string, { size, width, face }: Room): string[] {
   if (widthOf(word, size, face) <= width) return [word];
   const pieces: string[] = [];
   let piece = '';
@@ -181,10 +186,10 @@ const INK = hexOfOklch(0.23, 0.015, 160);
 const MUTED = hexOfOklch(0.46, 0.016, 160);
 const ACCENT = hexOfOklch(0.42, 0.09, 157);
 
-/** The picture by which a link shows a page before it is opened. */
+/** Draws the picture of a page that links to it show. */
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
-  const title = drawable(card.title, faces[700]) ?? card.otherwise;
+  const title = drawableText(card.title, faces[700]) ?? card.otherwise;
   const fitted = fitText(title, { width: ROOM, rooms: TITLE_ROOMS }, faces[700]);
   const titleEnd = TITLE_TOP + fitted.lines.length * fitted.size * TITLE_LEADING;
   return html`<svg xmlns="http://www.w3.org/2000/svg" width="${CARD.width}" height="${CARD.height}">
@@ -200,7 +205,7 @@ export function composeCard(card: CardQuestion, faces: Faces): string {
 </svg>`;
 }
 
-/** Over the whole height; what sticks out above and below the square is woven on, and sideways it is cut. */
+/** Scales the square mark to the whole height; its sides are cut. */
 function placeMark(mark: string): string {
   return mark.replace(
     '<svg ',
@@ -209,17 +214,17 @@ function placeMark(mark: string): string {
 }
 
 function composeText(text: string, face: Face): string[] {
-  const shown = text === '' ? null : drawable(text, face);
+  const shown = text === '' ? null : drawableText(text, face);
   return shown === null ? [] : fitText(shown, { width: ROOM, rooms: [TEXT] }, face).lines;
 }
 
-/** The name gives way; what stands behind it is ours, and short. */
+/** Shortens the name alone: the text behind it is ours, and short. */
 function composeFoot({ merchant, rest }: CardQuestion['from'], face: Face): string {
-  const name = merchant === '' ? null : drawable(merchant, face);
+  const name = merchant === '' ? null : drawableText(merchant, face);
   if (name === null) return rest;
   const behind = ` · ${rest}`;
   const room = ROOM - widthOf(`by ${behind}`, FOOT.size, face);
-  return `by ${shorten(name, FOOT.size, room, face, false)}${behind}`;
+  return `by ${shortenText(name, { size: FOOT.size, width: room, face }, false)}${behind}`;
 }
 
 interface LineStyle {

@@ -21,15 +21,14 @@ import {
 } from './picture-question.ts';
 
 interface Painting {
-  /** PNG. Refuses when too many wait already. */
+  /** Returns a PNG. Refuses if too many requests wait already. */
   paint(question: PictureQuestion): Promise<Uint8Array>;
   stop(): Promise<void>;
 }
 
 export interface PaintingLimits {
-  /** Of pictures that are kept in memory. */
   keptBytes: number;
-  /** Pictures that are wanted and not ready. */
+  /** Limit of pictures that are requested and not ready. */
   mostWaiting: number;
 }
 
@@ -38,23 +37,23 @@ const PROGRAM = new URL('./paint-thread.ts', import.meta.url);
 const RETRY_SECONDS = 2;
 
 /**
- * Paints pictures in a thread of its own, one at a time, so that other requests do not wait for them. The thread begins with the first
- * picture; one that has failed is followed by another. Requests for the same picture at the same time share one painting.
+ * Paints pictures in a thread of its own, one at a time, so that other requests do not wait for them. The first picture starts the thread;
+ * after a failure the next one starts another. Requests for the same picture at the same time share one painting.
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
-  const kept = createKept(keptBytes);
+  const kept = createPictureCache(keptBytes);
   const open = new Map<string, Promise<Uint8Array>>();
   let thread: Thread<PictureQuestion, Uint8Array> | null = null;
   let isStopped = false;
-  const ask = async (key: string, question: PictureQuestion): Promise<Uint8Array> => {
+  const paintInThread = async (key: string, question: PictureQuestion): Promise<Uint8Array> => {
     thread ??= startThread<PictureQuestion, Uint8Array>(PROGRAM);
-    const asked = thread;
+    const current = thread;
     try {
-      const picture = await asked.ask(question, []);
+      const picture = await current.ask(question, []);
       kept.put(key, picture);
       return picture;
     } catch (error) {
-      if (thread === asked) thread = null;
+      if (thread === current) thread = null;
       throw error;
     } finally {
       open.delete(key);
@@ -71,9 +70,9 @@ export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMI
           retryAfterSeconds: RETRY_SECONDS,
         });
       }
-      const asked = ask(key, question);
-      open.set(key, asked);
-      return await asked;
+      const painting = paintInThread(key, question);
+      open.set(key, painting);
+      return await painting;
     },
     stop: async () => {
       isStopped = true;
@@ -82,8 +81,8 @@ export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMI
   };
 }
 
-/** Those that were asked for last. */
-function createKept(mostBytes: number) {
+/** Evicts the least recently used pictures first. */
+function createPictureCache(mostBytes: number) {
   const pictures = new Map<string, Uint8Array>();
   let bytes = 0;
   const forget = (key: string): void => {
@@ -119,10 +118,9 @@ const AN_HOUR = 'public, max-age=3600';
 const PNG = 'image/png';
 const ICON_SIZE = 32;
 const TOUCH_SIZE = 180;
-/** Of the mark itself. */
 const GROUND = '#1c5a3d';
 
-/** Pictures for links to this market, and its own mark for those who cannot show the drawn one. */
+/** Serves pictures for links to this market, and its mark as an icon for clients that cannot show the SVG. */
 export function createPictures(): Pictures {
   const { paint, stop } = createPainting();
   const answer = (body: Uint8Array, type: string, incoming: Incoming): Outgoing => {
@@ -176,7 +174,7 @@ export function createPictures(): Pictures {
       },
       {
         ...{ method: 'GET', withHead: true, path: '/apple-touch-icon.png' },
-        // The device that shows it cuts the corners.
+        // Has a background, because the device rounds the corners itself.
         answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, GROUND)), PNG, incoming),
       },
     ],
@@ -185,7 +183,7 @@ export function createPictures(): Pictures {
 
 const HEAD_BYTES = 22;
 
-/** One PNG of 32 pixels as a file of the old kind that browsers ask every site for (ICO). */
+/** Wraps a PNG as an ICO file, the old kind that browsers ask every site for. */
 function writeIcon(png: Uint8Array, size: number): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   head.writeUInt16LE(1, 2);
@@ -199,10 +197,10 @@ function writeIcon(png: Uint8Array, size: number): Buffer {
   return Buffer.concat([head, png]);
 }
 
-/** What is asked for more than this is cut anyway, and need not be sent about. */
+/** Longer texts are cut by the painter anyway. */
 const LONGEST = 300;
 
-/** Of goods that are off the market the mark and the number are shown, and nothing that their merchant wrote. */
+/** Shows only mark and number once the goods are off the market: nothing that their merchant wrote. */
 export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const { id, aisle, title, price_usdc, merchant } = listing;
   const name = `Listing ${id}`;
@@ -234,7 +232,7 @@ function withMark(marked: Marked): Pick<CardQuestion, 'kind' | 'mark' | 'colours
   return { kind: 'card', mark, colours: markColours(hue) };
 }
 
-/** A class of the stylesheet that gives marks their hue. */
+/** Matches the classes of the stylesheet that give marks their hue. */
 const HUES = /^\.([\w-]+) \{\s*--hue: (\d+);(?:\s*--tint: ([\d.]+);)?\s*\}/gm;
 
 interface Hue {
@@ -242,7 +240,7 @@ interface Hue {
   tint: number;
 }
 
-/** Read from the stylesheet of the pages, so that a picture has the colours of the page it stands for. */
+/** Read from the stylesheet of the pages, so that a picture has the colours of its page. */
 const hues: ReadonlyMap<string, Hue> = new Map(
   [...SHELL.style.body.toString('utf8').matchAll(HUES)].map(([, name = '', hue, tint]) => [
     name,
@@ -250,7 +248,7 @@ const hues: ReadonlyMap<string, Hue> = new Map(
   ]),
 );
 
-/** As the stylesheet colours a large mark on light ground. The name is that of the mark's class. */
+/** Colours that the stylesheet gives a large mark on light ground. `name` is the class of the mark. */
 export function markColours(name: string): MarkColours {
   const { hue, tint } = hues.get(name) ?? { hue: 157, tint: 1 };
   return {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { drawMark, weave } from './draw-mark.ts';
+import { drawMark, weaveCloth } from './draw-mark.ts';
 
-/** The places where a mark has a thread on top, as its dashes say it. */
+/** Finds the places where a mark has a thread on top, from its dashes. */
 function placesOf(mark: string): Map<string, string> {
   const places = new Map<string, string>();
   for (const [, name = '', dashes = '', lines = ''] of mark.matchAll(
@@ -21,7 +21,7 @@ function placesOf(mark: string): Map<string, string> {
 
 const placeAt = (x: number, y: number): string => `${x / 2} ${y / 2}`;
 
-/** Where the dashes of a line of that length begin a place of two. */
+/** Starts of the places, of length two each, that lie on a dash and not in a gap. */
 function dashed(lengths: readonly number[], length: number): number[] {
   const ends: number[] = [];
   for (let dash = 0, end = 0; end < length; dash += 1) {
@@ -34,7 +34,7 @@ function dashed(lengths: readonly number[], length: number): number[] {
 
 it('draws each place of the cloth once: the warp in its tones where it is lifted, else the weft', () => {
   for (let merchant = 1; merchant <= 60; merchant += 1) {
-    const cloth = weave(`merchant ${merchant}`);
+    const cloth = weaveCloth(`merchant ${merchant}`);
     const places = placesOf(drawMark({ merchant }, 'large'));
     expect(places.size).toBe(cloth.size ** 2);
     for (const [place, name] of places) {

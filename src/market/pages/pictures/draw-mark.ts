@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
 import type { Aisle } from '../../../contract/vocabulary.ts';
 
-/** A weaving draft, as a loom with four shafts is set up: which thread goes through which shaft, and what each row lifts. */
+/** A weaving draft for a loom with four shafts: which thread goes through which shaft, and what each row lifts. */
 interface Cloth {
   /** Threads in each direction. */
   size: number;
-  /** For choices other than the cloth, such as its hue. */
+  /** Seeds choices other than the cloth, such as its hue. */
   seed: number;
   /** The shaft of each warp thread. Those on one shaft look alike. */
   threading: readonly number[];
   /** The treadle of each row. Rows of one treadle look alike. */
   treadling: readonly number[];
   isLifted(treadle: number, shaft: number): boolean;
-  /** Whether the warp thread there is of the second colour. */
+  /** Whether this warp thread has the second colour. */
   isSecondTone(column: number): boolean;
 }
 
@@ -20,11 +20,11 @@ const SHAFTS = 4;
 /** Half of the cloth; the other half mirrors it. */
 const HALF = 12;
 
-/** Two of the four shafts each, which makes a cloth that holds. */
+/** Lifts two of the four shafts each, so that the cloth holds together. */
 const LIFTS: readonly number[] = [0b0011, 0b0110, 0b1100, 0b1001, 0b0101, 0b1010];
 
-/** The cloth of a name: the same for ever, and hardly ever that of another. */
-export function weave(name: string): Cloth {
+/** Weaves the cloth of a name: always the same, and almost never that of another name. */
+export function weaveCloth(name: string): Cloth {
   const bytes = hash('sha256', `mark ${name}`, 'buffer');
   const byte = (at: number): number => bytes[at] ?? 0;
   const lifts = tieUp([byte(24), byte(25), byte(26), byte(27)]);
@@ -33,8 +33,8 @@ export function weave(name: string): Cloth {
   return {
     size: 2 * HALF,
     seed: byte(30) * 256 + byte(31),
-    threading: walk(bytes, 0),
-    treadling: walk(bytes, HALF),
+    threading: shaftSteps(bytes, 0),
+    treadling: shaftSteps(bytes, HALF),
     isLifted: (treadle, shaft) => (((lifts[treadle] ?? 0) >> shaft) & 1) === 1,
     isSecondTone: (column) => {
       const fromEdge = column < HALF ? column : 2 * HALF - 1 - column;
@@ -43,8 +43,8 @@ export function weave(name: string): Cloth {
   };
 }
 
-/** Mostly to the next shaft, so that diagonals come about; sometimes back, so that they turn. The second half mirrors the first. */
-function walk(bytes: Uint8Array, from: number): number[] {
+/** Steps mostly to the next shaft, which makes diagonals, and sometimes back, which turns them. The second half mirrors the first. */
+function shaftSteps(bytes: Uint8Array, from: number): number[] {
   const steps = new Array<number>(2 * HALF);
   let shaft = (bytes[from] ?? 0) % SHAFTS;
   let direction = 1;
@@ -57,38 +57,38 @@ function walk(bytes: Uint8Array, from: number): number[] {
   return steps;
 }
 
-/** Four different lifts in some order: then no two rows are the same, no two shafts move together, and none hangs loose. */
-function tieUp(given: readonly number[]): readonly number[] {
+/** Picks four different lifts in some order, so that no two rows are the same, no two shafts move together, and no thread hangs loose. */
+function tieUp(bytes: readonly number[]): readonly number[] {
   const left = [...LIFTS];
-  return given.map((byte) => left.splice(byte % left.length, 1)[0] ?? 0);
+  return bytes.map((byte) => left.splice(byte % left.length, 1)[0] ?? 0);
 }
 
-/** Whose mark it is. A listing has the hue of its aisle, a merchant one of its own. */
+/** The owner of a mark. A listing has the hue of its aisle, a merchant one of its own. */
 export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
 
-/** Threads of the small form, out of the middle of the cloth: three pixels each at 24, five at 40. */
+/** Threads of the small form, from the middle of the cloth: three pixels each at 24, five at 40. */
 const SMALL_THREADS = 8;
 const MERCHANT_HUES = 12;
 
-/** Where each thread can begin, and how long it can be, as text: a page draws hundreds, and numbers are slow to write. */
+/** Prepared texts of where a thread can begin and how long it can be: a page draws hundreds of marks, and numbers are slow to format. */
 const MOST_THREADS = 24;
-const places = (write: (line: number, at: number) => string): string[] =>
+const startTexts = (write: (line: number, at: number) => string): string[] =>
   Array.from({ length: MOST_THREADS ** 2 }, (_, place) =>
     write(Math.floor(place / MOST_THREADS), place % MOST_THREADS),
   );
-const ACROSS = places((row, at) => `M${2 * at} ${2 * row + 1}h`);
-const DOWN = places((column, at) => `M${2 * column + 1} ${2 * at}v`);
+const ACROSS = startTexts((row, at) => `M${2 * at} ${2 * row + 1}h`);
+const DOWN = startTexts((column, at) => `M${2 * column + 1} ${2 * at}v`);
 const LENGTHS = Array.from({ length: MOST_THREADS + 1 }, (_, length) => String(2 * length));
 
-/** A picture for one thing, the same each time; decoration, so nothing is read out for it. */
+/** Draws the picture of one thing, the same each time. It is decoration, so screen readers skip it. */
 export function drawMark(marked: Marked, size: 'small' | 'large'): string {
   const name = 'listing' in marked ? `listing ${marked.listing}` : `merchant ${marked.merchant}`;
-  const cloth = weave(name);
+  const cloth = weaveCloth(name);
   const hue = 'listing' in marked ? marked.aisle : `hue-${cloth.seed % MERCHANT_HUES}`;
   return size === 'small' ? drawSmall(cloth, hue) : drawLarge(cloth, hue);
 }
 
-/** The warp alone, on a ground that stands for the weft. */
+/** Draws the warp alone, on a ground that stands for the weft. */
 function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): string {
   const from = (cloth.size - SMALL_THREADS) / 2;
   const to = from + SMALL_THREADS;
@@ -98,12 +98,11 @@ function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): stri
     treadling: treadling.slice(from, to),
     isSecondTone: (column) => cloth.isSecondTone(from + column),
   };
-  return svg(`mark small ${hue}`, SMALL_THREADS, warpPaths(middle));
+  return svgElement(`mark small ${hue}`, SMALL_THREADS, warpPaths(middle));
 }
 
-/** Both, with gaps between the threads. */
 function drawLarge(cloth: Cloth, hue: string): string {
-  return svg(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
+  return svgElement(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
 }
 
 /** Rows of the same treadle look alike, so each treadle is one path. */
@@ -115,12 +114,12 @@ function weftPaths({ threading, treadling, isLifted }: Cloth): string {
     for (let row = 0; row < treadling.length; row += 1) {
       if (treadling[row] === treadle) lines += lineFrom(ACROSS, row, first, treadling.length);
     }
-    paths += path('w', dashes, lines);
+    paths += pathElement('w', dashes, lines);
   }
   return paths;
 }
 
-/** Threads on the same shaft look alike but for their colour. */
+/** Threads on the same shaft differ in colour alone, so each shaft is one path for each colour. */
 function warpPaths({ threading, treadling, isLifted, isSecondTone }: Cloth): string {
   let paths = '';
   for (let shaft = 0; shaft < SHAFTS; shaft += 1) {
@@ -132,12 +131,12 @@ function warpPaths({ threading, treadling, isLifted, isSecondTone }: Cloth): str
       if (isSecondTone(column)) other += line;
       else one += line;
     }
-    paths += path('a', dashes, one) + path('b', dashes, other);
+    paths += pathElement('a', dashes, one) + pathElement('b', dashes, other);
   }
   return paths;
 }
 
-/** Where a thread lies on top along others: from which on, and lengths on top and below in turn; none where it never does. */
+/** Finds where a thread lies on top of others: the first place, then lengths on top and below in turn; no dashes if it never does. */
 function dashesOf(across: readonly number[], isOnTop: (one: number) => boolean): { first: number; dashes: string } {
   let first = 0;
   while (first < across.length && !isOnTop(across[first] ?? 0)) first += 1;
@@ -155,11 +154,11 @@ function lineFrom(begins: readonly string[], line: number, first: number, thread
   return `${begins[line * MOST_THREADS + first]}${LENGTHS[threads - first]}`;
 }
 
-/** Dashes start again with each line of a path (SVG 2, 13.5.6). Of numbers and letters of our own: nothing to escape. */
-function path(name: string, dashes: string, lines: string): string {
+/** Dashes restart with each line of a path (SVG 2, 13.5.6). All values are numbers and letters of our own, so nothing needs escaping. */
+function pathElement(name: string, dashes: string, lines: string): string {
   return dashes === '' || lines === '' ? '' : `<path class="${name}" stroke-dasharray="${dashes}" d="${lines}"/>`;
 }
 
-function svg(names: string, threads: number, paths: string): string {
+function svgElement(names: string, threads: number, paths: string): string {
   return `<svg class="${names}" viewBox="0 0 ${2 * threads} ${2 * threads}" aria-hidden="true">${paths}</svg>`;
 }

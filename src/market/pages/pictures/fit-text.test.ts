@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { drawable, fitText, openFaces, shorten, widthOf } from './compose-card.ts';
+import { drawableText, fitText, openFaces, shortenText, widthOf } from './compose-card.ts';
 
 const { 700: bold } = openFaces();
 
 describe('letters', () => {
   it('of Europe are drawn as they are, with their marks', () => {
     for (const text of ['Größe, Łódź, Αθήνα, Москва, Việt Nam: 4,00 €', 'x\u0323 ἄνθρωπος Ґ ѫ “q” № ½ → <&>'])
-      expect(drawable(text, bold)).toBe(text);
+      expect(drawableText(text, bold)).toBe(text);
   });
 
   it('differ in width and in weight, and marks take no room', () => {
@@ -22,9 +22,9 @@ describe('letters', () => {
   });
 
   it('that the font lacks are left out, as long as half of the text is left', () => {
-    expect(drawable('Postgres 索引 advisor 😀', bold)).toBe('Postgres advisor');
-    expect(drawable('a\u202eb\u200d\u{e0041}\u0000c', bold)).toBe('abc');
-    expect(drawable('two\n\tlines  of it', bold)).toBe('two lines of it');
+    expect(drawableText('Postgres 索引 advisor 😀', bold)).toBe('Postgres advisor');
+    expect(drawableText('a\u202eb\u200d\u{e0041}\u0000c', bold)).toBe('abc');
+    expect(drawableText('two\n\tlines  of it', bold)).toBe('two lines of it');
     for (const lost of [
       '从合同中读取发票',
       'قراءة الفواتير',
@@ -34,7 +34,7 @@ describe('letters', () => {
       '  ',
       '\u{fffd}\u{fffd}',
     ])
-      expect([lost, drawable(lost, bold)]).toEqual([lost, null]);
+      expect([lost, drawableText(lost, bold)]).toEqual([lost, null]);
   });
 });
 
@@ -69,7 +69,7 @@ describe('lines', () => {
   });
 
   it('are cut only where they must be', () => {
-    expect(shorten('ink', 28, 400, bold, false)).toBe('ink');
-    expect(shorten('ink-and-paper', 28, 100, bold, false)).toMatch(/^ink.*…$/);
+    expect(shortenText('ink', { size: 28, width: 400, face: bold }, false)).toBe('ink');
+    expect(shortenText('ink-and-paper', { size: 28, width: 100, face: bold }, false)).toMatch(/^ink.*…$/);
   });
 });

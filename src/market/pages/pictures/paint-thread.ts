@@ -5,7 +5,7 @@ import type { PictureQuestion } from './picture-question.ts';
 
 const faces = openFaces();
 
-/** One picture after the other. The same question is always answered with the same bytes. */
+/** Paints one picture at a time. The same question always gives the same bytes. */
 answerQuestions((question: PictureQuestion): Answered<Uint8Array> => {
   const drawing =
     question.kind === 'card'
@@ -15,7 +15,7 @@ answerQuestions((question: PictureQuestion): Answered<Uint8Array> => {
           ...(question.background === null ? {} : { background: question.background }),
         });
   const image = drawing.render();
-  // The library's memory is its own; what is sent must be ours.
+  // Copies out of the memory of the library: only our own buffer can be transferred.
   const bytes = new Uint8Array(image.asPng());
   image.free();
   drawing.free();

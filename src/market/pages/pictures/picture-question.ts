@@ -1,13 +1,13 @@
 import type { ListingDetail } from '../../../contract/listings.ts';
 
-/** What a picture shows. Texts are fit to be looked at already; whether the font has their letters is the painter's business. */
+/** Content of a picture. Texts are cleaned already; the painter decides which letters its font can draw. */
 export interface CardQuestion {
   kind: 'card';
   /** SVG of the large mark. */
   mark: string;
   colours: MarkColours;
   title: string;
-  /** Where the title cannot be drawn. */
+  /** Shown if the title cannot be drawn. */
   otherwise: string;
   /** Beneath the title. */
   text: string;
@@ -22,11 +22,11 @@ export interface IconQuestion {
   svg: string;
   /** In pixels, both ways. */
   size: number;
-  /** Behind it, where corners must not be left open. */
+  /** Background, where corners must not stay open; null: none. */
   background: string | null;
 }
 
-/** As in `#1c5a3d`: what lies under the threads, then weft, warp, and warp of the second tone. */
+/** Colours as in `#1c5a3d`: the ground under the threads, weft, warp, and warp of the second tone. */
 export interface MarkColours {
   ground: string;
   w: string;
@@ -36,10 +36,10 @@ export interface MarkColours {
 
 export type PictureQuestion = CardQuestion | IconQuestion;
 
-/** Of a picture for links, in pixels: what those who show them ask for. */
+/** Pixels of a picture for links, as programs that show links want it. */
 export const CARD = { width: 1200, height: 630 } as const;
 
-/** The colours of the pages for who draws in sRGB: OKLCH as in CSS Color 4, what lies outside cut off. As in `#1c5a3d`. */
+/** Converts OKLCH to sRGB as in `#1c5a3d` (CSS Color 4); clips colours outside of sRGB. */
 export function hexOfOklch(lightness: number, chroma: number, hue: number): string {
   const turn = (hue * Math.PI) / 180;
   const a = chroma * Math.cos(turn);
@@ -62,7 +62,7 @@ function hexOfChannel(linear: number): string {
     .padStart(2, '0');
 }
 
-/** Whether what its merchant wrote may be shown where the page itself is not: not of what is off the market. */
+/** Whether words of the merchant may be shown away from the page itself: not once the goods are off the market. */
 export function isListingShown({ state, removed }: Pick<ListingDetail, 'state' | 'removed'>): boolean {
   return !removed && (state === 'live' || state === 'sold');
 }

@@ -1,15 +1,13 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import type { MerchantRecord } from '../../../contract/merchant-record.ts';
-import { storePath } from '../storefront/render-rows.ts';
+import { LONGEST_TITLE, storePath } from '../storefront/render-rows.ts';
 import { beginningOf, showPrice } from '../storefront/render-text.ts';
 import { CARD, isListingShown } from './picture-question.ts';
 
-const LONGEST_TITLE = 120;
 const LONGEST_SUMMARY = 200;
 
 interface Preview {
-  /** The page's own address, as a path. */
   path: string;
   title: string;
   summary: string;
@@ -17,7 +15,7 @@ interface Preview {
   picture?: { path: string; says: string };
 }
 
-/** What programs that show links read of a page: one address, a title, a picture (Open Graph). HTML for the head. */
+/** Renders the tags of the head for programs that show links (Open Graph): one address, a title, a picture. */
 export function renderPreviewTags(baseUrl: string, { path, title, summary, type, picture }: Preview): string {
   const shown = beginningOf(title, LONGEST_TITLE);
   const says = beginningOf(summary, LONGEST_SUMMARY);
@@ -40,7 +38,7 @@ export function renderPreviewTags(baseUrl: string, { path, title, summary, type,
   }`;
 }
 
-/** Of goods that are off the market no word of their merchant. */
+/** Shows no word of the merchant once the goods are off the market. */
 export function renderListingPreview(listing: ListingDetail, baseUrl: string): string {
   const { id, title, description, price_usdc, merchant } = listing;
   const isOpen = isListingShown(listing);
@@ -64,7 +62,7 @@ export function renderStorePreview({ handle, store_line }: MerchantRecord, baseU
   });
 }
 
-/** Addresses of pictures. They stay; what is shown there follows the listing or the store. */
+/** These addresses stay; the picture behind one follows the listing or the store. */
 function listingPicturePath(id: number): string {
   return `/pictures/listing/${id}.png`;
 }

@@ -7,42 +7,42 @@ import serifRanges from '@fontsource-variable/source-serif-4/unicode.json' with 
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { type Asset, asset } from '../../../platform/http/assets.ts';
 
-/** The wallet script names it at its head. */
+/** Named at the head of the wallet script. */
 export const NOTICES_PATH = '/third-party-notices.txt';
 
 /** Written by `npm run bundle`. */
 export const THIRD_PARTY_NOTICES = readFileSync(new URL('./files/third-party-notices.txt', import.meta.url), 'utf8');
 
 interface Font {
-  /** Of the asset, without its hash. */
+  /** Name of the asset without its hash. */
   name: string;
   file: string;
   family: string;
   weights: string;
   range: string;
-  /** Before the first paint; no more than two. */
+  /** Loaded before the first paint; at most two fonts. */
   preloaded: boolean;
-  /** Above and below the line, as parts of its size. */
+  /** Heights above and below the baseline, as parts of the font size. */
   ascent: number;
   descent: number;
   /**
-   * What stands in until it is there, stretched to its width so that nothing moves when it comes: fonts of the same widths
-   * together. Where none is installed the system's own comes, which is of any width.
+   * Local fonts that stand in until it is loaded, stretched to its width so that nothing moves; fonts of the same widths share an entry. If
+   * none is installed, the font of the system stands in, of any width.
    */
   fallbacks: readonly Fallback[];
 }
 
 interface Fallback {
-  /** As it is called behind `family` in the stacks of shell.css. */
+  /** Follows `family` in the font stacks of shell.css. */
   name: string;
   local: readonly string[];
-  /** What it is stretched by, so that English text takes the width that it will have. */
+  /** Stretch factor with which English text takes its final width. */
   width: number;
 }
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Latin alone: the pages are in English, and what else merchants write falls back to the system's fonts. */
+/** Latin only: the pages are in English, and other letters of merchants fall back to fonts of the system. */
 const FONTS: readonly Font[] = [
   {
     name: 'inter',
@@ -95,11 +95,11 @@ function fontFaces(fonts: readonly (Font & { path: string })[]): string {
 function fontFace(font: Font & { path: string }): string {
   const { family, path, weights, range } = font;
   const own = `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }`;
-  return [own, ...font.fallbacks.map((fallback) => standIn(font, fallback))].join('\n');
+  return [own, ...font.fallbacks.map((fallback) => fallbackFace(font, fallback))].join('\n');
 }
 
-/** Lines stay as high as they will be: the overrides are parts of the size before it is adjusted. */
-function standIn({ family, ascent, descent }: Font, { name, local, width }: Fallback): string {
+/** Keeps the final line height: the overrides are parts of the size before it is adjusted. */
+function fallbackFace({ family, ascent, descent }: Font, { name, local, width }: Fallback): string {
   const sources = local.map((one) => `local("${one}")`).join(', ');
   const lines = `ascent-override: ${percent(ascent / width)}; descent-override: ${percent(descent / width)}; line-gap-override: 0%`;
   return `@font-face { font-family: "${family} ${name}"; src: ${sources}; size-adjust: ${percent(width)}; ${lines}; }`;
@@ -107,7 +107,7 @@ function standIn({ family, ascent, descent }: Font, { name, local, width }: Fall
 
 const percent = (part: number): string => `${Number((part * 100).toFixed(2))}%`;
 
-/** A class for each aisle, behind the rules that stand in for it. */
+/** Renders a class for each aisle. It follows the rules of the stylesheet that it overrides. */
 function aisleHues(): string {
   const rules = Object.entries(AISLE_WORDS).map(([aisle, words]) => {
     const tint = 'tint' in words ? ` --tint: ${words.tint};` : '';
@@ -116,7 +116,7 @@ function aisleHues(): string {
   return rules.join('\n');
 }
 
-function file(name: string): Buffer {
+function readAsset(name: string): Buffer {
   return readFileSync(fileURLToPath(new URL(`./files/${name}`, import.meta.url)));
 }
 
@@ -126,10 +126,10 @@ const fonts = FONTS.map((font) => ({
 }));
 
 const script = (name: string): Asset =>
-  asset(name.slice(0, -'.js'.length), 'js', 'text/javascript; charset=utf-8', file(name));
+  asset(name.slice(0, -'.js'.length), 'js', 'text/javascript; charset=utf-8', readAsset(name));
 
 const style = (name: string): Asset =>
-  asset(name.slice(0, -'.css'.length), 'css', 'text/css; charset=utf-8', file(name));
+  asset(name.slice(0, -'.css'.length), 'css', 'text/css; charset=utf-8', readAsset(name));
 
 /** Read once, when the process starts. */
 export const SHELL = {
@@ -138,11 +138,11 @@ export const SHELL = {
     'shell',
     'css',
     'text/css; charset=utf-8',
-    // In one, since nothing is painted before it is here.
+    // One file, because nothing is painted before it is loaded.
     Buffer.concat([
       Buffer.from(`${fontFaces(fonts)}\n`),
-      file('shell.css'),
-      file('storefront.css'),
+      readAsset('shell.css'),
+      readAsset('storefront.css'),
       Buffer.from(`${aisleHues()}\n`),
     ]),
   ),
@@ -151,13 +151,13 @@ export const SHELL = {
   wallet: style('wallet.css'),
   walletFlow: script('wallet-flow.js'),
   theme: script('theme.js'),
-  ceremony: script('ceremony.js'),
+  keyPage: script('ceremony.js'),
   copying: script('copying.js'),
   consent: script('consent.js'),
   grants: script('grants.js'),
   liveUpdates: script('live-updates.js'),
   suggest: script('suggest.js'),
-  mark: asset('mark', 'svg', 'image/svg+xml', file('mark.svg')),
+  mark: asset('mark', 'svg', 'image/svg+xml', readAsset('mark.svg')),
 } as const;
 
 const { fonts: ownFonts, ...others } = SHELL;

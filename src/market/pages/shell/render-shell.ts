@@ -11,13 +11,13 @@ const FIXED = [
   "frame-ancestors 'none'",
 ];
 
-/** One for every answer, so that a page which has not changed keeps its ETag. Answers to programs are no scripts: nosniff. */
+/** Constant, so that an unchanged page keeps its ETag. Answers to programs cannot run as scripts: nosniff. */
 export const DOCUMENT_POLICY = [...FIXED, "script-src 'self'"].join('; ');
 
-/** For pages whose script reads from this market after it was shown. */
+/** For pages whose script fetches from this market. */
 export const READING_POLICY = `${DOCUMENT_POLICY}; connect-src 'self'`;
 
-/** Only the two scripts of this one answer run. */
+/** Lets only scripts with the nonce of this one answer run. */
 export function noncePolicy(nonce: string): string {
   return [...FIXED, `script-src 'nonce-${nonce}'`].join('; ');
 }
@@ -26,9 +26,8 @@ export interface ShellOptions {
   title: string;
   /** HTML. */
   main: string;
-  /** The page's own address, to mark it in the header. */
+  /** Address of the page, to mark it in the header. */
   path?: string;
-  /** For pages whose policy wants one. */
   nonce?: string;
   /** Addresses of scripts in addition to the shell's own. */
   scripts?: readonly string[];
@@ -46,7 +45,6 @@ const PLACES = [
   { path: '/join', name: 'Join' },
 ];
 
-/** What there is to say about this market itself. */
 const FOOT = [
   { path: '/about', name: 'About' },
   { path: '/terms', name: 'Terms' },
@@ -71,11 +69,11 @@ interface Frame {
   foot: string;
 }
 
-/** The same on every page but for the mark on the current one, so rendered once. */
-const FRAMES = new Map([...PLACES, ...FOOT].map(({ path }) => [path, frame(path)]));
-const FRAME = frame(undefined);
+/** Rendered once: only the mark on the current page differs. */
+const FRAMES = new Map([...PLACES, ...FOOT].map(({ path }) => [path, renderFrame(path)]));
+const FRAME = renderFrame(undefined);
 
-/** The one layout of all pages. Readable and usable without its scripts. */
+/** Renders the one layout of all pages. It is readable and usable without its scripts. */
 export function renderShell({ title, main, path, nonce, scripts = [], styles = [], head = '' }: ShellOptions): string {
   const allowed = nonce === undefined ? '' : html` nonce="${nonce}"`;
   const { places, foot } = (path === undefined ? undefined : FRAMES.get(path)) ?? FRAME;
@@ -116,7 +114,7 @@ export function renderShell({ title, main, path, nonce, scripts = [], styles = [
 `;
 }
 
-function frame(path: string | undefined): Frame {
+function renderFrame(path: string | undefined): Frame {
   const write = (places: typeof PLACES): string => places.map((place) => renderPlace(place, path)).join('');
   return { places: write(PLACES), foot: write(FOOT) };
 }

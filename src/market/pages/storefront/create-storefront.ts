@@ -34,7 +34,7 @@ import { AGE_STEP_MS } from './render-text.ts';
 import { planFeed, planShelves } from './shelves-page.ts';
 import { planMerchants, planStore } from './store-page.ts';
 
-/** Every address here but the front page, which programs have too. */
+/** Addresses of the storefront, but the front page, which programs read as well. */
 export const STOREFRONT_PATHS = [
   '/shelves',
   '/shelves/:aisle',
@@ -47,22 +47,22 @@ export const STOREFRONT_PATHS = [
   '/moderation',
 ] as const;
 
-/** What to do for an address; null where it is not one of ours. Refuses what nothing can be found by. */
+/** Plans the page at an address; null: not one of ours. Refuses addresses that can name nothing. */
 function planPage({ path, query }: Pick<Target, 'path' | 'query'>, events: EventTail): PagePlan | null {
-  const [, place = '', name, ...more] = path.split('/');
+  const [, section = '', name, ...more] = path.split('/');
   if (more.length > 0) return null;
-  if (name === undefined) return planPlace(place, query, events);
+  if (name === undefined) return planSection(section, query, events);
   if (name === '') return null;
-  if (place === 'shelves') return planAisle(name, query);
-  if (place === 'listing') return planListing(name, readQuery(query)['comments_after_id'] ?? '');
-  if (place !== 'store') return null;
+  if (section === 'shelves') return planAisle(name, query);
+  if (section === 'listing') return planListing(name, readQuery(query)['comments_after_id'] ?? '');
+  if (section !== 'store') return null;
   const handle = decodeComponent(name);
   if (handle === null) throw new Refusal('not_found', { detail: 'No store has that name.' });
   return planStore(handle, readQuery(query)['before_id'] ?? '');
 }
 
-function planPlace(place: string, query: string, events: EventTail): PagePlan | null {
-  switch (place) {
+function planSection(section: string, query: string, events: EventTail): PagePlan | null {
+  switch (section) {
     case '':
       return planFront(events);
     case 'shelves':
@@ -91,14 +91,14 @@ function planAisle(name: string, query: string): PagePlan {
 const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
-  /** Pages whose data is in memory. The mounts answer the others. */
+  /** Answers pages whose data is in memory. The mounts answer the others. */
   fromMemory: ReadFromMemory;
-  /** The front page for people, or the front door for programs. */
+  /** The front page: HTML for people, text or JSON for programs. */
   front(call: Pick<PageCall, 'accept'>): PageAnswer;
   mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
 }
 
-/** The maintainer may be made while the market runs. */
+/** Read each time: the maintainer may register while the market runs. */
 function maintainerIn(catalog: MarketCatalog): string | null {
   return catalog.model().merchants[MAINTAINER_MERCHANT_ID]?.handle ?? null;
 }
@@ -106,7 +106,7 @@ function maintainerIn(catalog: MarketCatalog): string | null {
 type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
 const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
 
-/** The pages on which people look at goods: what the routes of programs answer, made readable. A page's version is the ETag of that answer. */
+/** Creates the pages of goods from what the routes answer to programs. The version of a page contains the ETag of that answer. */
 export function createStorefront(
   market: Market,
   { events, catalog, readJson }: { events: EventTail; catalog: MarketCatalog; readJson: ReadFromMemory },
@@ -154,7 +154,7 @@ export function createStorefront(
     },
     front: ({ accept }) => {
       const { head, ...page } = frontOf(accept, ON_THE_SERVER);
-      return { status: 200, headers: headsOf(head), ...page };
+      return { status: 200, headers: headersOf(head), ...page };
     },
     mounts: (inside) => {
       const answer = async (incoming: Incoming): Promise<Outgoing> => {
@@ -164,13 +164,13 @@ export function createStorefront(
         } catch (error) {
           return answerRefusal(inside.refuse(error, incoming), incoming);
         }
-        const outgoing = await askFor(plan, { database: market.database, inside }, incoming);
+        const outgoing = await requestData(plan, { database: market.database, inside }, incoming);
         if (outgoing.status !== 200) return answerRefusal(outgoing, incoming, plan);
         const text = await readOutgoing(outgoing);
         const tag = outgoing.headers['etag'];
         const gzip = acceptsGzip(incoming.headers['accept-encoding']);
         const { head, ...page } = pageOf(plan, typeof tag === 'string' ? tag : etagOf(text), gzip, () => text);
-        const whole: Outgoing = { status: 200, headers: headsOf(head), ...page };
+        const whole: Outgoing = { status: 200, headers: headersOf(head), ...page };
         return cacheAnswer(whole, 'public', incoming.headers['if-none-match']);
       };
       return STOREFRONT_PATHS.map((path) => ({ method: 'GET', path, withHead: true, answer }));
@@ -178,7 +178,7 @@ export function createStorefront(
   };
 }
 
-async function askFor(
+async function requestData(
   { request }: PagePlan,
   { database, inside }: Pick<Market, 'database'> & { inside: InternalRequests<Merchant> },
   incoming: Incoming,
@@ -204,12 +204,12 @@ const HTML: Readonly<Record<string, string>> = { ...HTML_HEADERS, ...VARY };
 
 const HEADS = new Map<string, readonly string[]>();
 
-/** The headers of every answer of a page, names and values in turn; put together once for each kind of page. */
+/** Headers of a page, names and values in turn; built once for each route. */
 function headOf({ route, document, connects }: Pick<PagePlan, 'route' | 'document' | 'connects'>): readonly string[] {
-  const known = HEADS.get(route);
-  if (known !== undefined) return known;
+  const cached = HEADS.get(route);
+  if (cached !== undefined) return cached;
   const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
-  // Programs that come to a host without knowing it ask at the front.
+  // Programs that do not know this host look here first.
   const links = route === '/' ? { link: DISCOVERY_LINKS } : {};
   const headers =
     document === undefined ? { ...HTML, ...policy, ...links } : { 'content-type': document.type, ...VARY };
@@ -218,8 +218,8 @@ function headOf({ route, document, connects }: Pick<PagePlan, 'route' | 'documen
   return head;
 }
 
-/** The same by name. */
-function headsOf(head: readonly string[]): Record<string, string> {
+/** Turns the list of names and values into an object. */
+function headersOf(head: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (let at = 0; at + 1 < head.length; at += 2) headers[head[at] ?? ''] = head[at + 1] ?? '';
   return headers;

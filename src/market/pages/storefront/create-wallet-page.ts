@@ -11,15 +11,15 @@ import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 import { transferRequest, type WalletUse, walletUseOf } from './how-to-buy.ts';
 import type { ListingAnswer } from './render-listing.ts';
 import { renderMark, storePath } from './render-rows.ts';
-import { renderLine, renderNote, seen, showPrice } from './render-text.ts';
+import { cleanText, renderLine, renderNote, showPrice } from './render-text.ts';
 
 const PATH = '/listing/:id/buy';
 
-/** The page on which a buyer pays with a wallet in the browser. What it knows of the goods is what the API answers. */
+/** Creates the page on which a buyer pays with a wallet in the browser. It shows of the goods what the API answers. */
 export function createWalletPage(
   market: Market,
   inside: InternalRequests<Merchant>,
-  /** From which price on x402 is offered now, in units of USDC; null where that is not known. */
+  /** Lowest price for which x402 is offered now, in units of USDC; null: not known. */
   readLeastPriceUnits: () => Promise<bigint | null>,
 ): ExtraRoute[] {
   const answer = async (incoming: Incoming): Promise<Outgoing> => {
@@ -46,14 +46,14 @@ export function createWalletPage(
   return [{ method: 'GET', path: PATH, withHead: true, ownOrigin: true, answer }];
 }
 
-/** The script asks this market alone, and wallets bring their own pictures with them. */
+/** The script asks this market alone, and wallets bring their pictures as data URLs. */
 function walletPolicy(nonce: string): string {
   return `${noncePolicy(nonce).replace("img-src 'self'", "img-src 'self' data:")}; connect-src 'self'`;
 }
 
 const VERBS: Readonly<Record<WalletUse, string>> = { buy: 'Buy', get: 'Get', too_small: 'Buy', thing: 'Buy' };
 
-/** Everything that can be said without a script; the script takes over inside `#flow`. */
+/** Renders everything that needs no script; the script takes over inside `#flow`. */
 function renderWalletPage(
   listing: ListingDetail,
   config: MarketConfig,
@@ -62,7 +62,7 @@ function renderWalletPage(
   const use = walletUseOf(listing, config.limits);
   const { id, title, aisle, price_usdc, merchant } = listing;
   return {
-    title: `${VERBS[use]} ${seen(title)} - Openaisle`,
+    title: `${VERBS[use]} ${cleanText(title)} - Openaisle`,
     main: html`<div class="buying">
 <p class="back"><a href="/listing/${id}">Back to the listing</a></p>
 <div class="heading">!${drawMark({ listing: id, aisle }, 'small')}<div>
@@ -76,7 +76,7 @@ function renderWalletPage(
   };
 }
 
-/** The flow stays below it: it also collects what this browser has paid for already. */
+/** Stands above the flow and does not replace it: the flow also collects what this browser has paid for already. */
 function renderTooCheap(listing: ListingDetail, config: MarketConfig, leastPriceUnits: bigint | null): string {
   if (listing.state !== 'live' || leastPriceUnits === null) return '';
   if ((unitsOfUsdc(listing.price_usdc) ?? 0n) >= leastPriceUnits) return '';
@@ -95,7 +95,7 @@ function renderFlow(listing: ListingDetail, config: MarketConfig, use: WalletUse
 </div>`;
 }
 
-/** What the person sees of the goods before anything is signed; the script holds every message against it. */
+/** Holds what the person sees of the goods before signing; the script checks every message against it. */
 function offerOf(listing: ListingDetail, { network, explorerUrl }: MarketConfig) {
   const { id, title, merchant, price_usdc, seller_wallet, state, artifact_commitment } = listing;
   return {

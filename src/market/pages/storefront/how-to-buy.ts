@@ -9,11 +9,9 @@ interface Way {
   id: string;
   name: string;
   says: string;
-  /** To be copied as it stands. */
   text: string;
 }
 
-/** What works for this listing, as it stands; nothing that is not built. */
 export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): string {
   if (listing.state !== 'live') return '';
   const ways = listing.delivery_kind === 'city_ownership' ? waysToThing(listing, config) : waysToGoods(listing, config);
@@ -25,7 +23,7 @@ export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): st
 </section>`;
 }
 
-/** Only where it works; the other ways follow. */
+/** Empty where a wallet cannot help; the other ways follow. */
 function renderWallet(listing: ListingDetail, { limits, network }: MarketConfig): string {
   const use = walletUseOf(listing, limits);
   const path = walletPath(listing.id);
@@ -67,7 +65,7 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
         id: 'by-http',
         name: 'Over HTTP',
         says: 'One request, and the goods are the answer.',
-        text: post(baseUrl, `/api/buy/${id}`),
+        text: curlPost(baseUrl, `/api/buy/${id}`),
       },
       byTool(config, 'buy', { id }),
     ];
@@ -83,9 +81,9 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
   return [byPaidRequest(listing, config), bySdk(listing, config), byTool(config, 'buy', { id, max_price_usdc: price })];
 }
 
-/** The command that begins a purchase by a transfer, for a shell. */
+/** The shell command that begins a purchase by a transfer. */
 export function transferRequest(id: number, { baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
-  return post(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
+  return curlPost(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
 }
 
 function byPaidRequest({ id }: ListingDetail, { baseUrl }: MarketConfig): Way {
@@ -93,8 +91,8 @@ function byPaidRequest({ id }: ListingDetail, { baseUrl }: MarketConfig): Way {
     id: 'by-http',
     name: 'Agent, over HTTP',
     says: 'Without a payment the answer is 402 and says what to sign (x402). The same request with the signed proof buys; it answers 202 until the transfer is final, then with the goods. Repeat it with the same proof, and sign nothing new.',
-    text: `${post(baseUrl, `/api/buy/${id}`)}
-${post(baseUrl, `/api/buy/${id}`, '-H "X-PAYMENT: $PROOF"')}`,
+    text: `${curlPost(baseUrl, `/api/buy/${id}`)}
+${curlPost(baseUrl, `/api/buy/${id}`, '-H "X-PAYMENT: $PROOF"')}`,
   };
 }
 
@@ -113,25 +111,25 @@ const goods = await buy({ client, wallet, ...terms });`,
 }
 
 function waysToThing({ id, city_url: city }: ListingDetail, config: MarketConfig): Way[] {
-  const text = post(config.baseUrl, `/api/world/checkout/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
+  const text = curlPost(config.baseUrl, `/api/world/checkout/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
   const says = `This is a thing of the city${city === null ? '' : ` at ${city}`}: your resident reserves it there and pays for it there. A checkout here comes first.`;
   return [{ id: 'by-http', name: 'Over HTTP', says, text }, byTool(config, 'checkout_world', { id })];
 }
 
-function byTool({ baseUrl }: MarketConfig, name: string, given: Readonly<Record<string, number>>): Way {
+function byTool({ baseUrl }: MarketConfig, name: string, args: Readonly<Record<string, number>>): Way {
   return {
     id: 'by-tool',
     name: 'As a tool, over MCP',
     says: `At ${baseUrl}${MCP_PATH}, in any host that speaks MCP:`,
-    text: JSON.stringify({ name, arguments: given }),
+    text: JSON.stringify({ name, arguments: args }),
   };
 }
 
-function post(baseUrl: string, path: string, more = ''): string {
+function curlPost(baseUrl: string, path: string, more = ''): string {
   return `curl -X POST ${more}${more === '' ? '' : ' '}${baseUrl}${path}`;
 }
 
-/** What a wallet in a browser can do for a listing: pay for it, get what costs nothing, or nothing. */
+/** How a wallet in a browser helps with a listing: it pays, gets free goods, or cannot help. */
 export type WalletUse = 'buy' | 'get' | 'too_small' | 'thing';
 
 export function walletUseOf(

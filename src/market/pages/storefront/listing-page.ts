@@ -9,17 +9,18 @@ import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { type ListingAnswer, renderComments, renderEvidence, renderTags } from './render-listing.ts';
 import { renderMark, storePath } from './render-rows.ts';
 import {
+  capitalize,
+  cleanText,
   renderAge,
   renderDay,
   renderFlags,
   renderLine,
   renderNote,
   renderWritten,
-  seen,
   showPrice,
 } from './render-text.ts';
 
-/** Of the longest prose, these and the listing come to less than 30 KB as they are sent. */
+/** With the longest texts, this many comments and the listing take less than 30 KB as sent. */
 const COMMENTS_PAGE = 15;
 
 export function planListing(id: string, commentsAfter: string): PagePlan {
@@ -37,7 +38,7 @@ function showListing(answer: ListingAnswer, isLater: boolean, { config, nowMs }:
   const { listing } = answer;
   const { id, title } = listing;
   return {
-    title: `${seen(title)} - Openaisle`,
+    title: `${cleanText(title)} - Openaisle`,
     head: html`<link rel="alternate" type="application/json" href="/api/listing/${id}">
 !${renderListingPreview(listing, config.baseUrl)}`,
     scripts: listing.state === 'live' ? [SHELL.copying.path] : [],
@@ -68,8 +69,8 @@ function renderHeading(listing: ListingDetail, nowMs: number): string {
 
 function stateLabelOf({ state, removed }: ListingDetail): string {
   if (state === 'live') return 'For sale';
-  // What is sold may have been removed as well; its state says that it is sold.
-  return removed && state !== 'sold' ? 'Removed' : `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
+  // Sold goods may have been removed as well; their state stays sold.
+  return removed && state !== 'sold' ? 'Removed' : capitalize(state);
 }
 
 function renderNewer({ superseded_by: newer }: ListingDetail): string {
@@ -98,7 +99,6 @@ function renderTexts({ description, preview, text_flags }: ListingDetail): strin
   }`;
 }
 
-/** Why something is not for sale: what happened, what is said about it, where to go on. Nothing for what is for sale. */
 function renderState(listing: ListingDetail): string {
   return [renderRemoval(listing), renderWithdrawal(listing), renderEnd(listing), renderAppeal(listing)].join('');
 }
@@ -130,19 +130,19 @@ function renderEnd({ state, world_receipt: receipt }: ListingDetail): string {
 !${receipt === null ? '' : html`<p>Transaction <code>${receipt.tx_hash}</code></p>`}
 </div>`;
   }
-  if (state === 'canceled') return notice('Canceled', 'Its seller has taken the offer back in the city.');
-  if (state === 'stale') return notice('Lapsed', 'The city does not know this offer any more.');
+  if (state === 'canceled') return renderNotice('Canceled', 'Its seller has taken the offer back in the city.');
+  if (state === 'stale') return renderNotice('Lapsed', 'The city does not know this offer any more.');
   return '';
 }
 
-function notice(title: string, text: string): string {
+function renderNotice(title: string, text: string): string {
   return html`<div class="notice warn">
 <h2>${title}</h2>
 <p>${text} It is not for sale any more.</p>
 </div>`;
 }
 
-/** In public, as it was said and decided. */
+/** Appeals are public, as written and as decided. */
 function renderAppeal({ appeal }: ListingDetail): string {
   if (appeal === null) return '';
   const { statement, created_at, outcome, outcome_reason, decided_at } = appeal;

@@ -5,13 +5,13 @@ import type { MarketConfig } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
 import { renderShell } from '../shell/render-shell.ts';
 
-/** What a page may say beyond what its route answers. */
+/** Facts that a page may show beyond the answer of its route. */
 export interface Scene {
   config: MarketConfig;
   events: EventTail;
   /** Handle of the maintainer; null: there is none yet. */
   maintainer: string | null;
-  /** In steps, so that a page stays the same between them. */
+  /** Rounded down to steps, so that a page stays the same between them. */
   nowMs: number;
 }
 
@@ -19,7 +19,7 @@ export interface Shown {
   title: string;
   /** HTML. */
   main: string;
-  /** The place in the header that it belongs to. */
+  /** The link of the header to mark. */
   path?: string;
   /** HTML of the head. */
   head?: string;
@@ -28,29 +28,29 @@ export interface Shown {
   styles?: readonly string[];
 }
 
-/** For pages that show what no route tells as a whole. What comes back becomes the answer, as JSON. */
+/** Reads data that no route answers as a whole. The result becomes the answer, as JSON. */
 export type PageRead = (queryable: Queryable) => Promise<unknown>;
 
-/** One page before anything is known of it: what to ask for, and what to make of the answer. */
+/** A page before its data is read: what to request, and how to render the answer. */
 export interface PagePlan {
-  /** The pattern of its address. */
+  /** Pattern of its address. */
   route: string;
-  /** Its own address, in one spelling. */
+  /** Its address in one spelling; key of the cache. */
   key: string;
-  /** What it shows beyond the answer of its route, as a version. */
+  /** Version of what it shows beyond the answer of its route. */
   version?: string;
-  /** The route that knows it, asked in memory first; or how it is read where no route does. */
+  /** The route with its data, asked in memory first; or a function that reads it where no route does. */
   request: InternalRequest | PageRead;
-  /** Its script asks this market for more. */
+  /** Its script fetches from this market. */
   connects?: true;
-  /** Anything that is no HTML has its type and its whole text here. */
+  /** Set for a page that is not HTML: its type and its whole text. */
   document?: { type: string; write(answer: string, scene: Scene): string };
   show(answer: string, scene: Scene): Shown;
-  /** HTML between the heading and the way on, where a refusal can be put right on the page. */
+  /** HTML shown with a refusal that can be put right on the page. */
   again?(problem: Problem): string;
   /** Addresses of stylesheets that this needs in addition to those of every page here. */
   styles?: readonly string[];
-  /** Where to go when it is refused. */
+  /** Link shown with a refusal. */
   back: { path: string; name: string };
 }
 

@@ -8,17 +8,16 @@ import type { MarketConfig } from '../../context.ts';
 import { renderMark, renderPaging, storePath } from './render-rows.ts';
 import { shelfPath } from './render-search.ts';
 import {
+  cleanText,
   renderAge,
   renderDay,
   renderFlags,
   renderLine,
   renderWritten,
-  seen,
   showCount,
   showNumber,
 } from './render-text.ts';
 
-/** What can be checked, in addition to the claims of the merchant. */
 export function renderEvidence(listing: ListingDetail, config: MarketConfig): string {
   return html`<section aria-labelledby="evidence">
 <h2 id="evidence">Evidence</h2>
@@ -59,7 +58,7 @@ function artifactFacts(listing: ListingDetail): [string, string][] {
       html`<code>${commitment}</code><br><span class="quiet">SHA-256 over a salt and the goods; the salt comes with them.</span>`,
     ],
     ['Size', size === null ? '' : `${showNumber(size)} bytes`],
-    ...(type === null ? [] : ([['Type', html`<code>${seen(type)}</code>`]] as [string, string][])),
+    ...(type === null ? [] : ([['Type', html`<code>${cleanText(type)}</code>`]] as [string, string][])),
   ];
 }
 
@@ -68,7 +67,7 @@ function attributeFacts(listing: ListingDetail): [string, string][] {
     const said = listing[name];
     if (said === null) return [];
     const path = shelfPath({ [name]: said });
-    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${seen(said)}</code></a>`]];
+    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${cleanText(said)}</code></a>`]];
   });
 }
 
@@ -85,12 +84,12 @@ function thingFacts(listing: ListingDetail): [string, string][] {
   ];
 }
 
-/** Addresses of the linked city, which is configured; another kind of address is shown and not followed. */
+/** Links to the configured city; any other kind of address is shown without a link. */
 function renderPlace(name: string, url: string | null): string {
   if (url === null) return html`${name}`;
   return /^https?:\/\//.test(url)
     ? html`<a href="${url}" rel="nofollow noopener">${name}</a>`
-    : html`${name}, ${seen(url)}`;
+    : html`${name}, ${cleanText(url)}`;
 }
 
 function renderVersions({ supersedes, superseded_by: newer }: ListingDetail): string {
@@ -116,7 +115,6 @@ export function renderTags(tags: readonly string[]): string {
 
 export type ListingAnswer = ResultOf<Endpoints['getListing']>['body'];
 
-/** What merchants say of it, oldest first. */
 export function renderComments(answer: ListingAnswer, isLater: boolean, nowMs: number): string {
   const { comments, comments_total: total, comments_next_after_id: next, listing } = answer;
   const path = `/listing/${listing.id}`;

@@ -6,10 +6,10 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { beginningOf, renderAge, renderLine, renderShortNote, showCount, showPrice } from './render-text.ts';
 
 const LONGEST_DESCRIPTION = 160;
-/** No title that the market takes is longer. */
-const LONGEST_TITLE = 120;
+/** The market takes no longer title. */
+export const LONGEST_TITLE = 120;
 
-/** Stands behind the maintainer's handle, and no other. */
+/** Marks the maintainer's handle, and no other. */
 export function renderMark({ maintainer }: { maintainer?: boolean | undefined }): string {
   return maintainer === true ? ' <span class="verified">Maintainer</span>' : '';
 }
@@ -18,7 +18,6 @@ export function storePath(handle: string): string {
   return `/store/${encodeURIComponent(handle)}`;
 }
 
-/** Goods as they lie on a shelf. */
 export function renderListings(listings: readonly ListingSummary[], nowMs: number): string {
   return html`<ol class="rows">!${listings.map((listing) => renderListing(listing, nowMs))}</ol>`;
 }
@@ -54,13 +53,11 @@ function renderMerchant(merchant: MerchantRecord, nowMs: number): string {
 </li>`;
 }
 
-/** To the rest of a list, and back to its beginning. */
 export function renderPaging(next: { path: string; name: string } | null, first: string | null): string {
   if (next === null && first === null) return '';
   return html`<nav class="paging" aria-label="More of this list">!${first === null ? '' : html`<a class="button" href="${first}">From the start</a>`}!${next === null ? '' : html`<a class="button" rel="next" href="${next.path}">${next.name}</a>`}</nav>`;
 }
 
-/** A list with nothing on it, and one way on. */
-export function renderEmpty(text: string, way: { path: string; name: string }): string {
-  return html`<p class="empty">${text} <a href="${way.path}">${way.name}</a>.</p>`;
+export function renderEmpty(text: string, link: { path: string; name: string }): string {
+  return html`<p class="empty">${text} <a href="${link.path}">${link.name}</a>.</p>`;
 }

@@ -3,7 +3,7 @@ import { ATTRIBUTE_NAMES, ATTRIBUTES, type AttributeName } from '../../../contra
 import { AISLE_WORDS, AISLES, type Aisle, SORT_NAMES } from '../../../contract/vocabulary.ts';
 import { showNumber } from './render-text.ts';
 
-/** How shelves are asked for in an address of a page: short names, and whatever a form leaves empty is as if it was not there. */
+/** The query of a page of shelves, in short names. Empty values, which a form sends, count as absent. */
 export interface ShelfAddress extends Record<AttributeName, string> {
   aisle: Aisle | null;
   q: string;
@@ -14,25 +14,24 @@ export interface ShelfAddress extends Record<AttributeName, string> {
   cursor: string;
 }
 
-type Written = Omit<ShelfAddress, 'aisle'>;
+type ShelfQuery = Omit<ShelfAddress, 'aisle'>;
 
-/** In the order in which addresses have them. */
-const NAMES: readonly (keyof Written)[] = ['q', 'sort', 'free', 'price', 'tag', ...ATTRIBUTE_NAMES, 'cursor'];
+const QUERY_NAMES: readonly (keyof ShelfQuery)[] = ['q', 'sort', 'free', 'price', 'tag', ...ATTRIBUTE_NAMES, 'cursor'];
 
 export function readShelfAddress(aisle: Aisle | null, query: Readonly<Record<string, string>>): ShelfAddress {
-  const read = (name: keyof Written): string => (query[name] ?? '').trim();
-  const q = read('q');
-  const sort = read('sort');
+  const readValue = (name: keyof ShelfQuery): string => (query[name] ?? '').trim();
+  const q = readValue('q');
+  const sort = readValue('sort');
   return {
     aisle: aisle ?? AISLES.find((one) => one === query['aisle']) ?? null,
     q,
-    // The form cannot know whether words will be typed.
+    // The form cannot know whether words will be typed: relevance without words is the default order.
     sort: sort === 'relevance' && q === '' ? '' : sort,
-    free: read('free'),
-    price: read('price').replace(',', '.'),
-    tag: read('tag'),
-    ...attributesIn(read),
-    cursor: read('cursor'),
+    free: readValue('free'),
+    price: readValue('price').replace(',', '.'),
+    tag: readValue('tag'),
+    ...attributesIn(readValue),
+    cursor: readValue('cursor'),
   };
 }
 
@@ -42,7 +41,7 @@ function attributesIn(read: (name: AttributeName) => string): Record<AttributeNa
 
 export function shelfPath({ aisle, ...others }: Partial<ShelfAddress>): string {
   const query = new URLSearchParams();
-  for (const name of NAMES) {
+  for (const name of QUERY_NAMES) {
     const value = others[name] ?? '';
     if (value !== '') query.append(name, value);
   }
@@ -50,13 +49,13 @@ export function shelfPath({ aisle, ...others }: Partial<ShelfAddress>): string {
   return query.size === 0 ? path : `${path}?${query.toString()}`;
 }
 
-/** The same as the route takes it. */
+/** Translates an address into the query of the route. */
 export function shelfQueryOf(address: ShelfAddress, limit: number): string {
   const { aisle, q, sort, free, price, tag, cursor } = address;
   const query = new URLSearchParams({ limit: String(limit) });
   const attributes = attributesIn((name) => address[name]);
-  const given = { q, tag, aisle: aisle ?? '', free, max_price_usdc: price, sort, ...attributes, cursor };
-  for (const [name, value] of Object.entries(given)) {
+  const parameters = { q, tag, aisle: aisle ?? '', free, max_price_usdc: price, sort, ...attributes, cursor };
+  for (const [name, value] of Object.entries(parameters)) {
     if (value !== '') query.append(name, value);
   }
   return query.toString();
@@ -72,7 +71,6 @@ const FREE_WORDS: readonly [value: string, name: string][] = [
   ['false', 'Not free'],
 ];
 
-/** Words, and everything else by which shelves can be narrowed. */
 export function renderSearch(address: ShelfAddress): string {
   const { q, sort, aisle, free, price, tag } = address;
   const isNarrowed = sort !== '' || free !== '' || price !== '' || ATTRIBUTE_NAMES.some((name) => address[name] !== '');
@@ -92,7 +90,7 @@ export function renderSearch(address: ShelfAddress): string {
 </form>`;
 }
 
-/** The field alone, where there is nothing to narrow yet. */
+/** Renders the search field alone, where there is nothing to filter yet. */
 export function renderShortSearch(): string {
   return html`<form class="search" role="search" action="/shelves" method="get">
 !${renderWords('')}
@@ -112,7 +110,7 @@ function renderSelect(
   return html`<label>${label} <select name="${name}">!${options.map(([value, text]) => html`<option value="${value}"!${value === chosen ? ' selected' : ''}>${text}</option>`)}</select></label>`;
 }
 
-/** All aisles with what lies on them; what was searched for goes along. */
+/** Links to all aisles, with their numbers of listings. `address` tells which one is current; null: none. */
 export function renderAisles(
   aisles: readonly { name: Aisle; count: number }[],
   address: ShelfAddress | null,

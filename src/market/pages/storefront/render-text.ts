@@ -2,17 +2,17 @@ import { html } from 'ghtml';
 import { TEXT_FLAGS, type TextFlag } from '../../../contract/text.ts';
 import { USDC_DECIMALS } from '../../../contract/vocabulary.ts';
 
-/** Characters that cannot be seen; some turn around the text next to them. None is accepted today; a page does not rely on that. */
+/** Characters that cannot be seen; some turn around the text next to them. The market takes none today; a page does not rely on that. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
-/** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
+/** A letter with more marks than any alphabet uses: they would be drawn over the text around. */
 const PILED = /(\p{M}{3})\p{M}+/gu;
-/** In printable ASCII only: a letter that looks like another one could lead to another place than it says. */
+/** Printable ASCII only: a letter that looks like another could lead elsewhere than it says. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
-/** Most of what is written. Nothing of it is unseen or piled up. */
+/** Matches most texts. They hold nothing unseen or piled up. */
 const PLAIN = /^[\n\t -~]*$/;
-/** A letter beyond it takes two places in a string. */
+/** A letter beyond it takes two units of a string. */
 const LAST_SINGLE_UNIT = 0xffff;
-/** Of ASCII: one wider letter makes the text of a whole page twice as wide in memory, and slower to send. */
+/** ASCII, because one wider letter doubles the memory of the text of a page and slows its sending. */
 const DOTS = '...';
 const CLOSERS = '.,;:!?\'")]}>';
 
@@ -25,66 +25,65 @@ const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
   encoded: 'holds encoded text',
 };
 
-/** A user's text, made fit to be looked at. Not HTML yet. */
-export function seen(text: string): string {
+/** Makes a user's text fit to be shown. Not HTML yet. */
+export function cleanText(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
 }
 
-/** One line of a user's text, kept apart from the direction of the text around it. */
+/** Renders a user's text in one line, isolated from the direction of the text around it. */
 export function renderLine(text: string): string {
-  return html`<bdi>${seen(text).replaceAll(/\s+/g, ' ').trim()}</bdi>`;
+  return html`<bdi>${cleanText(text).replaceAll(/\s+/g, ' ').trim()}</bdi>`;
 }
 
-/** As written: lines stay, nothing is interpreted, and a plain address can be followed. */
+/** Renders a user's text as written: lines stay, nothing is interpreted, and plain addresses become links. */
 export function renderWritten(text: string): string {
-  // Splitting by one group puts what it caught at the odd places.
-  const pieces = seen(text).split(ADDRESS);
+  // `split` by one capture group puts the captured pieces at odd indexes.
+  const pieces = cleanText(text).split(ADDRESS);
   return html`<div class="written" dir="auto">!${pieces.map((piece, at) => (at % 2 === 0 ? html`${piece}` : renderAddress(piece)))}</div>`;
 }
 
-function renderAddress(given: string): string {
-  // Walks back from the end. A pattern would look for the end from each of many closers in a row.
-  let length = given.length;
-  while (length > 0 && CLOSERS.includes(given.charAt(length - 1))) length -= 1;
-  const address = given.slice(0, length);
-  const rest = given.slice(length);
-  if (!isPlainAddress(address)) return html`${given}`;
+function renderAddress(piece: string): string {
+  // Scan back from the end: a pattern would look for the end again from each of many closers in a row.
+  let length = piece.length;
+  while (length > 0 && CLOSERS.includes(piece.charAt(length - 1))) length -= 1;
+  const address = piece.slice(0, length);
+  const rest = piece.slice(length);
+  if (!isPlainAddress(address)) return html`${piece}`;
   return html`<a href="${address}" rel="nofollow ugc noopener">${address}</a>${rest}`;
 }
 
-/** What comes before an @ reads like the host and is not. */
+/** Refuses user names: text before an @ reads like the host and is not. */
 function isPlainAddress(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && url.username === '' && url.password === '' && !address.includes('\\');
 }
 
-/** What of a text looks as if it was meant for the model that reads it, in words. */
+/** Says in words what looks as if it was meant for a model that reads the text. */
 export function renderFlags(flags: readonly string[]): string {
   const words = TEXT_FLAGS.filter((flag) => flags.includes(flag)).map((flag) => FLAG_WORDS[flag]);
   if (words.length === 0) return '';
   return html`<p class="flags"><strong>Flagged text:</strong> ${words.join('; ')}.</p>`;
 }
 
-/** The market's own words on a name that a stranger chose; nothing where there are none. */
+/** Adds a note of the market to a name that a stranger chose, if there is one. */
 export function renderNote(note: string | undefined, of: string): string {
   return note === undefined ? '' : html`<p class="flags noted"><strong>Note:</strong> this ${of} has ${note}.</p>`;
 }
 
-/** The same in a row. */
 export function renderShortNote(note: string | undefined): string {
   return note === undefined ? '' : ' <span class="flagged noted">Look-alike letters</span>';
 }
 
-/** The beginning of a text, in one line, dots included. */
+/** Cuts a text to one line of at most this many letters, dots included. */
 export function beginningOf(text: string, most: number): string {
-  const line = seen(text).replaceAll(/\s+/g, ' ').trim();
-  if (line.length <= most || placeOf(line, most) >= line.length) return line;
-  return `${line.slice(0, placeOf(line, most - DOTS.length)).trimEnd()}${DOTS}`;
+  const line = cleanText(text).replaceAll(/\s+/g, ' ').trim();
+  if (line.length <= most || indexAfter(line, most) >= line.length) return line;
+  return `${line.slice(0, indexAfter(line, most - DOTS.length)).trimEnd()}${DOTS}`;
 }
 
-/** Where so many letters end. */
-function placeOf(line: string, letters: number): number {
+/** Index in the string after this many letters. */
+function indexAfter(line: string, letters: number): number {
   let end = 0;
   for (let letter = 0; letter < letters && end < line.length; letter += 1) {
     end += (line.codePointAt(end) ?? 0) > LAST_SINGLE_UNIT ? 2 : 1;
@@ -96,22 +95,26 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const LONGEST_AGO_DAYS = 30;
-/** Pages are kept, so ages move in steps; nothing here needs them finer. */
+/** Pages are cached, so ages move in steps; nothing here needs them finer. */
 export const AGE_STEP_MS = 10 * MINUTE_MS;
 
-/** Asked once for each: a formatter takes longer than all else about a date. */
+/** Formatted once: a formatter takes longer than all else about a date. */
 const MONTHS = Array.from({ length: 12 }, (_, month) =>
   new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(Date.UTC(2026, month)),
 );
-/** Below it a number is its digits, and no formatter need be asked. */
+/** Smaller numbers have no separators and need no formatter. */
 const LEAST_GROUPED = 1_000;
 const NUMBER = new Intl.NumberFormat('en-US');
 
-/** `2.50 USDC`: two decimals, and more only where they say something. */
+/** `2.50 USDC`: two decimals, and more only if they are not zero. */
 export function showPrice(usdc: number): string {
   if (usdc === 0) return 'Free';
   const [whole = '0', decimals = ''] = usdc.toFixed(USDC_DECIMALS).split('.');
   return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
+}
+
+export function capitalize(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
 export function showCount(count: number, one: string, many = `${one}s`): string {
@@ -122,7 +125,7 @@ export function showNumber(count: number): string {
   return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER.format(count);
 }
 
-/** How long ago; the tooltip has the whole time. */
+/** Says how long ago; the tooltip has the whole time. */
 export function renderAge(iso: string, nowMs: number): string {
   return html`<time datetime="${iso}" title="${iso}">${ageOf(Date.parse(iso), nowMs)}</time>`;
 }
@@ -136,7 +139,7 @@ function ageOf(atMs: number, nowMs: number): string {
   return days <= LONGEST_AGO_DAYS ? `${showCount(days, 'day')} ago` : showDay(atMs);
 }
 
-/** The day, for what happened once and is looked up. */
+/** Shows the day, for events that are looked up as records. */
 export function renderDay(iso: string): string {
   return html`<time datetime="${iso}" title="${iso}">${showDay(Date.parse(iso))}</time>`;
 }

@@ -10,7 +10,7 @@ import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderPaging } from './render-rows.ts';
 import { renderAisles, renderSearch, type ShelfAddress, shelfPath, shelfQueryOf } from './render-search.ts';
-import { beginningOf, seen, showCount, showNumber, showPrice } from './render-text.ts';
+import { beginningOf, cleanText, showCount, showNumber, showPrice } from './render-text.ts';
 
 const PAGE = 30;
 
@@ -22,7 +22,7 @@ export function planShelves(address: ShelfAddress, route: string): PagePlan {
     route,
     key: shelfPath(address),
     request: { route: 'GET /api/shelves', query },
-    // The search field asks for what fits while words are typed.
+    // The search field fetches suggestions while words are typed.
     connects: true,
     show: (answer, scene) => showShelves(address, JSON.parse(answer) as Shelves, scene),
     again: () => renderSearch({ ...address, cursor: '' }),
@@ -56,7 +56,7 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
   };
 }
 
-/** An aisle, or all of them, without search, filter, order or cursor. */
+/** True for an aisle, or all of them, without search, filter, order or cursor. */
 function isPlain({ aisle: _, ...others }: ShelfAddress): boolean {
   return Object.values(others).every((part) => part === '');
 }
@@ -65,12 +65,12 @@ function sayHowMany(address: ShelfAddress, total: number): string {
   const { q, aisle, free, price, tag } = address;
   const count = showCount(total, 'listing');
   const parts = [
-    ...(q === '' ? [] : [html` for <q><bdi>${seen(q)}</bdi></q>`]),
-    ...(tag === '' ? [] : [html` with the tag <bdi>${seen(tag)}</bdi>`]),
+    ...(q === '' ? [] : [html` for <q><bdi>${cleanText(q)}</bdi></q>`]),
+    ...(tag === '' ? [] : [html` with the tag <bdi>${cleanText(tag)}</bdi>`]),
     ...(free === 'true' ? [' that are free'] : free === 'false' ? [' that are not free'] : []),
     ...(price === '' ? [] : [html` up to ${price} USDC`]),
     ...ATTRIBUTE_NAMES.filter((name) => address[name] !== '').map(
-      (name) => html` with the ${ATTRIBUTES[name].label.toLowerCase()} <bdi>${seen(address[name])}</bdi>`,
+      (name) => html` with the ${ATTRIBUTES[name].label.toLowerCase()} <bdi>${cleanText(address[name])}</bdi>`,
     ),
   ];
   const holds = aisle === null ? '' : html`: ${AISLE_WORDS[aisle].holds}`;
@@ -81,7 +81,7 @@ function sayHowMany(address: ShelfAddress, total: number): string {
 function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): string {
   if (near !== null) {
     const path = shelfPath({ ...address, q: near, cursor: '' });
-    return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${seen(near)}</bdi></a>?</p>`;
+    return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${cleanText(near)}</bdi></a>?</p>`;
   }
   const isNarrowed = !isPlain({ ...address, sort: '', cursor: '' });
   return isNarrowed
@@ -96,7 +96,7 @@ const EMPTY_AT = 0;
 
 export const FEED_HEAD = html`<link rel="alternate" type="application/atom+xml" title="New listings" href="${FEED_PATH}">`;
 
-/** New listings, for programs that look from time to time (RFC 4287). */
+/** Plans the feed of new listings (RFC 4287). */
 export function planFeed(): PagePlan {
   const query = `limit=${ENTRIES}&sort=new`;
   return {
@@ -113,7 +113,7 @@ export function planFeed(): PagePlan {
 }
 
 function writeFeed(listings: readonly ListingSummary[], { config: { baseUrl } }: Scene): string {
-  // Pinned ones stand first on the shelves; a feed goes by time alone.
+  // Shelves put pinned listings first; a feed goes by time alone.
   const byTime = listings.toSorted((one, other) => other.created_at.localeCompare(one.created_at) || other.id - one.id);
   const updated = byTime[0]?.created_at ?? isoTime(EMPTY_AT);
   return html`<?xml version="1.0" encoding="utf-8"?>
@@ -133,7 +133,7 @@ function writeEntry(listing: ListingSummary, baseUrl: string): string {
   const { id, title, merchant, created_at, price_usdc, description, aisle } = listing;
   return html`<entry>
 <id>${baseUrl}/listing/${id}</id>
-<title type="text">${seen(title)}</title>
+<title type="text">${cleanText(title)}</title>
 <updated>${created_at}</updated>
 <published>${created_at}</published>
 <author><name>${merchant}</name><uri>${baseUrl}/store/${merchant}</uri></author>

@@ -7,7 +7,7 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderMark, renderMerchants, renderPaging, storePath } from './render-rows.ts';
-import { renderDay, renderLine, renderNote, seen, showCount, showNumber } from './render-text.ts';
+import { cleanText, renderDay, renderLine, renderNote, showCount, showNumber } from './render-text.ts';
 
 const STORE_PAGE = 30;
 const MERCHANTS_PAGE = 100;
@@ -35,7 +35,7 @@ function showStore(
   const { handle } = merchant;
   const path = storePath(handle);
   return {
-    title: `${seen(handle)} - Openaisle`,
+    title: `${cleanText(handle)} - Openaisle`,
     head: html`<link rel="alternate" type="application/json" href="/api${path}">
 !${isLater ? '' : renderStorePreview(merchant, config.baseUrl)}`,
     main: html`<div class="wide">

@@ -17,7 +17,7 @@ import {
 import type { ListingSummary } from '../../../contract/listings.ts';
 import { AISLE_WORDS, AISLES } from '../../../contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { AGE_STEP_MS, seen, showCount, showPrice } from './render-text.ts';
+import { AGE_STEP_MS, cleanText, showCount, showPrice } from './render-text.ts';
 
 const NOON = Date.UTC(2026, 0, 6, 12, 0, 0);
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -53,7 +53,7 @@ beforeAll(async () => {
   );
   await seedEvent(database, 'register', {}, 'ink');
   await seedEvent(database, 'sale', { listing_id: Number(ids[2]) }, 'quill');
-  await settle();
+  await awaitEvents();
   url = (await running.http.listen({ host: '127.0.0.1', port: 0 })).url;
 });
 afterAll(async () => {
@@ -62,8 +62,8 @@ afterAll(async () => {
   await test.drop();
 });
 
-/** After which no page of the shelves is older than what was seeded. */
-const settle = async (): Promise<void> => {
+/** Afterwards no page of the shelves is older than what was seeded. */
+const awaitEvents = async (): Promise<void> => {
   await running.eventsSettled();
   clock.set(clock.now() + 100);
 };
@@ -167,7 +167,7 @@ it('what is removed or withdrawn says so, with the reason and no way to buy', as
   await database.run(sql`
     insert into appeals (removal_id, listing_id, statement, created_at)
     select id, listing_id, 'It was allowed', removed_at from removals where listing_id = ${removed}`);
-  await settle();
+  await awaitEvents();
   const gone = await open(`/listing/${withdrawn}`);
   expect(gone.text).toContain('Withdrawn by its merchant');
   expect(gone.text).toContain('enough');
@@ -187,7 +187,7 @@ it('comments come page by page, with who has bought marked, and what was removed
     select n, ${listing}, 2, case n when 2 then 1 end, 'said ' || n, now() from generate_series(1, ${COMMENTS}) n`);
   await database.run(sql`
     update comments set removed_at = now(), removed_reason_code = 'spam', removed_reason = 'it was' where id = 5`);
-  await settle();
+  await awaitEvents();
   const first = await open(`/listing/${listing}`);
   expect(first.text).toContain('23 comments');
   expect(first.text).toContain('said 15');
@@ -218,7 +218,7 @@ it('every address that the pages offer leads somewhere', async () => {
   const pages = ['/', '/shelves', '/store/ink', '/merchants', `/listing/${idOf(1)}`];
   const links = new Set((await Promise.all(pages.map((path) => open(path)))).flatMap(linksIn));
   const own = [...links].filter((link) => link.startsWith('/')).map((link) => link.replace(/#.*/, ''));
-  // Of rows that look all the same, a few.
+  // A few rows are enough: all look the same.
   const few = own.filter((link) => !link.startsWith('/listing/') || Number(link.slice('/listing/'.length)) < 4);
   const found = await Promise.all(few.map(async (path) => [path, (await open(path)).status]));
   expect(found.filter(([, status]) => Number(status) >= 400)).toEqual([]);
@@ -284,7 +284,7 @@ it('a kept page changes with what it shows, and ages in steps', async () => {
   const before = await open(path);
   expect((await open(path)).headers.get('etag')).toBe(before.headers.get('etag'));
   await editListing(test.database, ids[5] ?? 0n, { description: 'Something else by now' });
-  await settle();
+  await awaitEvents();
   const after = await open(path);
   expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
   expect(after.text).toContain('Something else by now');
@@ -318,7 +318,7 @@ it('what the route refuses is a page of the same status for people, and a proble
   expect((await open('/shelves?price=much')).text).toContain('The highest price must be');
 });
 
-/** No element, attribute or address that is not ours comes of a user's text. */
+/** Checks that no element, attribute or address of a page comes from a user's text. */
 async function mustBeOurs(path: string): Promise<Awaited<ReturnType<typeof open>>> {
   const page = await open(path);
   expect([path, strangeTags(page.tags)]).toEqual([path, []]);
@@ -343,7 +343,7 @@ it('hostile texts stay texts in every field on every page', async () => {
       insert into comments (id, listing_id, merchant_id, body, created_at, text_flags)
       values (${100 + at}, ${id}, ${100 + at}, ${text}, now(), '{instructions}')`);
   }
-  await settle();
+  await awaitEvents();
   await mustBeOurs('/');
   for (const path of ['/shelves', '/store/rogue', '/store/rogue-0', '/merchants']) {
     expect((await mustBeOurs(path)).text).toContain('<script>alert(1)</script>');
@@ -352,13 +352,13 @@ it('hostile texts stay texts in every field on every page', async () => {
     const text = HOSTILE_TEXTS[at] ?? '';
     if (at % 4 === 0) await mustBeOurs(`/shelves?q=${encodeURIComponent(shortOf(text).slice(0, 60))}`);
     const listing = await mustBeOurs(`/listing/${id}`);
-    expect(listing.text).toContain(seen(`${text}\nand ${text}`));
-    expect(listing.text).toContain(`License${seen(text)}`);
+    expect(listing.text).toContain(cleanText(`${text}\nand ${text}`));
+    expect(listing.text).toContain(`License${cleanText(text)}`);
     expect(listing.text).toContain('Flagged text');
   }
   await database.run(sql`
     update listings set state = 'withdrawn', withdrawn_at = now(), withdrawn_reason = description where merchant_id = ${seller}`);
-  await settle();
+  await awaitEvents();
   for (const id of made) expect((await mustBeOurs(`/listing/${id}`)).text).toContain('Withdrawn by its merchant');
 });
 
@@ -369,7 +369,7 @@ it('the feed is well-formed XML with the newest listings, whatever they are call
     title: `${HOSTILE_TEXTS.join(' ').slice(0, 900)}`,
     description: ']]> <x>',
   });
-  await settle();
+  await awaitEvents();
   const { body, tags, headers } = await open('/feed.atom');
   expect(headers.get('content-type')).toBe('application/atom+xml; charset=utf-8');
   const opened: string[] = [];

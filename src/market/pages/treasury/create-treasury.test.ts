@@ -125,7 +125,7 @@ it('draws what it counts: all bars of a chart together are all fees, and its tab
   expect(drawn.reduce((sum, fees) => sum + fees, 0)).toBe(4_101);
   const heights = [...time.matchAll(/height="([\d.]+)"><title>/g)].map(([, height]) => Number(height));
   expect(Math.max(...heights)).toBe(136);
-  // From zero: as many times as high as there are fees.
+  // Bars start at zero: heights are proportional to fees.
   expect(heights.map((height) => Math.round((height / 136) * Math.max(...drawn)))).toEqual(drawn);
   const tables = [...body.matchAll(/<tbody>([\s\S]*?)<\/tbody>/g)].map(([, rows = '']) => rows);
   const paid = (rows: string): number[] =>
@@ -139,7 +139,7 @@ it('draws what it counts: all bars of a chart together are all fees, and its tab
 
 it('counts again after some seconds, not at each look', async () => {
   await seedFee(test.database, sellers[1] ?? 1n);
-  // The row is there at once, the sums are some seconds old and say so.
+  // The row is there at once; the sums may be some seconds old, and say so.
   expect(textOf((await page()).body)).toContain('4,102.00 USDC from 4,102 fees');
   expect(textOf((await page()).body)).toContain('4,101 fees so far');
   clock.set(NOON + 10_000);
@@ -171,7 +171,7 @@ it('walks back to the first fee, and refuses what names none, as a page', async 
 
 it('has nothing of others in its markup, whatever a merchant is called', async () => {
   const before = (await page()).tags.map(({ name }) => name);
-  // No such name can be given; the page does not rest on that.
+  // The market takes no such name, but the page does not rely on that.
   await test.database.run(sql`alter table merchants drop constraint merchants_handle_check`);
   const shape = (names: readonly string[]): string[] => [...new Set(names)].sort();
   for (const text of HOSTILE_TEXTS) {

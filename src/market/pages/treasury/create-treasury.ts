@@ -20,7 +20,7 @@ import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } 
 import { countFreeListings, type FeeSums, type SalesOfAisle, sumFees, sumSales } from './store.ts';
 import { showUnits } from './time-bars.ts';
 
-/** Half of what programs get: a page is read to its end. */
+/** Half of what programs get: people read a page to its end. */
 const ROWS = 25;
 const BACK = {
   back: { path: '/treasury', name: 'The treasury' },
@@ -28,20 +28,20 @@ const BACK = {
     problem.do_not_pay_again === true ? html`<p>If you have paid, do not pay again.</p>` : '',
 };
 
-/** The books as a page, at the address where programs get them as JSON. */
+/** Serves the books as a page, at the address where programs get them as JSON. */
 export function createTreasuryPage(
   market: Pick<Market, 'clock' | 'config' | 'database'>,
   inside: InternalRequests<Merchant>,
 ): RepresentationHandler {
   const { clock, config, database } = market;
   const readSums = cacheSums(clock, async (): Promise<BookSums> => {
-    // One after the other: a request for the charts takes one connection at most.
+    // One after the other, so that counting takes one connection at most.
     const fees = await sumFees(database, TOP_MERCHANTS);
     const sales = await sumSales(database);
     return { fees, sales, freeListings: await countFreeListings(database) };
   });
 
-  async function write(body: TreasuryBody, isLater: boolean): Promise<string> {
+  async function renderBody(body: TreasuryBody, isLater: boolean): Promise<string> {
     return renderShell(isLater ? showOlderFees(body, config) : showTreasury(body, await readSums(), config));
   }
 
@@ -53,7 +53,7 @@ export function createTreasuryPage(
     const isLater = readQuery(query)['before_id'] !== undefined;
     let text: string;
     try {
-      text = await write(JSON.parse(answer.body) as TreasuryBody, isLater);
+      text = await renderBody(JSON.parse(answer.body) as TreasuryBody, isLater);
     } catch (error) {
       return answerRefusedPage(inside.refuse(error, incoming), BACK);
     }
@@ -70,16 +70,15 @@ function pageQuery(query: string): string {
 interface BookSums {
   fees: FeeSums;
   sales: SalesOfAisle[];
-  /** Of the maintainer. */
+  /** Listings of the maintainer, who pays no fee. */
   freeListings: bigint;
 }
 
-/** The books, as people read them: what came in, whether it is there, and what it came from. */
 function showTreasury(body: TreasuryBody, kept: CachedSums<BookSums>, config: MarketConfig): Shown {
   const { sums, countedAtMs } = kept;
   const counted = isoTime(countedAtMs);
   return {
-    ...page('Treasury'),
+    ...pageFrame('Treasury'),
     main: html`<div class="books">
 <h1>Treasury</h1>
 <p class="summary">A listing costs ${showUnits(LISTING_FEE_UNITS)}, paid by its merchant to one address. These are all of its books.</p>
@@ -97,10 +96,10 @@ function showTreasury(body: TreasuryBody, kept: CachedSums<BookSums>, config: Ma
   };
 }
 
-/** Further back in the list, where the sums have been read already. */
+/** Shows later pages of the list, without the sums. */
 function showOlderFees(body: TreasuryBody, config: MarketConfig): Shown {
   return {
-    ...page('Older fees'),
+    ...pageFrame('Older fees'),
     main: html`<div class="books">
 <h1>Older fees</h1>
 <p class="summary">Of the <a href="/treasury">treasury</a>.</p>
@@ -109,7 +108,7 @@ function showOlderFees(body: TreasuryBody, config: MarketConfig): Shown {
   };
 }
 
-function page(name: string): Pick<Shown, 'title' | 'path' | 'styles' | 'scripts'> {
+function pageFrame(name: string): Pick<Shown, 'title' | 'path' | 'styles' | 'scripts'> {
   return { title: `${name} - Openaisle`, path: '/treasury', styles: [SHELL.books.path], scripts: [SHELL.copying.path] };
 }
 
@@ -127,11 +126,10 @@ function renderAsData({ baseUrl }: MarketConfig): string {
 </section>`;
 }
 
-/** Of a transaction's 64 digits; the rest is behind the link and in the text that is copied. */
+/** Characters shown of a transaction hash; the link and the tooltip have all of it. */
 const DIGITS = 10;
 const LAST_DIGITS = 6;
 
-/** Fee by fee, newest first. */
 function renderFees(body: TreasuryBody, explorerUrl: string | null, isLater: boolean): string {
   const { recent_fees: fees, fees_count: count, fees_next_before_id: next } = body;
   if (fees.length === 0) {
@@ -163,58 +161,54 @@ function renderTransaction(hash: string, explorerUrl: string | null): string {
   return html`<a href="${explorerUrl}/tx/${hash}" rel="noopener">transaction !${short}</a>`;
 }
 
-/** The address, and what the books and the chain say of it, side by side. */
-function renderBalance(
-  body: TreasuryBody,
-  { explorerUrl, network }: Pick<MarketConfig, 'explorerUrl' | 'network'>,
-): string {
+function renderBalance(body: TreasuryBody, { explorerUrl, network }: MarketConfig): string {
   const { address, fees_count, fees_collected_usdc, usdc_balance_onchain: balance } = body;
   const collected = unitsOfUsdc(fees_collected_usdc) ?? 0n;
-  const held = balance === null ? null : (unitsOfUsdc(balance) ?? 0n);
+  const onChain = balance === null ? null : (unitsOfUsdc(balance) ?? 0n);
   return html`<section aria-labelledby="balance">
 <h2 id="balance">Books and chain</h2>
 <dl class="facts">
 <dt>Address</dt><dd><code id="address">${address}</code> <span class="row"><button type="button" data-copy="address" hidden>Copy</button>!${explorerUrl === null ? '' : html`<a class="button" href="${explorerUrl}/address/${address}" rel="noopener">Look at it on the explorer</a>`}</span></dd>
 <dt>Network</dt><dd>${describeNetwork(network)}</dd>
 <dt>In the books</dt><dd><strong>${showUnits(collected)}</strong> from ${showNumber(fees_count)} ${fees_count === 1 ? 'fee' : 'fees'}</dd>
-<dt>On the chain</dt><dd>!${held === null ? 'Not known at the moment' : html`<strong>${showUnits(held)}</strong>, at most some seconds old`}</dd>
+<dt>On the chain</dt><dd>!${onChain === null ? 'Not known at the moment' : html`<strong>${showUnits(onChain)}</strong>, at most some seconds old`}</dd>
 </dl>
 <p id="said" class="heard" role="status"></p>
-!${renderAgreement(collected, held)}
+!${renderAgreement(collected, onChain)}
 </section>`;
 }
 
-function renderAgreement(collected: bigint, held: bigint | null): string {
-  if (held === null) {
-    return notice(
+function renderAgreement(collected: bigint, onChain: bigint | null): string {
+  if (onChain === null) {
+    return renderNotice(
       'warn',
       'The chain does not answer just now, so they cannot be compared. The books do not depend on it: each fee below was proven when it was taken in.',
     );
   }
-  if (held === collected) return notice('good', 'They agree: the address holds exactly what the books have taken in.');
-  if (held > collected) {
-    return notice(
+  if (onChain === collected)
+    return renderNotice('good', 'They agree: the address holds exactly what the books have taken in.');
+  if (onChain > collected) {
+    return renderNotice(
       '',
-      `The address holds ${showUnits(held - collected)} more than the books have taken in. Anybody can send money to it; what pays for no listing is in no book. A fee is taken in when its payment is final, so one that was just paid is not there yet.`,
+      `The address holds ${showUnits(onChain - collected)} more than the books have taken in. Anybody can send money to it; what pays for no listing is in no book. A fee is taken in when its payment is final, so one that was just paid is not there yet.`,
     );
   }
-  return notice(
+  return renderNotice(
     '',
-    `The address holds ${showUnits(collected - held)} less than the books have taken in: so much was moved on from it. The books say what came in, and the chain where it went.`,
+    `The address holds ${showUnits(collected - onChain)} less than the books have taken in: so much was moved on from it. The books say what came in, and the chain where it went.`,
   );
 }
 
-function notice(kind: '' | 'good' | 'warn', text: string): string {
+function renderNotice(kind: '' | 'good' | 'warn', text: string): string {
   return html`<div class="notice ${kind}"><p>${text}</p></div>`;
 }
 
-/** What the route answers to programs. */
 type TreasuryBody = ResultOf<Endpoints['getTreasury']>['body'];
 
 type FeeOut = TreasuryBody['recent_fees'][number];
 
 const SUMS_CACHED_MS = 10_000;
-/** What took long to count is kept so many times as long, so that counting never takes much of the database. */
+/** Sums are kept for this many times the duration of counting them, so that counting never takes much of the database. */
 const TIMES_AS_LONG = 50;
 
 interface CachedSums<Sums> {

@@ -1,32 +1,30 @@
 import { html } from 'ghtml';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { storePath } from '../storefront/render-rows.ts';
-import { renderLine, seen, showCount, showNumber } from '../storefront/render-text.ts';
+import { capitalize, cleanText, renderLine, showCount, showNumber } from '../storefront/render-text.ts';
 import type { FeeSums, SalesOfAisle } from './store.ts';
-import { drawTimeBars, nameSpan, part, percent, showUnits, spreadOverTime } from './time-bars.ts';
+import { drawTimeBars, nameSpan, shareOf, showUnits, spreadOverTime, toPercent } from './time-bars.ts';
 
 export const TOP_MERCHANTS = 10;
 
-/** What fees come to, span by span. */
 export function renderFeesOverTime({ days, fees, units }: FeeSums, nowMs: number): string {
-  if (fees === 0n) return section('time', 'Fees over time', html`<p class="quiet">No fee has been paid yet.</p>`);
+  if (fees === 0n) return renderSection('time', 'Fees over time', html`<p class="quiet">No fee has been paid yet.</p>`);
   const { span, bars } = spreadOverTime(days, nowMs);
   const rows = bars
     .toReversed()
     .map(({ from, fees: paid, units: sum }) => [nameSpan(span, from), showNumber(Number(paid)), showUnits(sum)]);
-  return section(
+  return renderSection(
     'time',
     'Fees over time',
     html`<p>${showCount(Number(fees), 'fee')} so far, <strong>${showUnits(units)}</strong>, by the time of the block that each was paid in (UTC). The last ${span} is not over yet.</p>
 !${drawTimeBars('time-chart', span, bars)}
-!${renderFigures(`Each ${span} as a table`, [capital(span), 'Fees', 'Paid'], rows)}`,
+!${renderFigures(`Each ${span} as a table`, [capitalize(span), 'Fees', 'Paid'], rows)}`,
   );
 }
 
-/** Who paid most, and what all others paid together. */
 export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): string {
   if (top.length === 0)
-    return section('payers', 'Fees by merchant', html`<p class="quiet">No merchant has paid a fee yet.</p>`);
+    return renderSection('payers', 'Fees by merchant', html`<p class="quiet">No merchant has paid a fee yet.</p>`);
   const others = Number(merchants) - top.length;
   const rest = {
     fees: fees - top.reduce((sum, one) => sum + one.fees, 0n),
@@ -39,7 +37,7 @@ export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): 
     showUnits(paid),
   ]);
   const all = others > 0 ? { name: showCount(others, 'other merchant'), ...rest, isRest: true } : null;
-  return section(
+  return renderSection(
     'payers',
     'Fees by merchant',
     html`<p>${showCount(Number(merchants), 'merchant has', 'merchants have')} paid a fee.${others > 0 ? ` The ${top.length} who paid most, and the rest together.` : ''}</p>
@@ -47,7 +45,7 @@ export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): 
       'payers-chart',
       {
         title: 'Fees paid, by merchant',
-        desc: `Most were paid by ${seen(top[0]?.merchant ?? '')}: ${showUnits(top[0]?.units ?? 0n)}. The table below has each.`,
+        desc: `Most were paid by ${cleanText(top[0]?.merchant ?? '')}: ${showUnits(top[0]?.units ?? 0n)}. The table below has each.`,
       },
       all === null ? ranked : [...ranked, all],
     )}
@@ -59,12 +57,12 @@ export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): 
   );
 }
 
-/** What went over the counter; from buyers to sellers, never through the treasury. */
+/** Sums what buyers paid to sellers; it never goes through the treasury. */
 export function renderSales(sales: readonly SalesOfAisle[]): string {
   const sold = sales.toSorted((one, other) => Number(other.units - one.units) || Number(other.paid - one.paid));
   const says = html`<p>Paid from wallet to wallet, straight to the sellers; nothing of it goes through the treasury. Only sales whose payment is final are counted, in the aisle where the goods lie now.</p>`;
   if (sold.length === 0)
-    return section(
+    return renderSection(
       'sales',
       'Sales by aisle',
       html`!${says}
@@ -79,7 +77,7 @@ export function renderSales(sales: readonly SalesOfAisle[]): string {
     showUnits(one.units),
     showNumber(Number(one.free)),
   ]);
-  return section(
+  return renderSection(
     'sales',
     'Sales by aisle',
     html`!${says}
@@ -100,18 +98,14 @@ export function renderSales(sales: readonly SalesOfAisle[]): string {
   );
 }
 
-function section(id: string, name: string, inside: string): string {
+function renderSection(id: string, name: string, inside: string): string {
   return html`<section aria-labelledby="${id}">
 <h2 id="${id}">${name}</h2>
 !${inside}
 </section>`;
 }
 
-function capital(word: string): string {
-  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
-}
-
-/** The numbers of a chart: the first cell of a row names it. Cells are HTML. */
+/** Renders the numbers of a chart as a table: the first cell of a row names it. Cells are HTML. */
 function renderFigures(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
   return html`<details class="figures">
 <summary>${caption}</summary>
@@ -132,7 +126,7 @@ function renderRow([name = '', ...cells]: readonly string[]): string {
 interface Ranked {
   name: string;
   units: bigint;
-  /** Stands for what is not shown one by one. */
+  /** Sums up those that are not shown one by one. */
   isRest?: boolean;
 }
 
@@ -140,13 +134,12 @@ const ROW = 44;
 const LABEL = 16;
 const BAR = 26;
 const THICKNESS = 8;
-/** How far the line at zero goes beyond the bar. */
+/** Overhang of the zero line beyond the bar. */
 const TICK = 2;
 const LONGEST_NAME = 28;
 
-/** One bar for each, from zero; name and amount stand over it. */
 function drawRanking(id: string, names: { title: string; desc: string }, rows: readonly Ranked[]): string {
-  const most = rows.reduce((found, { units }) => (units > found ? units : found), 0n);
+  const most = rows.reduce((largest, { units }) => (units > largest ? units : largest), 0n);
   return html`<svg class="chart" role="img" aria-labelledby="${id}-name ${id}-says" width="100%" height="${rows.length * ROW}">
 <title id="${id}-name">${names.title}</title>
 <desc id="${id}-says">${names.desc}</desc>
@@ -154,11 +147,11 @@ function drawRanking(id: string, names: { title: string; desc: string }, rows: r
 }
 
 function drawRow({ name, units, isRest = false }: Ranked, top: number, most: bigint): string {
-  const letters = [...seen(name)];
+  const letters = [...cleanText(name)];
   const short = letters.length <= LONGEST_NAME ? letters.join('') : `${letters.slice(0, LONGEST_NAME - 1).join('')}…`;
   return html`<text class="direct" x="0" y="${top + LABEL}">${short}</text>
 <text class="direct end" x="100%" y="${top + LABEL}">${showUnits(units)}</text>
-<rect class="bar${isRest ? ' rest' : ''}" x="0" width="${percent(100 * part(units, most))}" y="${top + BAR}" height="${THICKNESS}"/>
+<rect class="bar${isRest ? ' rest' : ''}" x="0" width="${toPercent(100 * shareOf(units, most))}" y="${top + BAR}" height="${THICKNESS}"/>
 <line class="base" x1="0" x2="0" y1="${top + BAR - TICK}" y2="${top + BAR + THICKNESS + TICK}"/>
 `;
 }

@@ -18,11 +18,10 @@ export interface FeesOfMerchant {
 export interface FeeSums {
   fees: bigint;
   units: bigint;
-  /** How many merchants have paid one. */
+  /** Merchants who have paid a fee. */
   merchants: bigint;
-  /** In order, those with fees only. By the time of the block that the payment is in. */
+  /** Days with fees, in order, by the time of the block that the payment is in. */
   days: FeesOfDay[];
-  /** Those who paid most. */
   top: FeesOfMerchant[];
 }
 
@@ -34,7 +33,7 @@ interface SumRow {
   new_merchants: bigint;
 }
 
-/** One statement, so that every sum is of the same fees. */
+/** Reads all sums in one statement, so that they are of the same fees. */
 export async function sumFees(database: Queryable, top: number): Promise<FeeSums> {
   const rows = await database.rows<SumRow>(sql`
     (select to_char(day, 'YYYY-MM-DD') as day, null as merchant, fees, units, new_merchants from fee_days order by day)
@@ -55,21 +54,21 @@ export async function sumFees(database: Queryable, top: number): Promise<FeeSums
 
 export interface SalesOfAisle {
   aisle: Aisle;
-  /** Paid for, and final. */
+  /** Sales that are paid for, and final. */
   paid: bigint;
   units: bigint;
   /** Handed over for nothing. */
   free: bigint;
 }
 
-/** By the aisle where the goods lie now; those where nothing was handed over are left out. */
+/** Sums by the aisle where the goods lie now; leaves out aisles without sales. */
 export async function sumSales(database: Queryable): Promise<SalesOfAisle[]> {
   return database.rows<SalesOfAisle>(sql`
     select aisle, sum(paid_sales)::int8 as paid, sum(paid_units)::int8 as units, (sum(sales) - sum(paid_sales))::int8 as free
     from aisle_counters group by aisle having sum(sales) > 0`);
 }
 
-/** Of the maintainer, who pays no fee. */
+/** Counts listings of the maintainer, who pays no fee. */
 export async function countFreeListings(database: Queryable): Promise<bigint> {
   const { listings } = await database.one<{ listings: bigint }>(
     sql`select coalesce(sum(rows), 0)::int8 as listings from row_counters where kind = 'listings_without_fee'`,

@@ -3,26 +3,25 @@ import { usdcOfUnits } from '../../../contract/money.ts';
 import { showCount, showPrice } from '../storefront/render-text.ts';
 import type { FeesOfDay } from './store.ts';
 
-/** Pixels; sideways everything is in parts of the width, so that letters keep their size. */
+/** Pixels. Horizontal positions are parts of the width instead, so that letters keep their size. */
 const TOP = 24;
 const TALLEST = 136;
 const BASE = TOP + TALLEST;
 const HEIGHT = BASE + 28;
-/** Of the room of a bar. */
+/** Width of a bar as a part of its room. */
 const THICKNESS = 0.72;
-/** What is there can be seen, however small. */
+/** Keeps the smallest amount visible. */
 const SHORTEST = 2;
-/** Beyond this part of the width a label in the middle would stick out. */
+/** Closer to an edge than this part of the width, a centred label would stick out. */
 const EDGE = 0.25;
 
-/** Bars from a baseline of zero; the tallest says how much it is. */
 export function drawTimeBars(id: string, span: Span, bars: readonly Bar[]): string {
-  const most = bars.reduce((found, { units }) => (units > found ? units : found), 0n);
+  const most = bars.reduce((largest, { units }) => (units > largest ? units : largest), 0n);
   const step = 100 / bars.length;
   const tallest = most === 0n ? -1 : bars.findLastIndex(({ units }) => units === most);
   return html`<svg class="chart" role="img" aria-labelledby="${id}-name ${id}-says" width="100%" height="${HEIGHT}">
 <title id="${id}-name">Fees paid, by ${span}</title>
-<desc id="${id}-says">${describe(span, bars, tallest)}</desc>
+<desc id="${id}-says">${describeBars(span, bars, tallest)}</desc>
 !${bars.map((bar, at) => drawBar(span, bar, { at, step, most }))}
 <line class="base" x1="0" x2="100%" y1="${BASE}" y2="${BASE}"/>
 !${tallest < 0 ? '' : drawTallest(span, bars, tallest)}
@@ -37,9 +36,9 @@ function drawBar(
   { at, step, most }: { at: number; step: number; most: bigint },
 ): string {
   if (units === 0n) return '';
-  const height = Math.max(SHORTEST, part(units, most) * TALLEST);
+  const height = Math.max(SHORTEST, shareOf(units, most) * TALLEST);
   const left = step * (at + (1 - THICKNESS) / 2);
-  return html`<rect class="bar" x="${percent(left)}" width="${percent(step * THICKNESS)}" y="${round(BASE - height)}" height="${round(height)}"><title>${nameSpanFully(span, from)}: ${showCount(Number(fees), 'fee')}, ${showUnits(units)}</title></rect>
+  return html`<rect class="bar" x="${toPercent(left)}" width="${toPercent(step * THICKNESS)}" y="${roundToThousandths(BASE - height)}" height="${roundToThousandths(height)}"><title>${nameSpanFully(span, from)}: ${showCount(Number(fees), 'fee')}, ${showUnits(units)}</title></rect>
 `;
 }
 
@@ -50,33 +49,33 @@ function drawTallest(span: Span, bars: readonly Bar[], at: number): string {
   const right = middle > 1 - EDGE;
   const x = left ? at / bars.length : right ? (at + 1) / bars.length : middle;
   const side = left ? '' : right ? ' end' : ' middle';
-  return html`<text class="direct${side}" x="${percent(100 * x)}" y="${TOP - 8}">${nameSpanFully(span, from)}: ${showUnits(units)}</text>`;
+  return html`<text class="direct${side}" x="${toPercent(100 * x)}" y="${TOP - 8}">${nameSpanFully(span, from)}: ${showUnits(units)}</text>`;
 }
 
-function describe(span: Span, bars: readonly Bar[], tallest: number): string {
+function describeBars(span: Span, bars: readonly Bar[], tallest: number): string {
   const [first, last] = [bars[0], bars.at(-1)];
   const most = bars[tallest];
   if (first === undefined || last === undefined || most === undefined) return 'No fee was paid in this time.';
   return `From ${nameSpan(span, first.from)} to ${nameSpan(span, last.from)}. Most in ${nameSpanFully(span, most.from)}: ${showUnits(most.units)}. The table below has each ${span}.`;
 }
 
-/** How much of the whole, exact enough for a picture. */
-export function part(units: bigint, whole: bigint): number {
+/** Exact enough for a picture. */
+export function shareOf(units: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((units * 100_000n) / whole) / 100_000;
 }
 
-export function percent(value: number): string {
-  return `${round(value)}%`;
+export function toPercent(value: number): string {
+  return `${roundToThousandths(value)}%`;
 }
 
-function round(value: number): number {
+function roundToThousandths(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }
 
 export type Span = 'day' | 'week' | 'month' | 'year';
 
 interface Bar {
-  /** As in 2026-01-05: its first day. */
+  /** First day, as in 2026-01-05. */
   from: string;
   fees: bigint;
   units: bigint;
@@ -88,13 +87,17 @@ const MOST_DAYS = 31;
 const MOST_WEEKS = 53;
 const MOST_MONTHS = 60;
 
-/** All fees, in spans that are as short as the picture has room for; spans without any are there as well. */
+/** Sums all fees by the shortest spans that the picture has room for, spans without fees included. */
 export function spreadOverTime(days: readonly FeesOfDay[], nowMs: number): { span: Span; bars: Bar[] } {
   const first = Date.parse(days[0]?.day ?? dayOf(nowMs));
   const last = Math.max(Date.parse(dayOf(nowMs)), Date.parse(days.at(-1)?.day ?? dayOf(nowMs)));
   const span = spanFor(first, last);
   const starts: number[] = [];
-  for (let at = startOf(span, last); at >= startOf(span, first) || starts.length < FEWEST_BARS; at = before(span, at))
+  for (
+    let at = startOf(span, last);
+    at >= startOf(span, first) || starts.length < FEWEST_BARS;
+    at = previousStart(span, at)
+  )
     starts.unshift(at);
   const bars = new Map(starts.map((at) => [at, { from: dayOf(at), fees: 0n, units: 0n }]));
   for (const { day, fees, units } of days) {
@@ -125,14 +128,14 @@ function startOf(span: Span, dayMs: number): number {
   return Date.UTC(day.getUTCFullYear(), span === 'month' ? day.getUTCMonth() : 0);
 }
 
-function before(span: Span, startMs: number): number {
+function previousStart(span: Span, startMs: number): number {
   return startOf(span, startMs - DAY_MS);
 }
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 const month = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', timeZone: 'UTC' });
 
-/** `5 Jan 2026`, or what is longer and begins then. */
+/** `5 Jan 2026`, also for its week; `Jan 2026` or `2026` for longer spans. */
 export function nameSpan(span: Span, from: string): string {
   const at = Date.parse(from);
   if (span === 'year') return from.slice(0, 4);
@@ -140,12 +143,12 @@ export function nameSpan(span: Span, from: string): string {
   return day.format(at);
 }
 
-/** Where it stands alone. */
+/** For texts apart from the axis, where a week has to be called one. */
 function nameSpanFully(span: Span, from: string): string {
   return span === 'week' ? `week of ${nameSpan(span, from)}` : nameSpan(span, from);
 }
 
-/** `0.00 USDC`, where nothing is an amount and not a price. */
+/** Shows 0 as `0.00 USDC`: here it is an amount, not a price. */
 export function showUnits(units: bigint): string {
   return units === 0n ? '0.00 USDC' : showPrice(usdcOfUnits(units));
 }

@@ -1,4 +1,4 @@
-// Improves the three ceremonies; they work without it. It keeps nothing anywhere, and takes what was shown off the page when it is left.
+// Improves the three key pages, which work without it. It stores nothing, and takes secrets off the page when it is left.
 (() => {
   const SENT_MS = 3_000;
 
@@ -18,7 +18,7 @@
       await navigator.clipboard.writeText(codes.length > 0 ? codes.join('\n') : textOf(id));
       return true;
     } catch {
-      // No clipboard here, or not allowed: what is selected can be copied by hand.
+      // No clipboard, or not allowed: select the text, so that it can be copied by hand.
       getSelection()?.selectAllChildren(place);
       return false;
     }
@@ -51,7 +51,7 @@
     state.dataset.good = String(isSame(field));
   }
 
-  // Shut until what is typed is what is shown.
+  // Disables the button until the typed secrets match the shown ones.
   function holdShut(form, fields) {
     const button = form.querySelector('button[type=submit]');
     const look = () => {
@@ -64,20 +64,20 @@
     look();
   }
 
-  // A second press of the same button would begin twice.
+  // Prevents a second press from sending the form twice.
   function sendOnce() {
     let isSent = false;
     addEventListener('submit', (event) => {
       if (isSent) event.preventDefault();
       isSent = true;
-      // A user who stopped the browser may try again.
+      // A user who stopped the request may try again.
       setTimeout(() => {
         isSent = false;
       }, SENT_MS);
     });
   }
 
-  // A reload, or the way back to here, asks how things stand, instead of sending the form again.
+  // A reload, or the way back to here, then shows the current state instead of sending the form again.
   history.replaceState(null, '', location.pathname);
   for (const button of document.querySelectorAll('button[data-copy]')) offerCopy(button);
   const form = document.querySelector('form[data-typed-back]');
@@ -90,7 +90,7 @@
     for (const input of document.querySelectorAll('input[data-typed-secret]')) input.value = '';
   });
   addEventListener('pageshow', (event) => {
-    // Kept whole by the browser, but without what was shown: better a fresh look at how things stand.
+    // Restored from the cache of the browser, but without the secrets: load the current state.
     if (event.persisted) location.replace(location.pathname);
   });
 })();

@@ -1,8 +1,8 @@
-// The page on which a program is allowed to act for a store. The key goes into one header of one request, and into nothing else.
+// Runs the page on which a program is allowed to act for a store. The key goes into a header of one request and nowhere else.
 (() => {
   const byId = (id) => document.getElementById(id);
   const [proof, proven, over] = [byId('proof'), byId('proven'), byId('over')];
-  // A page that only says that the attempt is over.
+  // The page only says that the attempt is over.
   if (proof === null) return;
   const [key, code, allow, cancel] = ['merchant-key', 'pairing-code', 'allow', 'cancel'].map(byId);
   const WHOLE = {
@@ -31,7 +31,7 @@
     else field.setAttribute('aria-invalid', 'true');
   }
 
-  // Takes it off the page at once, whatever becomes of it.
+  // Takes the secret off the page at once, whatever the answer is.
   function take(field) {
     const text = field.value.trim();
     field.value = '';
@@ -72,7 +72,7 @@
     proof.hidden = true;
     proven.hidden = false;
     allow.hidden = false;
-    // Not on the button: a second Enter must not allow what was not read.
+    // Focuses the text, not the button: a second Enter must not allow what was not read.
     proven.focus();
   }
 
@@ -82,7 +82,7 @@
     over.focus();
   }
 
-  // One step at a time; what fails on the way has changed nothing that the page shows. Whether it changed anything else is not known here.
+  // Runs one step at a time. A failed step changes nothing on the page; whether it changed anything at the market is unknown.
   async function once(act, lost) {
     if (isBusy) return;
     isBusy = true;
@@ -119,7 +119,7 @@
   function proveByCode() {
     return once(async () => {
       const text = take(code);
-      // A key must not leave in a body, not even to be refused.
+      // A key must not be sent in a body, not even to be refused.
       if (text === '' || /_sk_/i.test(text)) {
         fault(code, text === '' ? 'Type or paste the code.' : HELD_AGAINST.secret_in_payload);
         return code.focus();
@@ -158,7 +158,7 @@
       event.preventDefault();
       act();
     });
-    // Whatever is whole need not be sent by hand too.
+    // Sends a complete secret without a press of the button.
     field.addEventListener('input', () => {
       if (whole.test(field.value.trim())) act();
     });
@@ -175,7 +175,7 @@
     for (const field of [key, code]) field.value = '';
   });
   addEventListener('pageshow', (event) => {
-    // Kept whole by the browser: better a fresh look at how things stand.
+    // Restored from the cache of the browser: load the current state.
     if (event.persisted) location.reload();
   });
 })();

@@ -1,4 +1,4 @@
-// Offers to copy what stands on a page to be copied; without it, it is copied by hand.
+// Adds buttons that copy text of the page; without it, text is copied by hand.
 (() => {
   const said = document.getElementById('said');
 
@@ -11,7 +11,7 @@
       await navigator.clipboard.writeText(place.textContent.trim());
       return true;
     } catch {
-      // No clipboard here, or not allowed: what is selected can be copied by hand.
+      // No clipboard, or not allowed: select the text, so that it can be copied by hand.
       getSelection()?.selectAllChildren(place);
       return false;
     }

@@ -1,4 +1,4 @@
-// What acts for a store, and how it is ended. The key is held in this script alone, for as long as the page is looked at.
+// Lists what acts for a store, and revokes it. Only this script holds the key, for as long as the page is open.
 (() => {
   const HELD_MS = 600_000;
   const byId = (id) => document.getElementById(id);
@@ -54,7 +54,7 @@
     return `${told.title}. ${told.next_step}`;
   }
 
-  // Whatever has no look of its own is left out of a stranger's name.
+  // Leaves invisible characters out of a stranger's name.
   function nameOf({ client_name: name }) {
     const seen = (name ?? '')
       .normalize('NFKC')

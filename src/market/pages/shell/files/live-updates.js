@@ -1,5 +1,5 @@
-// Keeps the window up to date: by the stream of the public log, by asking every ten seconds where that is refused, and not at all while
-// the page is hidden. Rows wait while the user reads; what comes from outside becomes text, never markup.
+// Keeps the window up to date: by the stream of the public log, by a request every ten seconds where the stream is refused, and not at all
+// while the page is hidden. Rows wait while the user reads. Data becomes text, never markup.
 (() => {
   const bar = document.getElementById('live');
   if (bar === null) return;
@@ -19,7 +19,7 @@
   const [POLL_MS, AGAIN_MS, HEARD_MS, AGE_MS] = [10_000, 60_000, 30_000, 30_000];
   const [LONGEST_TITLE, ASKED_AT_ONCE, FEW] = [120, 2, 3];
 
-  // Rows, as the server writes them.
+  // Rows: as the server writes them.
   function make(name, className, ...children) {
     const node = document.createElement(name);
     if (className !== '') node.className = className;
@@ -27,7 +27,7 @@
     return node;
   }
   const link = (path, ...children) => Object.assign(make('a', '', ...children), { href: path });
-  /** Text, and not there at all where it is empty. */
+  /** Hides a node without text. */
   const write = (node, text) => Object.assign(node, { textContent: text, hidden: text === '' });
   const named = (id, node) => Object.assign(node, { id });
   const seen = (text) => String(text).replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
@@ -73,7 +73,7 @@
     return make('span', 'said', who, ` ${before}`, ...what, closeOf(event.detail));
   }
 
-  // The market's clock counts, not this machine's: what has just been pushed has just happened.
+  // Uses the clock of the market, not of this machine: what was just pushed has just happened.
   let skewMs = null;
   function ageOf(at) {
     const minutes = Math.floor((Date.now() - (skewMs ?? 0) - at) / 60_000);
@@ -90,7 +90,7 @@
     return Object.assign(make('time', '', ageOf(Date.parse(iso))), { dateTime: iso, title: iso });
   }
 
-  /** What the server wrote in dates stays so. */
+  /** Leaves alone what the server wrote as a date. */
   function growOlder() {
     for (const node of panes.querySelectorAll('time')) {
       if (/now$|ago$/.test(node.textContent)) node.textContent = ageOf(Date.parse(node.dateTime));
@@ -127,9 +127,9 @@
     write(part('ended'), state === 'live' ? '' : `${state.charAt(0).toUpperCase()}${state.slice(1)}`);
   }
   function put(list, rows, size) {
-    // A row that stands there already, of a listing or merchant, only moves.
+    // Moves the row of a listing or merchant that is on the page already.
     for (const { id } of rows) byId(id)?.remove();
-    // Few are worth a glance; where many come, showing that each is new would be all that the machine does.
+    // Marks new rows only if they are few: animating many would take all of the machine.
     if (rows.length <= FEW) for (const row of rows) row.classList.add('new');
     list.prepend(...rows);
     while (list.children.length > size) list.lastElementChild.remove();
@@ -137,14 +137,14 @@
   }
   const setCount = (id, count) => write(byId(id), NUMBER.format(count));
 
-  // What is asked for.
+  // Requests.
   async function read(path) {
     const answer = await fetch(path, { cache: 'no-cache', credentials: 'same-origin', redirect: 'error' });
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
     return await answer.json();
   }
 
-  /** What stands in a row of a listing, as it is now; one that cannot be had is no reason to ask again. */
+  /** Fills the rows of listings with their current data, a few at a time. Failures are not retried. */
   const wanted = new Set();
   const asked = new Set();
   function askListings() {
@@ -161,7 +161,7 @@
     askListings();
   }
 
-  /** How much lies on the shelves, exactly: not every event changes it by one. */
+  /** Counts listings exactly by a request: not every event changes their number by one. */
   let counting = 0;
   function countLater() {
     if (counting !== 0) return;
@@ -178,11 +178,11 @@
     }
   }
 
-  // What has come, and what of it is shown.
+  // Events: received, and how many of them are shown.
   const numberIn = (id) => Number(byId(id).textContent.replaceAll(',', ''));
   const totals = { events: numberIn('happened-total'), merchants: numberIn('newcomers-total') };
   let last = newest;
-  /** Not shown yet, oldest first; with more than fit on the page the oldest are let go, and the page is made again. */
+  /** Not shown yet, oldest first. Beyond the size of the page the oldest are dropped, and the page is filled anew. */
   let waiting = [];
   let [count, letGo, timer, toSay] = [0, 0, 0, 0];
   let [isPaused, isRenewing] = [false, false];
@@ -203,7 +203,7 @@
     }, ms);
   }
 
-  /** A user who has gone down the page, is on a row with the keyboard, or is about to follow a link, is not to lose the place. */
+  /** True while the user has scrolled down, is on a row with the keyboard, or points at a link: rows must not move then. */
   function isBeingRead() {
     return panes.getBoundingClientRect().top < 0 || panes.querySelector('li a:focus-visible, li a:hover') !== null;
   }
@@ -255,18 +255,18 @@
     if (kind !== 'comment') wanted.add(detail.listing_id);
     if (Object.hasOwn(ENDS, kind)) write(row.querySelector('.ended'), ENDS[kind]);
     if (kind !== 'moderation' || detail.action !== 'remove') return;
-    // What a removed listing was called is shown no more.
+    // The title of a removed listing is shown no more.
     fillListing(row, { title: REMOVED, sales: 0, state: 'removed', text_flags: [] });
   }
 
-  /** So much has happened that the page is filled again, from one moment that has all of it. */
+  /** Fills the page anew from one answer, after more events than fit on it. */
   async function renew() {
     if (isRenewing) return;
     isRenewing = true;
     try {
       const { events, listings, merchants, aisles: shelves } = await read('/api/window');
       const upTo = events.items[0]?.id ?? 0;
-      // Another process answered, which has yet to hear of what this page was told.
+      // Another process answered, which has not seen the events that this page was told.
       if (upTo < letGo) throw new Error('behind');
       letGo = 0;
       last = Math.max(last, upTo);
@@ -297,7 +297,7 @@
     list.parentElement.querySelector('.empty').hidden = rows.length > 0;
   }
 
-  /** Now and then, for who listens to the page. */
+  /** Tells users of screen readers from time to time. */
   function sayNews() {
     if (performance.now() - saidMs < HEARD_MS) return;
     saidMs = performance.now();
@@ -305,7 +305,7 @@
     toSay = 0;
   }
 
-  // How it comes.
+  // Connection.
   let source = null;
   let timers = {};
   let [isAsking, connection, sinceMs] = [false, '', null];
@@ -337,7 +337,7 @@
       say('live');
     });
     opened.addEventListener('error', () => {
-      // A browser tries again by itself after a cut, and never after a refusal.
+      // A browser reconnects by itself after a cut, but never after a refusal.
       if (opened.readyState === EventSource.CLOSED) fallBack();
       else timers.cut ??= setTimeout(fallBack, CUT_MS);
     });
@@ -358,7 +358,7 @@
     if (!document.hidden && source === null) timers.poll = setTimeout(poll, POLL_MS);
   }
 
-  /** The newest page of the log; where it does not reach back to what is known, something is between. */
+  /** Reads the newest page of the log. If it does not reach back to the last known event, some are missing. */
   async function check() {
     if (isAsking) return;
     isAsking = true;
@@ -374,7 +374,7 @@
     isAsking = false;
   }
 
-  /** What was missed is asked for at once; a stream would bring hours of it row by row. */
+  /** Reads what was missed in one request: a stream would bring hours of it row by row. */
   async function comeBack() {
     stop();
     await check();
@@ -402,7 +402,7 @@
   setInterval(() => document.hidden || isPaused || growOlder(), AGE_MS);
 
   say('connecting');
-  // The back button shows the page as it was then.
+  // The back button shows the page as it was when it was left.
   const [entry] = performance.getEntriesByType('navigation');
   if (entry?.type === 'back_forward') void comeBack();
   else if (!document.hidden) connect();

@@ -1,11 +1,11 @@
-// Titles that fit, while words are typed. Without it, and whenever it fails, the form searches as ever.
+// Suggests titles while words are typed. Without it, and whenever it fails, the form searches as before.
 (() => {
   const LEAST_LETTERS = 2;
   const MOST = 8;
   const PAUSE_MS = 150;
-  // Invisible letters, as the pages mark them.
+  // Invisible letters, marked as the pages do.
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
-  // Fields of the form that narrow, and what the route calls them.
+  // Filters of the form, with their names in the route.
   const NARROWING = [
     ['aisle', 'aisle'],
     ['free', 'free'],
@@ -100,7 +100,7 @@
       const { listings } = await answer.json();
       if (asking === mine && document.activeElement === field) show(listings.slice(0, MOST));
     } catch {
-      // A newer request has taken its place, or nothing came.
+      // A newer request has replaced this one, or it failed.
       if (asking === mine) close();
     }
   }
@@ -108,7 +108,7 @@
   function move(by) {
     const options = [...list.children];
     options[at]?.setAttribute('aria-selected', 'false');
-    // One place more than there are options: none of them.
+    // Counts one position more than there are options: none is chosen.
     at = ((at + 1 + by + options.length + 1) % (options.length + 1)) - 1;
     const chosen = options[at];
     if (chosen === undefined) return field.removeAttribute('aria-activedescendant');
@@ -139,7 +139,7 @@
   });
   field.addEventListener('blur', close);
   form.addEventListener('submit', close);
-  // The field keeps the focus; the press is not the end of it.
+  // Keeps the focus in the field, which a press would take.
   list.addEventListener('pointerdown', (event) => event.preventDefault());
   list.addEventListener('click', (event) => {
     const option = event.target.closest('[data-listing]');

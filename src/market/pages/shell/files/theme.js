@@ -12,7 +12,7 @@
     try {
       localStorage.setItem('theme', theme);
     } catch {
-      // It holds for this page then.
+      // The choice holds for this page only.
     }
   };
   const chosen = read();

@@ -4,20 +4,20 @@ import type { ChangeKind } from '../../identity/pending-changes/store.ts';
 
 export type Form = Readonly<Record<string, string>>;
 
-/** What is wrong with what was typed, in words for people. */
+/** Something wrong with the form, in words for people. */
 export interface Fault {
-  /** The field's name, which is its id too; null when it is not about one of them. */
+  /** The field's name, which is also its element id; null: not about one field. */
   field: string | null;
   message: string;
 }
 
-/** What the first step gave. Rendered once, held nowhere. */
+/** Result of the first step, with the secrets. Rendered once, stored nowhere. */
 export interface Shown {
   handle: string;
   session: string;
   csrf: string;
   merchant_key: string;
-  /** A rotation leaves the codes as they are. */
+  /** Absent for a rotation, which keeps the codes. */
   recovery_codes?: readonly string[];
   expires_at: string;
 }
@@ -30,25 +30,23 @@ export interface Confirmed {
 export interface ConfirmStep {
   session: string;
   csrf: string;
-  /** Another handle than the staged one; only where a handle is taken. */
+  /** Replaces the handle of the pending change; for registrations only. */
   handle: string | undefined;
   key: string;
   clientNetwork: string;
 }
 
-/** One of the three doors as people go through it: begin, save, type back, confirm (W10). */
-export interface Ceremony {
+/** A page on which a person opens a store, rotates its key or recovers it: begin, save the secrets, type them back, confirm. */
+export interface KeyPage {
   kind: ChangeKind;
-  door: IdentityDoor;
+  endpoint: IdentityDoor;
   path: '/join' | '/rotate' | '/recovery';
   words: Words;
-  /** Whether its first step shows codes. */
   showsCodes: boolean;
-  /** Of the first step: a secret's own place, and never filled in again. */
+  /** Fields of the first step that hold a secret; never filled in again. */
   secretFields: readonly string[];
-  /** The inputs of the first step. */
   renderFields(typed: Form, faults: readonly Fault[]): string;
-  /** What can be said about the first step without asking anybody. */
+  /** Validates the first step without reading the database. */
   check(form: Form): Fault[];
   begin(market: Market, form: Form, clientNetwork: string): Promise<Shown>;
   confirm(market: Market, step: ConfirmStep): Promise<Confirmed>;
@@ -57,17 +55,17 @@ export interface Ceremony {
 export interface Words {
   title: string;
   lead: string;
-  /** What to know before beginning. */
+  /** Says what to have ready and what will happen. */
   before: readonly string[];
   beginButton: string;
-  /** What is shown: the subject of a sentence. */
+  /** Names the shown secrets, as the subject of a sentence. */
   secrets: string;
   confirmButton: string;
-  /** What a cancel, or the end of the time, leaves behind. */
+  /** Says that a canceled or expired change left things as they were. */
   unchanged: string;
   doneTitle: string;
   done(confirmed: Confirmed): readonly string[];
-  /** For a stage that is confirmed already, by another person or earlier by this one. */
+  /** Shown if the pending change is confirmed already, by another person or earlier by this one. */
   doneElsewhere: string;
   next: { before: string; address: string; name: string; after: string };
 }

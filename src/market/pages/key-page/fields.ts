@@ -2,10 +2,10 @@ import { timingSafeEqual } from 'node:crypto';
 import { html } from 'ghtml';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import type { Market } from '../../context.ts';
-import type { PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
-import type { IdentityChange } from '../../identity/pending-changes/store.ts';
+import type { PendingChangeSession, PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
+import type { IdentityChange, IdentityChange } from '../../identity/pending-changes/store.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
-import type { Fault, Form } from './ceremony.ts';
+import type { Fault, Form } from './key-page.ts';
 
 export interface TextField {
   name: string;
@@ -15,16 +15,16 @@ export interface TextField {
   value?: string;
   type?: 'text' | 'password';
   autocomplete?: string;
-  /** Machine facts: keys and codes. */
+  /** Styled as machine text: keys and codes. */
   isMachine?: boolean;
-  /** Taken off the page when it is left. */
+  /** The script clears it when the page is left. */
   isSecret?: boolean;
-  /** The id of what is shown, where it is: typed text is held against it. */
+  /** Element id of the shown secret, if it is on this page: the script compares the input with it. */
   shownAs?: string;
   anyCase?: boolean;
 }
 
-/** Label, hint, what is wrong, input; each names the next, so that all of it is read out together. */
+/** Renders label, hint, fault and input, linked so that a screen reader reads them together. */
 export function renderTextField(field: TextField): string {
   const { name, label, hint, type = 'text', isMachine = false, shownAs } = field;
   const fault = faultOf(name, field.faults);
@@ -51,7 +51,7 @@ export interface Choices {
   options: readonly { value: string; name: string; hint: string }[];
 }
 
-/** The first option has the field's name as its id, so that a link from the summary leads to it. */
+/** Gives the first option the field's name as id, so that a link from the fault summary reaches it. */
 export function renderChoices({ name, legend, faults, chosen, options }: Choices): string {
   const fault = faultOf(name, faults);
   const described = fault === null ? '' : html` aria-describedby="${name}-fault"`;
@@ -91,18 +91,17 @@ function renderFault(name: string, message: string | null): string {
   return message === null ? '' : html`<span class="fault" id="${name}-fault">${message}</span>`;
 }
 
-/** The fields in which two codes are typed back. */
 const CODE_FIELDS = ['code_first', 'code_second'] as const;
-/** Whatever a form may hold of what was shown. */
+/** Every field that may hold a shown secret. */
 export const TYPED_BACK_FIELDS: readonly string[] = ['merchant_key', ...CODE_FIELDS];
 
 interface RequestedCode {
   field: (typeof CODE_FIELDS)[number];
-  /** As the codes are numbered on the page, from 1. */
+  /** Number on the page, from 1. */
   number: number;
 }
 
-/** Which two of so many codes are to be typed back: the same two for the whole of a stage. */
+/** Picks two codes to type back. Derived from the session, so a pending change always asks for the same two. */
 export function requestedCodes({ session }: PendingChangeSession, count: number): RequestedCode[] {
   const drawn = sha256('codes ', session);
   const first = drawn.readUInt32BE(0) % count;
@@ -111,20 +110,21 @@ export function requestedCodes({ session }: PendingChangeSession, count: number)
   return CODE_FIELDS.map((field, index) => ({ field, number: numbers[index] ?? 1 }));
 }
 
-/** What of that is not what was shown. The browser's script sees to this before; here it is decided. */
+/** Lists the typed-back secrets that differ from the shown ones. The browser's script checks first; this check decides. */
 export function faultsOfTypedBack(
   { pepper, config }: Pick<Market, 'pepper' | 'config'>,
-  { form, of, identity }: { form: Form; of: IdentityChange; identity: PendingChangeSession },
+  { form, change, identity }: { form: Form; change: IdentityChange; identity: PendingChangeSession },
 ): Fault[] {
   const isOneOf = (hashes: readonly Buffer[], kept: Buffer | undefined): boolean =>
     kept !== undefined && hashes.some((hash) => timingSafeEqual(hash, kept));
   const faults: Fault[] = [];
   const key = pepper.hashes((form['merchant_key'] ?? '').trim()).map(({ hash }) => hash);
-  if (!isOneOf(key, of.keyHash)) faults.push({ field: 'merchant_key', message: 'This is not the key that was shown.' });
-  if (of.kind === 'rotate') return faults;
-  for (const { field, number } of requestedCodes(identity, of.codeHashes.length)) {
+  if (!isOneOf(key, change.keyHash))
+    faults.push({ field: 'merchant_key', message: 'This is not the key that was shown.' });
+  if (change.kind === 'rotate') return faults;
+  for (const { field, number } of requestedCodes(identity, change.codeHashes.length)) {
     const typed = hashesOfCode(pepper, config.keyPrefix, form[field] ?? '');
-    if (!isOneOf(typed, of.codeHashes[number - 1])) faults.push({ field, message: `This is not code ${number}.` });
+    if (!isOneOf(typed, change.codeHashes[number - 1])) faults.push({ field, message: `This is not code ${number}.` });
   }
   return faults;
 }

@@ -8,95 +8,90 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { Market } from '../../context.ts';
 import { findOwnPendingChange, type PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
 import type { ChangeKind, IdentityChange } from '../../identity/pending-changes/store.ts';
-import type { Ceremony, Form } from './ceremony.ts';
+import type { Form, KeyPage } from './key-page.ts';
 
-/** What this browser has begun, and what has become of it. */
-export type StageStatus =
+/** The change that this browser has begun, and its state. */
+export type PendingStatus =
   | { is: 'none' }
   | (Begun & { is: 'open' })
   | (Begun & { is: 'confirmed' | 'canceled' | 'superseded' | 'expired' });
 
-export type OpenStage = Extract<StageStatus, { is: 'open' }>;
-export type EndedStage = Exclude<StageStatus, { is: 'open' | 'none' }>;
+export type OpenChange = Extract<PendingStatus, { is: 'open' }>;
+export type EndedChange = Exclude<PendingStatus, { is: 'open' | 'none' }>;
 
 interface Begun {
-  cookie: StageCookie;
+  cookie: PendingCookie;
   shownAt: Date;
   expiresAt: Date;
-  of: IdentityChange;
+  change: IdentityChange;
 }
 
-/** A cookie that names no stage, such as one that another site has set, counts as none. */
-export async function findStageStatus(
+/** Treats a cookie that names no pending change, such as one set by another site, as none. */
+export async function findPendingStatus(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,
-): Promise<StageStatus> {
-  const cookie = readStageCookie(cookies);
+): Promise<PendingStatus> {
+  const cookie = readPendingCookie(cookies);
   if (cookie === null) return { is: 'none' };
   try {
-    const {
-      change: of,
-      expiresAt,
-      closedAs,
-    } = await findOwnPendingChange(database, cookie.kind, cookie, { lock: false });
+    const { change, expiresAt, closedAs } = await findOwnPendingChange(database, cookie.kind, cookie, { lock: false });
     const shownAt = new Date(expiresAt.getTime() - STAGE_MINUTES * 60_000);
     const isOver = clock.now() >= expiresAt.getTime();
-    return { is: closedAs ?? (isOver ? 'expired' : 'open'), cookie, shownAt, expiresAt, of };
+    return { is: closedAs ?? (isOver ? 'expired' : 'open'), cookie, shownAt, expiresAt, change };
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'not_found') return { is: 'none' };
     throw error;
   }
 }
 
-export interface CeremonyDependencies {
-  ceremonies: readonly Ceremony[];
+export interface KeyPageContext {
+  market: Market;
   catalog: Pick<Catalog, 'fresh'>;
+  keyPages: readonly KeyPage[];
+  /** The one of them that answers. */
+  keyPage: KeyPage;
 }
 
-/** What every step of a form is taken with, once it is known to be this browser's own. */
-export interface Step {
-  market: Market;
-  dependencies: CeremonyDependencies;
-  ceremony: Ceremony;
+export interface Step extends KeyPageContext {
   call: FormCall;
   token: FormToken;
-  stageStatus: StageStatus;
+  pending: PendingStatus;
 }
 
-/** Whether the form stands on a page of a stage before the one that is begun now. */
-export function isOfEarlier(form: Form, cookie: StageCookie): boolean {
+/** Whether the form belongs to an earlier pending change than the current one. */
+export function isOfEarlierChange(form: Form, cookie: PendingCookie): boolean {
   return form['mark'] !== undefined && form['mark'] !== markOf(cookie);
 }
 
-/** With the prefix no other host and no plain http can set it (it needs Secure and Path=/, and takes no Domain). */
-const STAGE_COOKIE = '__Host-openaisle-stage';
+/** With this prefix no other host and no plain http can set it: browsers require Secure and Path=/ and forbid Domain. */
+const PENDING_COOKIE = '__Host-openaisle-stage';
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
-/** Longer than a stage lives, so that an expired one can be called so. */
+/** Outlives the pending change, so that an expired one can be reported as expired. */
 const KEPT_SECONDS = 3_600;
 
 const KINDS: Readonly<Record<string, ChangeKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
-const STAGE_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
+const PENDING_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
-/** The stage that this browser has begun: what the API calls session and csrf, and the door. */
-export interface StageCookie extends PendingChangeSession {
+/** The change that this browser has begun: the API's session and csrf, and the key page. */
+export interface PendingCookie extends PendingChangeSession {
   kind: ChangeKind;
 }
 
-function readStageCookie(cookies: Readonly<Record<string, string>>): StageCookie | null {
-  const [, name = '', session = '', csrf = ''] = STAGE_COOKIE_FORM.exec(cookies[STAGE_COOKIE] ?? '') ?? [];
+function readPendingCookie(cookies: Readonly<Record<string, string>>): PendingCookie | null {
+  const [, name = '', session = '', csrf = ''] = PENDING_COOKIE_FORM.exec(cookies[PENDING_COOKIE] ?? '') ?? [];
   const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
   return kind === undefined ? null : { kind, session, csrf };
 }
 
-export function setStageCookie({ kind, session, csrf }: StageCookie): string {
-  return `${STAGE_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${KEPT_SECONDS}; ${ATTRIBUTES}`;
+export function setPendingCookie({ kind, session, csrf }: PendingCookie): string {
+  return `${PENDING_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${KEPT_SECONDS}; ${ATTRIBUTES}`;
 }
 
-export function clearStageCookie(): string {
-  return `${STAGE_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
+export function clearPendingCookie(): string {
+  return `${PENDING_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
 }
 
-/** Tells a form of an earlier stage from one of this stage, and gives nothing away. */
+/** Derives a mark that tells forms of an earlier pending change from the current one, without revealing the session. */
 export function markOf({ session }: PendingChangeSession): string {
   return sha256('mark ', session).toString('base64url').slice(0, 16);
 }
@@ -105,13 +100,12 @@ const FORM_COOKIE = '__Host-openaisle-form';
 const FORM_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export interface FormToken {
-  /** Goes into the form. */
   value: string;
-  /** To be set where the browser has none yet. */
+  /** Set-Cookie for a browser that has none yet. */
   cookie: string | null;
 }
 
-/** Binds a page's forms to the browser that was given the page: what only a cookie of ours and the form itself both know. */
+/** Binds a page's forms to this browser: the form's token derives from a secret that only our cookie holds. */
 export function formToken(random: Random, path: string, cookies: Readonly<Record<string, string>>): FormToken {
   const kept = cookies[FORM_COOKIE];
   if (kept !== undefined && FORM_SECRET.test(kept)) return { value: tokenOf(kept, path), cookie: null };
@@ -125,7 +119,7 @@ export function formToken(random: Random, path: string, cookies: Readonly<Record
 export function isOwnToken({ cookies, form }: Pick<FormCall, 'cookies' | 'form'>, path: string): boolean {
   const kept = cookies[FORM_COOKIE];
   if (kept === undefined || !FORM_SECRET.test(kept)) return false;
-  // Hashed, so that both are of one length.
+  // timingSafeEqual needs equal lengths, so compare hashes.
   return timingSafeEqual(sha256(tokenOf(kept, path)), sha256(form['token'] ?? ''));
 }
 
@@ -134,8 +128,8 @@ function tokenOf(secret: string, path: string): string {
 }
 
 /**
- * Whether the browser says that another site sent the form. Old browsers say nothing, or the origin alone; and under our referrer policy
- * that is `null` for our own forms too, so then the token has to decide.
+ * Whether the browser says that another site sent the form. Old browsers send no Sec-Fetch-Site, at most an origin, which our referrer
+ * policy turns into `null` for our own forms too: then the token decides.
  */
 export function isFromElsewhere({ site, origin }: FormCall['sentFrom'], baseUrl: string): boolean {
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';

@@ -1,8 +1,8 @@
 import { endpoints } from '../../../contract/index.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { beginRegistration, confirmRegistration } from '../../identity/register.ts';
-import type { Ceremony, Fault, Form } from './ceremony.ts';
 import { renderChoices, renderTextField, renderTick } from './fields.ts';
+import type { Fault, Form, KeyPage } from './key-page.ts';
 
 export const HANDLE_HINT =
   '3 to 32 of a to z, 0 to 9 and hyphens, not beginning with a hyphen. It is public and does not change later.';
@@ -24,9 +24,9 @@ function bodyOf(form: Form) {
   };
 }
 
-export const join: Ceremony = {
+export const join: KeyPage = {
   kind: 'register',
-  door: 'register',
+  endpoint: 'register',
   path: '/join',
   showsCodes: true,
   secretFields: [],

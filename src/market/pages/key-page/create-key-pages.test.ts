@@ -5,12 +5,12 @@ import type { Database } from '../../../platform/database/database.ts';
 import { createLog } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { CEREMONIES } from './create-ceremonies.ts';
+import { KEY_PAGES } from './create-key-pages.ts';
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6, 12));
 const lines: string[] = [];
-const doors = new Set(CEREMONIES.map(({ door }) => door));
+const doors = new Set(KEY_PAGES.map(({ endpoint }) => endpoint));
 let running: RunningMarket;
 let own = '';
 
@@ -32,7 +32,7 @@ afterAll(async () => {
   await running.http.close({ drainMs: 0 });
 });
 beforeEach(() => {
-  for (const { door } of CEREMONIES) doors.add(door);
+  for (const { endpoint } of KEY_PAGES) doors.add(endpoint);
 });
 
 interface Browser {
@@ -64,7 +64,7 @@ async function send(browser: Browser, path: string, fields?: Record<string, stri
   return { status: answer.statusCode, headers: answer.headers, text: answer.body };
 }
 
-it.each(CEREMONIES)('$path is a page to a browser, and text or JSON to a program', async ({ path }) => {
+it.each(KEY_PAGES)('$path is a page to a browser, and text or JSON to a program', async ({ path }) => {
   const get = (accept?: string) =>
     running.http.inject({ method: 'GET', url: path, headers: accept === undefined ? {} : { accept } });
   const page = await get('text/html,application/xhtml+xml,*/*;q=0.8');
@@ -94,7 +94,7 @@ async function begin(browser: Browser, handle: string) {
   return await send(browser, '/join', { ...JOIN, handle, token: tokenIn(text) });
 }
 
-describe.each(CEREMONIES.map(({ path }) => path))('%s', (path) => {
+describe.each(KEY_PAGES.map(({ path }) => path))('%s', (path) => {
   it('is never stored, never framed, and runs only its own two scripts', async () => {
     const seen = new Set<string>();
     for (const _again of [1, 2]) {
@@ -166,8 +166,8 @@ describe('where a form comes from', () => {
     const [browser, other] = [newBrowser(), newBrowser()];
     const token = tokenIn((await send(browser, '/join')).text);
     const foreign = tokenIn((await send(other, '/join')).text);
-    const ofOtherDoor = tokenIn((await send(browser, '/rotate')).text);
-    for (const wrong of ['', 'x', foreign, ofOtherDoor, `${token}x`]) {
+    const ofOtherPage = tokenIn((await send(browser, '/rotate')).text);
+    for (const wrong of ['', 'x', foreign, ofOtherPage, `${token}x`]) {
       const { status, text } = await send(browser, '/join', { ...JOIN, handle: 'no-token', token: wrong });
       expect([status, titleIn(text)]).toEqual([403, 'This form was out of date']);
       expect(text).toContain('value="no-token"');

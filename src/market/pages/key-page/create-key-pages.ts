@@ -6,19 +6,19 @@ import { beginRecovery, confirmRecovery } from '../../identity/recovery.ts';
 import { beginRotation, confirmRotation } from '../../identity/rotate.ts';
 import { answerDocument, chooseForm } from '../answer-document.ts';
 import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
-import type { Ceremony } from './ceremony.ts';
 import { renderTextField, TYPED_BACK_FIELDS } from './fields.ts';
 import { join } from './join.ts';
-import { answerHtml, openCeremony } from './open-ceremony.ts';
-import { renderMessage } from './render-stage.ts';
-import type { CeremonyDependencies } from './stage-session.ts';
+import type { KeyPage } from './key-page.ts';
+import type { KeyPageContext } from './key-page-session.ts';
+import { answerKeyPage, openKeyPage } from './open-key-page.ts';
+import { renderMessage } from './render-key-page.ts';
 import { takeForm } from './take-form.ts';
 
 const keyOf = (form: Readonly<Record<string, string>>): string => (form['merchant_key'] ?? '').trim();
 
-const rotate: Ceremony = {
+const rotate: KeyPage = {
   kind: 'rotate',
-  door: 'rotate',
+  endpoint: 'rotate',
   path: '/rotate',
   showsCodes: false,
   secretFields: ['merchant_key'],
@@ -71,9 +71,9 @@ const rotate: Ceremony = {
 
 const codeOf = (form: Readonly<Record<string, string>>): string => (form['recovery_code'] ?? '').trim();
 
-const recover: Ceremony = {
+const recover: KeyPage = {
   kind: 'recovery',
-  door: 'recovery',
+  endpoint: 'recovery',
   path: '/recovery',
   showsCodes: true,
   secretFields: ['recovery_code'],
@@ -122,14 +122,14 @@ const recover: Ceremony = {
     confirmRecovery(market, { body: { action: 'confirm', session, csrf }, bearer: key, clientNetwork }),
 };
 
-export const CEREMONIES: readonly Ceremony[] = [join, rotate, recover];
+export const KEY_PAGES: readonly KeyPage[] = [join, rotate, recover];
 
-/** The three doors for people: each address gives its page and takes its own form. */
-export function createCeremonies(market: Market, dependencies: Pick<CeremonyDependencies, 'catalog'>): AnyPageRoute[] {
-  const all = { ...dependencies, ceremonies: CEREMONIES };
-  return CEREMONIES.flatMap((ceremony) => {
-    const { path } = ceremony;
-    const refused = (refusal: Refusal) => answerRefused(market, ceremony, refusal);
+/** Creates the routes of the three key pages: GET shows the page, POST takes its form. */
+export function createKeyPages(market: Market, { catalog }: Pick<KeyPageContext, 'catalog'>): AnyPageRoute[] {
+  return KEY_PAGES.flatMap((keyPage) => {
+    const { path } = keyPage;
+    const context = { market, catalog, keyPages: KEY_PAGES, keyPage };
+    const refused = (refusal: Refusal) => answerRefused(market, keyPage, refusal);
     return [
       page({
         method: 'GET',
@@ -137,19 +137,19 @@ export function createCeremonies(market: Market, dependencies: Pick<CeremonyDepe
         cache: 'private',
         ownOrigin: true,
         refused,
-        // W4: HTML to a browser, JSON or text to programs.
+        // Browsers get HTML, programs JSON or text.
         handler: async (call) =>
           chooseForm(call.accept) === 'html'
-            ? withVary(await openCeremony(market, all, ceremony, call))
-            : describeRoutes(market.config, ceremony, call.accept),
+            ? withVary(await openKeyPage(context, call.cookies))
+            : describeRoutes(market.config, keyPage, call.accept),
       }),
       formPage({
         method: 'POST',
         path,
         ownOrigin: true,
-        secretFields: [...ceremony.secretFields, ...TYPED_BACK_FIELDS],
+        secretFields: [...keyPage.secretFields, ...TYPED_BACK_FIELDS],
         refused,
-        handler: (call) => takeForm(market, all, ceremony, call),
+        handler: (call) => takeForm(context, call),
       }),
     ];
   });
@@ -159,11 +159,11 @@ function withVary(answer: PageAnswer): PageAnswer {
   return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }
 
-/** Answers refusals that no step answers. After a failure of ours it is unknown whether the step was taken; the page itself shows it. */
-function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: Ceremony, refusal: Refusal): PageAnswer {
+/** Answers refusals that no step handles. After a failure of ours the step may have been taken; the page itself shows it. */
+function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: KeyPage, refusal: Refusal): PageAnswer {
   const isFailure = refusal.row.status >= 500;
   const title = isFailure ? 'No answer just now' : 'Not done';
-  return answerHtml(random, {
+  return answerKeyPage(random, {
     ...{ path, title },
     status: statusOf(refusal),
     headers: retryHeaders(refusal),
@@ -178,24 +178,22 @@ function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: Cere
   });
 }
 
-type CeremonyRoute = Pick<Ceremony, 'path' | 'door' | 'words'>;
-
-/** Where programs send their requests: the page itself is for a browser and a person. */
-const ROUTES: Readonly<Record<Ceremony['path'], string>> = {
+/** Endpoints for programs: the page itself is for a person with a browser. */
+const ROUTES: Readonly<Record<KeyPage['path'], string>> = {
   '/join': '/api/register',
   '/rotate': '/api/rotate',
   '/recovery': '/api/recovery',
 };
 
-/** A door for people as a program reads it: what it is for, and the route behind it. There is nothing of a ceremony in it. */
+/** Tells a program what a key page is for and which endpoint to use instead. Starts nothing. */
 function describeRoutes(
   config: MarketConfig,
-  { path, door, words }: CeremonyRoute,
+  { path, endpoint, words }: KeyPage,
   accept: string | undefined,
 ): PageAnswer {
-  const isOpen = config.openDoors.has(door);
+  const isOpen = config.openDoors.has(endpoint);
   const route = ROUTES[path];
-  const answer = answerDocument(accept, {
+  return answerDocument(accept, {
     path,
     document: {
       title: words.title,
@@ -216,5 +214,4 @@ function describeRoutes(
       route: `POST ${route}`,
     },
   });
-  return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }

@@ -2,34 +2,34 @@ import { html } from 'ghtml';
 import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { IdentityChange } from '../../identity/pending-changes/store.ts';
-import type { Ceremony, Confirmed, Fault } from './ceremony.ts';
 import { renderTextField, requestedCodes } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
-import { type EndedStage, markOf, type OpenStage, type StageCookie } from './stage-session.ts';
+import type { Confirmed, Fault, KeyPage } from './key-page.ts';
+import { type EndedChange, markOf, type OpenChange, type PendingCookie } from './key-page-session.ts';
 
 export interface ConfirmForm {
   token: string;
-  cookie: StageCookie;
+  cookie: PendingCookie;
   codeCount: number;
   faults: readonly Fault[];
-  /** Whether what was shown stands on the same page, for the script to hold against. */
+  /** Whether the secrets are on the same page, for the script to compare with. */
   isShown: boolean;
-  /** Asked for where the staged handle is not to be had; what was typed for it. */
+  /** Value of the handle input; null: not asked for. It is asked for once the pending handle is taken. */
   handle: string | null;
 }
 
-function codeCountOf(of: IdentityChange): number {
-  return of.kind === 'rotate' ? 0 : of.codeHashes.length;
+function codeCountOf(change: IdentityChange): number {
+  return change.kind === 'rotate' ? 0 : change.codeHashes.length;
 }
 
-/** Typing back shows that both were saved. Below it, the way out. */
-export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): string {
+/** Renders the form on which typing the secrets back proves that they were saved, and a cancel button. */
+export function renderConfirm({ path, words }: KeyPage, form: ConfirmForm): string {
   const { token, cookie, codeCount, faults, isShown, handle } = form;
   const mark = markOf(cookie);
   const codes = codeCount === 0 ? [] : requestedCodes(cookie, codeCount);
   const common = { faults, isMachine: true, isSecret: true };
   return html`<form method="post" action="${path}" novalidate autocomplete="off" data-typed-back>
-!${renderHidden({ action: 'confirm', token, mark })}
+!${renderHiddenFields({ action: 'confirm', token, mark })}
 !${handle === null ? '' : renderTextField({ name: 'handle', label: 'Another handle', hint: HANDLE_HINT, faults, value: handle })}
 !${renderTextField({
     ...common,
@@ -52,7 +52,7 @@ export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): str
 <div class="row"><button class="main" type="submit" aria-describedby="left">${words.confirmButton}</button></div>
 </form>
 <form method="post" action="${path}">
-!${renderHidden({ action: 'cancel', token, mark })}
+!${renderHiddenFields({ action: 'cancel', token, mark })}
 <button type="submit">Cancel</button>
 <span class="hint">Nothing is in force yet. You can begin again afterwards.</span>
 </form>`;
@@ -60,24 +60,23 @@ export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): str
 
 interface AgainPage {
   token: string;
-  stageStatus: OpenStage;
+  pending: OpenChange;
   faults?: readonly Fault[];
   handle?: string | null;
 }
 
-/** After a reload, in a second tab, or when what was typed back was wrong: never a second showing. */
-export function renderAgain(ceremony: Ceremony, { token, stageStatus, faults = [], handle = null }: AgainPage): string {
-  const { cookie, of, shownAt, expiresAt } = stageStatus;
-  const form = { token, cookie, codeCount: codeCountOf(of), faults, isShown: false, handle };
+/** Renders the confirm form without the secrets, which are never shown twice: after a reload, in a second tab or after wrong input. */
+export function renderAgain(keyPage: KeyPage, { token, pending, faults = [], handle = null }: AgainPage): string {
+  const { cookie, change, shownAt, expiresAt } = pending;
+  const form = { token, cookie, codeCount: codeCountOf(change), faults, isShown: false, handle };
   return html`!${renderFaults(faults)}
 <h1>Shown already</h1>
-<p class="summary">${ceremony.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>
+<p class="summary">${keyPage.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>
 <p>If you have saved them, type them back before !${renderTime(expiresAt)}. If not, cancel and begin again: nothing is in force yet, and nothing is lost.</p>
-!${renderConfirm(ceremony, form)}`;
+!${renderConfirm(keyPage, form)}`;
 }
 
-/** What is true now, and the one thing to do next. */
-export function renderDone({ words }: Ceremony, confirmed: Confirmed): string {
+export function renderDone({ words }: KeyPage, confirmed: Confirmed): string {
   const { before, address, name, after } = words.next;
   return html`<div class="notice good" role="status" tabindex="-1" autofocus>
 <h1>${words.doneTitle}</h1>
@@ -93,31 +92,30 @@ interface Message {
   link: { before: string; address: string; name: string; after: string };
 }
 
-/** A plain no, with one way on. */
 export function renderMessage({ title, text, link }: Message): string {
   return html`<h1>${title}</h1>
 <p class="summary">${text}</p>
 <p>${link.before}<a href="${link.address}">${link.name}</a>${link.after}</p>`;
 }
 
-/** One stage at a time in a browser: another door's is finished or canceled first. */
-export function renderElsewhere(begun: Ceremony, stageStatus: OpenStage, token: string): string {
+/** A browser has one pending change at a time: one from another key page has to be finished or canceled first. */
+export function renderElsewhere(begun: KeyPage, pending: OpenChange, token: string): string {
   return html`<h1>Something else is begun</h1>
-<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(stageStatus.shownAt)} and is not confirmed.</p>
+<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(pending.shownAt)} and is not confirmed.</p>
 <p>Finish it at <a href="${begun.path}">${begun.words.title}</a>, or cancel it here. Nothing is in force yet.</p>
 <form method="post" action="${begun.path}">
-!${renderHidden({ action: 'cancel', token })}
+!${renderHiddenFields({ action: 'cancel', token })}
 <button class="main" type="submit">Cancel it</button>
 </form>`;
 }
 
-/** The time of day in UTC; the tooltip has the whole time. */
+/** Renders the time of day in UTC; the tooltip has the full time. */
 export function renderTime(at: Date): string {
   const iso = isoTime(at);
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 16)} UTC</time>`;
 }
 
-/** What is wrong, first on the page and first in focus; each line leads to its field. */
+/** Renders the faults, first on the page and first in focus; each links to its field. */
 export function renderFaults(faults: readonly Fault[]): string {
   if (faults.length === 0) return '';
   const lines = faults.map(({ field, message }) =>
@@ -143,8 +141,7 @@ export function renderNotice(notice: Notice | null): string {
 </div>`;
 }
 
-/** What has become of a stage that this browser began. */
-export function noticeOfOver({ is }: EndedStage, { words }: Ceremony): Notice {
+export function noticeOfEnd({ is }: EndedChange, { words }: KeyPage): Notice {
   const { secrets, unchanged, doneElsewhere } = words;
   const worthless = `${secrets} that were shown are worth nothing: delete them.`;
   switch (is) {
@@ -167,8 +164,7 @@ export function noticeOfOver({ is }: EndedStage, { words }: Ceremony): Notice {
   }
 }
 
-/** Hidden fields of every form of a ceremony. */
-export function renderHidden(fields: Readonly<Record<string, string>>): string {
+export function renderHiddenFields(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
     .join('');
