@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { html } from 'ghtml';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import type { Market } from '../../context.ts';
-import type { PendingChangeSession, PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
-import type { IdentityChange, IdentityChange } from '../../identity/pending-changes/store.ts';
+import type { PendingChangeSession } from '../../identity/pending-changes/pending-changes.ts';
+import type { IdentityChange } from '../../identity/pending-changes/store.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
 import type { Fault, Form } from './key-page.ts';
 
