@@ -18,7 +18,7 @@ type PayeeCheckMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 const PAYEE_CACHE_MS = 60_000;
 const PAYEE_CACHE_SIZE = 10_000;
 
-/** Asks whether money can reach a wallet at all; answers are kept for a minute. One per market. */
+/** Checks whether a wallet can receive USDC at all, and caches the answer for a minute. Create one per market. */
 export function createPayeeCheck(market: PayeeCheckMarket) {
   const known = new Map<Hex | 'paused', { value: boolean; readAt: number }>();
 
@@ -57,15 +57,15 @@ interface Opening {
   payer: Hex;
   payee: Hex;
   valueUnits: bigint;
-  /** The payer has been told what was found, and pays all the same. */
+  /** The payer was told about the transfer that was found, and pays all the same. */
   payAnew: boolean;
 }
 
 type LostPaymentMarket = Pick<Market, 'config' | 'database' | 'clock' | 'hasRecentRecovery'>;
 
 /**
- * While a recovery is young, a buyer whose payment was lost might pay again without knowing it: so the chain is asked for a transfer that
- * is in no book, of exactly this value from this payer to this payee. Without such a recovery this costs nothing.
+ * Stops a buyer from paying twice after a recovery: the books may have lost the first payment, and the buyer may not know it. Searches the
+ * chain for a transfer that is in no book, of exactly this value from this payer to this payee. Costs nothing without a recent recovery.
  */
 export async function mustNotBePaid(
   market: LostPaymentMarket,
@@ -81,7 +81,7 @@ export async function mustNotBePaid(
     const head = await readHead();
     if (head.chainId !== chainId) throw notReadable();
     for (const window of windows) {
-      // A provider that lags behind has not seen all of it.
+      // A provider that lags behind has not seen the whole window.
       if (head.latest.number < window.toBlock) throw notReadable();
       await mustNotBeIn(market, head.rpc, window, opening);
     }
@@ -90,7 +90,7 @@ export async function mustNotBePaid(
   }
 }
 
-/** While the chain cannot be read, paying is not called safe. */
+/** After a recovery, says "do not pay again" while the chain cannot be read. */
 export function warnAfterRecovery(market: Pick<LostPaymentMarket, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
   if (refusal.reason !== 'payment_check_unavailable' || !market.hasRecentRecovery()) return refusal;
   return new Refusal(refusal.reason, { ...refusal.options, doNotPayAgain: true });

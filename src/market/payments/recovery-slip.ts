@@ -7,7 +7,7 @@ import type { Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import type { Payment } from './payment.ts';
 
-/** No secret of a merchant has this text's form. */
+/** Domain separator for the key. No secret of a merchant has this form. */
 const USE = 'key of the recovery slips';
 const PREFIX = 'rs1_';
 
@@ -64,7 +64,7 @@ function seal({ pepper }: Sealing, content: Record<string, unknown>): string {
 
 const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toString('hex')}`;
 
-/** Null for a payment by a transfer: its intent has one. */
+/** Null for a direct payment: its intent has a slip. */
 export function slipOf(market: Sealing, given: Payment): string | null {
   const opened = pathOf(given).present.slipTerms(given);
   if (opened === null) return null;
@@ -77,7 +77,7 @@ export function slipOf(market: Sealing, given: Payment): string | null {
   });
 }
 
-/** The same for the same intent, however it was read. */
+/** Returns the same slip for the same intent, however it was read. */
 export function slipOfIntent(market: Sealing, given: Intent): string {
   const { id, purpose, listingId, merchantId, chainId, asset, payee, payer, minimumUnits, nonce, challenge } = given;
   return seal(market, {
@@ -100,7 +100,7 @@ export function slipOfIntent(market: Sealing, given: Intent): string {
   });
 }
 
-/** Null for what this market did not make. */
+/** Null if this market did not make the slip. */
 export function readSlip({ pepper }: Pick<Market, 'pepper'>, text: string): PaymentSlip | IntentSlip | null {
   if (!text.startsWith(PREFIX)) return null;
   const keys = pepper.hashes(USE).map(({ hash }) => hash);

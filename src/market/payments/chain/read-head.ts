@@ -8,13 +8,15 @@ import type { Market } from '../../context.ts';
 import { type ChainState, findChainState, raiseWatermark } from './store.ts';
 
 export interface ChainHead {
-  /** Who says so: whatever is decided with this head is asked of the same. */
+  /** The provider that reported this head. Everything decided with this head is read from the same provider. */
   rpc: Rpc;
   chainId: bigint;
   latest: Block;
-  /** Null while the provider's finalized head is not believed; `why` then says which check it failed. */
+  /** Null while the provider's finalized head is not accepted; `why` then names the failed check. */
   finalized: FinalizedHead | null;
-  /** The highest block that was ever believed to be final; null before the first, while the provider contradicts it, and while payments are halted. */
+  /**
+   * The highest block ever accepted as final. Null before the first one, while the provider contradicts it, and while payments are halted.
+   */
   floor: FinalizedHead | null;
   why: string | null;
 }
@@ -22,9 +24,9 @@ export interface ChainHead {
 export type HeadMarket = Pick<Market, 'database' | 'clock' | 'log' | 'config' | 'crashPoint'>;
 
 /**
- * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
- * watermark before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no
- * provider's head can be read. What `askAlso` asks of the provider shares its request.
+ * Reads the heads from the leading provider: the first one whose finalized head is accepted. Stores an accepted head as the watermark
+ * before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no provider's head can be
+ * read. Calls that `askAlso` makes share the provider's request.
  */
 export async function readHead(
   market: HeadMarket,
@@ -55,7 +57,7 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
   noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
   if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
-    // No payment may begin on a chain that does not hold what was final before.
+    // No payment may begin on a chain that no longer holds a block that was final.
     return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
   }
   const { accepted } = verdict;
@@ -68,17 +70,19 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
 }
 
 export interface FollowedHead extends ChainHead {
-  /** Counts the reorganisations that this process has noticed: between two heads with the same count no block of the first has gone. */
+  /**
+   * Counts the reorganisations that this process has noticed. Between two heads with the same count, no block of the first was replaced.
+   */
   rewrites: number;
 }
 
-/** Under load more requests share a reading of the heads, and the provider is asked no more often. */
+/** Limits the reading rate: under load more requests share one reading, and the provider is asked no more often. */
 const EVERY_MS = 25;
 const AT_ONCE = 4;
 
 /**
- * The heads, read for all who ask at the same time, one reading after the other. Each is compared with the one before: a block that stands has
- * all blocks below it. What cannot be compared counts as rewritten.
+ * Shares each reading of the heads between all callers of that moment, and compares it with the one before. While the previous latest block
+ * stands, all blocks below it stand too. A head that cannot be compared counts as a reorganisation.
  */
 export function followHeads(
   { clock, config }: Pick<Market, 'clock' | 'config'>,
@@ -97,7 +101,7 @@ export function followHeads(
   return createPasses(
     async () => {
       const before = last;
-      // After some blocks it is neither the latest nor its parent: then it is asked for in the same request as the heads.
+      // After a few blocks the previous head is neither the latest block nor its parent, so ask for it in the same request as the heads.
       const isOld = before !== null && clock.now() - before.readAt > 1.5 * blockMs;
       let early: Promise<Block | null> | null = null;
       const head = await readHead(() => {

@@ -27,7 +27,6 @@ export async function findWatermark(queryable: Queryable, chainId: bigint): Prom
   return row && watermarkOf(row);
 }
 
-/** Why payments are halted, and since when. */
 export interface Halt {
   id: bigint;
   reason: string;
@@ -35,10 +34,10 @@ export interface Halt {
   haltedAt: Date;
 }
 
-/** What all processes have to go by. */
+/** State of the chain that all processes share. */
 export interface ChainState {
   watermark: Watermark | null;
-  /** How often an operator has reset the watermark. */
+  /** Number of times an operator has reset the watermark. */
   resets: number;
   /** Null while payments are open. */
   halt: Halt | null;
@@ -76,13 +75,13 @@ function haltIn({ halt_id: id, reason, detail, halted_at: haltedAt }: StateRow):
   return { id, reason, detail, haltedAt };
 }
 
-/** Asked inside the transaction that ends a payment: what was read before may be older than the halt. */
+/** Call inside the transaction that ends a payment: anything read earlier may be older than the halt. */
 export async function isHalted(queryable: Queryable, chainId: bigint): Promise<boolean> {
   const { halted } = await queryable.one<{ halted: boolean }>(sql`select payments_are_stopped(${chainId}) as halted`);
   return halted;
 }
 
-/** Halts every process. False when that was done already. */
+/** Halts payments in every process. False if they were halted already. */
 export async function haltPayments(
   queryable: Queryable,
   given: { chainId: bigint; reason: string; detail: string; now: Date },
@@ -96,8 +95,8 @@ export async function haltPayments(
 }
 
 /**
- * Only ever forward; a higher one, written by another process meanwhile, stays. False when it was reset since it was read: then what
- * was accepted against the old one counts no more.
+ * Moves the watermark forward only; a higher one that another process wrote meanwhile stays. Returns false if an operator has reset it
+ * since it was read: a head accepted against the old watermark no longer counts.
  */
 export async function raiseWatermark(
   queryable: Queryable,
@@ -114,7 +113,7 @@ export async function raiseWatermark(
       returning resets`,
   );
   if (raised !== null) return raised.resets === given.resets;
-  // A higher one stands, or it was reset: the same statement would not see the latter.
+  // Either a higher watermark stands, or it was reset. The statement above would not see a reset.
   const { resets } = await queryable.one<{ resets: number }>(
     sql`select resets from chain_watermarks where chain_id = ${chainId}`,
   );
@@ -123,7 +122,6 @@ export async function raiseWatermark(
 
 type ChainAct = 'resume' | 'reset_watermark';
 
-/** A command as it is written down. */
 interface ChainCommand {
   chainId: bigint;
   act: ChainAct;
@@ -134,7 +132,7 @@ interface ChainCommand {
   now: Date;
 }
 
-/** Written first: what a command changes, the database lets happen only in the transaction that holds it. */
+/** Call before the change: the database allows the change only in the transaction that wrote the command. */
 export async function writeCommand(tx: Tx, command: ChainCommand): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into chain_commands (chain_id, act, reason, before, after, at)
@@ -151,10 +149,7 @@ export async function endHalt(tx: Tx, haltId: bigint, command: { id: bigint; now
   );
 }
 
-/**
- * `accepted_at` is the block's own time: the pace at which finality may move from there is that of the clock since then, and the head of
- * now is accepted at once.
- */
+/** Sets `accepted_at` to the block's own time: finality may advance at the clock's pace since then, so today's head is accepted at once. */
 export async function resetWatermark(tx: Tx, chainId: bigint, to: FinalizedHead): Promise<void> {
   const at = new Date(Number(to.timestamp) * 1_000);
   await tx.run(
@@ -170,7 +165,7 @@ interface PastCommand {
   at: Date;
 }
 
-/** Newest first. */
+/** Returns the newest first. */
 export async function listCommands(queryable: Queryable, chainId: bigint, limit: number): Promise<PastCommand[]> {
   return queryable.rows<PastCommand>(
     sql`select id, act, reason, at from chain_commands where chain_id = ${chainId} order by id desc limit ${limit}`,

@@ -51,7 +51,7 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   open: insertClaim,
   isShownBy: () => false,
   mayDrive: async () => false,
-  // The buyer has sent it: there is nothing to hand on.
+  // The buyer has sent the transfer: there is nothing to submit.
   drive: async (_context, payment) => ({ current: payment, refusal: null }),
   evidence: ({ market, corroboration }, { head, isUnchanged }, payments) =>
     gatherClaims({ market, corroboration, isUnchanged }, head, payments),
@@ -73,12 +73,12 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   },
 };
 
-/** Of each way to pay: one that is missing here does not compile. */
+/** One path for each way to pay: a missing one does not compile. */
 export const PAYMENT_PATHS = { x402, direct } as const satisfies {
   readonly [Way in PaymentWay]: PaymentPath<Extract<Payment, { path: Way }>, never, unknown>;
 };
 
-/** The path of that payment, for all that treats payments alike. What one path reads as evidence, only the same path is given. */
+/** Returns the payment's path, for code that treats payments alike. Pass a path's evidence only to the same path. */
 export function pathOf({ path }: Pick<Payment, 'path'>): PaymentPath<Payment, never, unknown> {
   return PAYMENT_PATHS[path] as unknown as PaymentPath<Payment, never, unknown>;
 }

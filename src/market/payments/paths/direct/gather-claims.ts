@@ -12,19 +12,19 @@ import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
-  /** What the other providers say to what would be decided. */
+  /** Confirms with the other providers whatever would be decided. */
   corroboration: Pick<Corroboration, 'onClaim'>;
-  /** Whether a reading could show nothing new of a claim whose undecided transactions were seen in these blocks; null: in none. */
+  /** True if a reading could show nothing new about a claim whose undecided transactions were seen in these blocks; null: in none. */
   isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
-/** By transaction, of those that a claim names and that are undecided. */
+/** Evidence by transaction, for the undecided transactions of one claim. */
 export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
- * Reads what claims name, all from one provider, the one whose head it is. What would decide is then shown to the other providers;
- * where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read; what
- * cannot be read of one transaction is left out, and looked at again in the next pass.
+ * Reads the transactions that claims name, all from the head's provider. Shows anything that would decide to the other providers;
+ * unconfirmed evidence comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read. A transaction that
+ * cannot be read by itself is left out, and the next round reads it again.
  */
 export async function gatherClaims(
   { market, corroboration, isUnchanged }: ClaimGathering,
@@ -51,8 +51,8 @@ interface Named {
 }
 
 /**
- * A transaction that was seen in a block is gone when another block is in its place. A provider that has no block there, or the same one,
- * has forgotten something, and what it does not show says nothing.
+ * Throws unless a missing receipt is explained by a reorganisation: a transaction seen in a block is gone only if another block took its
+ * place. A provider that has no block there, or still the same one, has forgotten data, and its silence says nothing.
  */
 async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
   const block = await readBlock(rpc, seenBlock);
@@ -75,7 +75,7 @@ async function tryToRead(
   }
 }
 
-/** Reads one transaction that a claim names from the provider of a head. Throws RpcFailure. */
+/** Reads one transaction that a claim names from the head's provider. Throws RpcFailure. */
 export async function readClaim(
   { database }: Pick<Market, 'database'>,
   payment: DirectPayment,

@@ -19,7 +19,7 @@ import {
   refuseHash,
 } from './store.ts';
 
-/** Moves a claim on by what the chain shows of the transactions that it names. */
+/** Decides a claim by what the chain shows of its transactions, and stores what was seen. */
 export async function settleClaim(
   context: PathContext,
   payment: DirectPayment,
@@ -31,14 +31,14 @@ export async function settleClaim(
     if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    // One that needs a review is seen too: it waits for the others, and must not make room for a sixth meanwhile.
+    // Also note a transaction that needs a review: it waits for the others, and must not make room for a sixth meanwhile.
     await noteSeenBlock(market.database, payment.id, txHash, sightingOf(decision)?.blockNumber ?? null);
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
     market.crashPoint('after_final_before_delivery');
     await market.database.transaction((tx) => endClaim(context, tx, payment, reading));
   }
-  // What was named first and is in a block stands for the claim until one of them is final.
+  // Until one is final, the claim shows its first-named transaction that is in a block.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
   if (seen !== null || (await areAllRead(market, payment, decisions))) {
     await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
@@ -46,7 +46,7 @@ export async function settleClaim(
   return (await findPayment(market.database, payment.id)) ?? payment;
 }
 
-/** One that was left out of the reading may be in a block as before. */
+/** False if a transaction was left out of the reading: it may still be in a block. */
 async function areAllRead(
   { database }: Market,
   { id }: DirectPayment,
@@ -65,7 +65,7 @@ function sightingOf(decision: ClaimDecision): Sighting | null {
   return decision.outcome === 'refused' ? null : decision.transfer;
 }
 
-/** Decided once more under the locks: payer, transactions and removal may have changed since the chain was read. */
+/** Decides again under the locks: payer, transactions and removal may have changed since the chain was read. */
 async function endClaim(
   { market, completions }: PathContext,
   tx: Tx,
@@ -98,8 +98,8 @@ type Verdict =
   | { status: 'unpaid'; reason: string; transfer: null };
 
 /**
- * The first transaction that fits wins, in the order in which they were named. One that needs a review waits for those that are
- * still undecided, since one of them may fit. Null while the claim stays open.
+ * Picks the first transaction that fits, in the order in which they were named. A transaction that needs a review waits for the undecided
+ * ones, since one of them may fit. Null while the claim stays open.
  */
 async function judge(
   tx: Tx,
@@ -128,7 +128,7 @@ async function judge(
     }
   }
   if (waits) return null;
-  // Of several the seller is shown first the one on which it can deliver without a loss; the others become surplus payments.
+  // Review first a transfer on which the seller can deliver without a loss; the others become surplus payments.
   const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
   for (const { reason, transfer } of enoughFirst) {
     if (await prove(transfer)) return { status: 'needs_review', reason, transfer };
@@ -145,8 +145,8 @@ function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>):
 type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
 
 /**
- * What else was named for a claim that has been decided on: each further final transfer of its wallet to the payee is a payment of its
- * own, in review, so that the payee can give it back. Call with the claim locked.
+ * Handles the further transactions of a decided claim: each other final transfer from its wallet to the payee becomes a payment of its own,
+ * in review, so that the payee can refund it. Call with the claim locked.
  */
 async function recordSurplus(
   tx: Tx,
@@ -165,10 +165,10 @@ async function recordSurplus(
 
 class AlreadyProven extends Error {}
 
-/** False when the transaction proves something else. */
+/** False if the transaction proves something else. */
 async function review(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
   const { transfer } = decision;
-  // A second one that fits is not what it was asked for any more.
+  // A second transfer that would fit comes when the goods are already bought.
   const reason = decision.outcome === 'review' ? decision.reason : 'already_bought';
   try {
     await tx.savepoint(async () => {

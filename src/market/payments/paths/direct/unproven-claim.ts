@@ -24,7 +24,7 @@ import {
   viewOfUnproven,
 } from './unproven-store.ts';
 
-/** A claim of a transfer by the wallet that the intent names, whose code said no to the signature. */
+/** A claim of a transfer by the intent's wallet, whose code rejected the signature. */
 export interface UnsignedClaim {
   intent: Intent;
   txHash: Hex;
@@ -37,8 +37,8 @@ export interface UnsignedClaim {
 const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
 
 /**
- * Says why a claim is refused that the wallet did not sign. Where the wallet can sign nothing, and its transfer is final, fits, is nobody's and a
- * day old, the payee decides from now on: the claim is stored, and the refusal says so. It takes no place and writes no proof.
+ * Refuses a claim that the wallet did not sign. If the wallet can sign nothing, and its transfer is final, fits, belongs to nobody and is a
+ * day old, the claim is stored, and the refusal says that the payee decides now. A stored claim takes no slot and writes no proof.
  */
 export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
   const { database } = market;
@@ -64,7 +64,7 @@ const SAID_NO = 'The code at the wallet of the intent did not accept the signatu
 const OF_A_DELEGATE =
   'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
 
-/** Null: it is not final, does not fit, or another provider does not bear it out. */
+/** Null if the transfer is not final, does not fit, or another provider does not confirm it. */
 async function readTransfer(
   market: Market,
   payments: Payments,
@@ -87,7 +87,7 @@ async function readTransfer(
   }
 }
 
-/** The same verdict as on a claim that was signed. */
+/** Gives the same verdict as for a signed claim. */
 async function decideUnsigned(
   queryable: Queryable,
   { intent, payer }: UnsignedClaim,
@@ -131,7 +131,7 @@ async function open(
   return await refuseKnown(market, opened, txHash, tx);
 }
 
-/** Refuses a claim on which the payee decides, or has decided. */
+/** Refuses a claim on which the payee decides or has decided. */
 async function refuseKnown(
   market: Market,
   claim: UnprovenClaim,
@@ -165,7 +165,7 @@ async function refuseKnown(
   return new Refusal('payer_unproven', { fields: { payment_status: 'needs_review', payment } });
 }
 
-/** Refuses another payment for the same: that claim is undecided. */
+/** Refuses another payment for the same subject while the claim is undecided. */
 export async function reviewOfUnproven({ database, clock }: Market, claim: UnprovenClaim): Promise<Refusal> {
   return reviewRefusal(viewOfUnproven(claim), await findWatermark(database, claim.chainId), clock.now());
 }

@@ -10,7 +10,7 @@ import type { Driven, PathContext } from '../payment-path.ts';
 import { asAccepted, isSignedBy } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
-/** Verify while `verifying`, settle while `settling`. */
+/** Calls the facilitator's verify while `verifying`, and its settle while `settling`. */
 export async function drive(
   { market, completions }: PathContext,
   given: X402Payment,
@@ -37,7 +37,7 @@ export async function drive(
   return { current: payment, refusal: isOpen ? await settle(market, proof, terms) : null };
 }
 
-/** Never settle while payments are halted: the payer could not be handed anything for the money. */
+/** Never submit while payments are halted: nothing could be handed to the payer for the money. */
 function halted(): Refusal {
   return new Refusal('verification_pending', {
     detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
@@ -45,7 +45,7 @@ function halted(): Refusal {
   });
 }
 
-/** Null: nothing speaks against it so far. Whether the listing was removed or edited is looked at once more under its lock. */
+/** Null if nothing forbids it so far. Removal and edits of the listing are checked again under its lock. */
 async function mayBeSubmitted(
   market: Market,
   payment: X402Payment,
@@ -86,7 +86,7 @@ function facilitatorRefused(step: string, reason: string): Refusal {
   });
 }
 
-/** What the chain itself says against this payment, in words; null when it shows nothing, or cannot be read. */
+/** Says what the chain itself holds against this payment; null if it shows nothing or cannot be read. */
 async function confirmRejection(market: Market, payment: X402Payment): Promise<string | null> {
   const { rpc } = market;
   const { asset, payer, payee } = payment;
@@ -99,7 +99,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
       readBlacklisted(rpc, asset, payer),
       readBlacklisted(rpc, asset, payee),
     ]);
-    // It was submitted already: then a lower balance may be this very payment, and the reading that follows finds it.
+    // It was submitted already. A lower balance may then be this very payment, and the reading that follows finds it.
     if (used) return null;
     if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
     if (paused) return 'USDC transfers are paused.';
@@ -112,7 +112,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
   }
 }
 
-/** The point of no return, stored before anything is submitted. Not for a listing that was removed or edited meanwhile. */
+/** Commits `settling`, the point of no return, before anything is submitted. Not for a listing that was removed or edited meanwhile. */
 async function commitSettling(
   market: Market,
   completions: Completions,
@@ -138,7 +138,7 @@ async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refus
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/** The nonce makes this one payment, however often it is submitted; once used or expired there is nothing to submit. */
+/** The nonce makes this one payment, however often it is submitted. Once it is used or expired there is nothing to submit. */
 async function maySettleStill(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {
@@ -150,8 +150,8 @@ async function maySettleStill(market: Market, payment: X402Payment): Promise<boo
 }
 
 /**
- * Whether this proof is the very authorization of that payment, signed by its payer. Only then is it handed to the facilitator
- * once more; a caller who shows anything else under the same nonce learns where the payment stands and moves nothing.
+ * True if this proof is the payment's very authorization, signed by its payer. Only then is it handed to the facilitator again; a caller
+ * who shows anything else under the same nonce learns the payment's state and moves nothing.
  */
 export async function mayDrive(
   market: Pick<Market, 'rpc' | 'clock' | 'config'>,

@@ -10,10 +10,10 @@ import type { PathContext } from '../payment-path.ts';
 import { attemptTermsOf, type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
 import { findSigner } from './store.ts';
 
-/** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
+/** Time that a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
-/** Ends the payment if the evidence says so, or notes what is seen. */
+/** Ends the payment if the evidence says so, or notes what was seen. */
 export async function endByEvidence(context: PathContext, payment: X402Payment, evidence: Evidence): Promise<Payment> {
   const { market } = context;
   const now = new Date(market.clock.now());
@@ -34,7 +34,7 @@ export async function endByEvidence(context: PathContext, payment: X402Payment, 
   return await market.database.transaction((tx) => end(context, tx, payment, evidence, fromStranger === true));
 }
 
-/** Nothing is written where the payment shows it already. */
+/** Writes nothing if the payment shows the sighting already. */
 async function note(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
   const isNoted =
     payment.txHash === (sighting?.txHash ?? null) && payment.blockNumber === (sighting?.blockNumber ?? null);
@@ -47,7 +47,7 @@ function isAlarming(why: UnknownWhy): boolean {
   return why === 'contradiction' || why === 'wrong_chain' || why === 'use_without_transfer';
 }
 
-/** Decided once more under the locks: status and removal may have changed since the chain was read. */
+/** Decides again under the locks: status and removal may have changed since the chain was read. */
 async function end(
   { market, completions }: PathContext,
   tx: Tx,
@@ -82,10 +82,10 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
     return { status: 'unpaid', reason: decision.reason, transfer: null, logIndex: null };
   const { transfer } = decision;
   const { logIndex } = transfer;
-  // A facilitator that batches can put two payments into one transaction: it proves the first, a person decides on the second.
+  // A facilitator that batches can put two payments into one transaction: it proves the first, and a person decides on the second.
   const isFirst = await insertProof(tx, payment, payment.purpose, transfer, now);
   if (!isFirst) {
-    // The payee is shown no money that it was shown already.
+    // Do not show the payee the same money twice.
     const own = (await isTransferTaken(tx, transfer)) ? null : logIndex;
     return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: own };
   }
@@ -94,8 +94,8 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
 }
 
 /**
- * True when the facilitator names its signers and none of them sent this transaction. It is asked again before a sender counts as a
- * stranger, since it may have begun to use a new address. Null: it does not answer, and the payment waits.
+ * True if the facilitator names its signers and none of them sent this transaction. Asks it again before a sender counts as a stranger,
+ * since it may have begun to use a new address. Null: it does not answer, and the payment waits.
  */
 async function isFromStranger(
   { market, refreshSigners }: PathContext,

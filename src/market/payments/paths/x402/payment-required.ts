@@ -21,8 +21,8 @@ type PaymentRequiredReason = Extract<
 >;
 
 /**
- * The 402 that asks for a payment: one answer for both versions of x402. The body's `accepts` is version 1, the PAYMENT-REQUIRED
- * header version 2. Given only where a new authorization may be signed without any risk of paying twice.
+ * Builds the 402 that asks for a payment, for both versions of x402: the body's `accepts` is version 1, the PAYMENT-REQUIRED header version
+ * 2. Use it only where signing a new authorization cannot mean paying twice.
  */
 export function paymentRequired(
   config: MarketConfig,
@@ -64,7 +64,7 @@ function versionOne(config: MarketConfig, terms: Terms) {
   };
 }
 
-/** What an authorization is answered with whose payment has ended: unpaid, or given back or declined after a review. */
+/** Refusal of an authorization whose payment has ended: unpaid, or refunded or declined after a review. */
 export function lapsedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
   const detail =
     ended?.status === 'rejected'
@@ -76,7 +76,7 @@ export function lapsedRefusal(config: MarketConfig, terms: Terms, ended: Payment
   return new Refusal(refusal.reason, { ...refusal.options, nextStep });
 }
 
-/** Bodies that show how each request that is paid for looks: what a catalog of paid services wants to see. */
+/** Example bodies of the paid requests, for catalogs of paid services. */
 const EXAMPLES: Readonly<Record<string, object>> = {
   buyListing: { max_price_usdc: 5 },
   createListing: {
@@ -100,8 +100,8 @@ interface Declared {
 let declared: Declared[] | null = null;
 
 /**
- * What the v2 form of a 402 says about its request to those who catalog paid services (x402's bazaar extension), made from the contract.
- * Clients send it back with their proof, in a header: so it is short. Null where nothing is known of the address.
+ * Describes a paid request in the v2 402 for catalogs of paid services (x402's bazaar extension), built from the contract. Kept short,
+ * because clients send it back with their proof in a header. Null for an unknown address.
  */
 export function describeForBazaar(path: string): Discovery | null {
   declared ??= Object.values<EndpointShape>(endpoints).filter(isPaid).map(discoveryOf);
@@ -167,7 +167,7 @@ function withParameters(discovery: Discovery, given: Readonly<Record<string, str
   return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...given } } } };
 }
 
-/** Without descriptions and defaults: a client that wants to call reads them in the description of the interface. */
+/** Drops descriptions, patterns and defaults: a client that wants to call finds them in the OpenAPI document. */
 function shorten(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isLong(key, value) ? undefined : value)));
 }
@@ -176,7 +176,7 @@ function isLong(key: string, value: unknown): boolean {
   return key === 'default' || ((key === 'description' || key === 'pattern') && typeof value === 'string');
 }
 
-/** The fields of an answer and their types, one level deep. */
+/** Lists the fields of an answer and their types, one level deep. */
 function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { type, properties } = resolve(schema, named);
   if (type !== 'object' || typeof properties !== 'object' || properties === null) return { type: 'object' };
@@ -187,7 +187,7 @@ function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>
   };
 }
 
-/** Of several forms the first: the answer to who pays. */
+/** Picks the first of several forms: the answer to a paying caller. */
 function resolve(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { $ref, anyOf } = schema;
   if (typeof $ref === 'string') return resolve(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);
