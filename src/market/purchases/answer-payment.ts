@@ -11,7 +11,7 @@ import { type Collector, collectedBy, mayCollect, signToCollect } from './collec
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
-/** Moves a payment on as far as this request and the chain allow, and answers where it stands. Null when it ended unpaid. */
+/** Moves a payment as far as this request and the chain allow, and answers with its state. Null if it ended unpaid. */
 export async function answerPayment(
   market: Market,
   payments: Payments,
@@ -41,7 +41,7 @@ async function answer(
   listing: ListingTerms,
   collector: Collector,
 ): Promise<BuyAnswer | null> {
-  // Only a request that shows the payment's own proof, and does more than collect, has it verified or settled.
+  // Only a request with the payment's own proof, that does more than collect, has it verified or settled.
   const proof = request.collectOnly ? null : request.proof;
   const { current, refusal } = await payments.advance(payment, proof, purchaseTerms(market, listing));
   switch (current.status) {

@@ -32,13 +32,13 @@ import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
 
-/** Each round ends in an answer or in a row of another request, which the next round finds. */
+/** Each round ends in an answer, or finds another request's row in the next round. */
 const MAX_ROUNDS = 4;
 
 /**
- * POST /api/buy/:id, in the order of W7: ledger, completed purchase, open attempt, what earlier buyers get free of charge, state of the
- * listing, 402. The order keeps a listing's end from hiding a purchase, and keeps a client that signs a new authorization at each call
- * from paying twice.
+ * POST /api/buy/:id, in this order: ledger, completed purchase, open attempt, goods that earlier buyers get free, state of the listing,
+ * 402. Because of this order the end of a listing never hides a purchase, and a client that signs a new authorization at each call never
+ * pays twice.
  */
 export function makeBuyListing(
   payments: Payments,
@@ -57,7 +57,7 @@ export function makeBuyListing(
   };
 }
 
-/** Null when a rival took the place between the look and the row. */
+/** Null if a rival took the slot between the check and the row. */
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
   const known = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
@@ -79,7 +79,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   return answer;
 }
 
-/** What is known of this proof, token, key or wallet. What is left of a known proof that ended unpaid still says whose payments to look for. */
+/** Answers from payments of this proof, token, key or wallet. A known proof that ended unpaid still names the payer to look for. */
 async function answerFromPayments(
   market: Market,
   payments: Payments,
@@ -106,7 +106,7 @@ async function answerWithoutPayment(
 ): Promise<BuyAnswer | null> {
   const { signedBy, lapsed } = found;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, found);
-  // A buyer who shows that it bought an older version is never asked for money here, and a proof that came along is left alone.
+  // Never ask a buyer of an older version for money here; a proof that came along is left alone.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
@@ -134,20 +134,20 @@ async function deliverEntitled(
   return await deliver(market, listing.id, null, byKey ? 'key' : 'signature');
 }
 
-/** A collecting signature hands the goods over once; where key or token have collected, it was not needed. */
+/** Uses up a collecting signature, which hands the goods over once. If the key or the token collected, it was not needed and stays good. */
 async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isWithoutValue(proof)) return;
   if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
 }
 
-/** The old proof of a payment that has ended: the buyer may sign a new one, while the listing is for sale. */
+/** Refuses the old proof of an ended payment. The buyer may sign a new one while the listing is for sale. */
 function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
   if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
   return lapsedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
-/** A free good that a merchant took stays its own, whatever becomes of the listing. */
+/** Goods that a merchant took free stay its own, whatever becomes of the listing. */
 async function answerFree(
   market: Market,
   request: BuyRequest,
@@ -160,7 +160,7 @@ async function answerFree(
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (had) return await deliver(market, listing.id, had, 'key');
   if (isRefused(judgeStep(listing, 'buy'))) {
-    // While it is live even an earlier buyer takes it like everybody else, so that it is a purchase (W7).
+    // While the listing is live, even an earlier buyer takes it like everybody else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);
     if (entitled !== null) return entitled;
     throw new Refusal('listing_unavailable');
@@ -169,7 +169,7 @@ async function answerFree(
   return await takeFreeGoods(market, listing, merchant);
 }
 
-/** Free goods are delivered at once. With a key they are a purchase, once; without one nothing is recorded. */
+/** Delivers free goods at once. With a key this records a purchase, once; without one nothing is recorded. */
 export async function takeFreeGoods(
   market: Market,
   listing: ListingTerms,
@@ -197,7 +197,7 @@ export async function takeFreeGoods(
   return await deliver(market, listing.id, purchase, 'key');
 }
 
-/** A proof that is not in the ledger may be fresh: then it shows who controls the wallet. Null where there is none to check. */
+/** Checks a proof that is not in the ledger: if it is fresh, it shows who controls the wallet. Null if there is nothing to check. */
 async function checkFresh(
   market: Market,
   payments: Payments,
@@ -211,7 +211,7 @@ async function checkFresh(
     ? await checkCollecting(market, payments, request, listing, proof)
     : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
-  // Whether it is the payer's own cannot be told now. Where that payer has a payment, no answer may call paying again safe.
+  // The proof's owner cannot be verified now. If that payer has a payment, no answer may call paying again safe.
   const known = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
   return { refusal: known === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
 }

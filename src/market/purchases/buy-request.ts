@@ -11,7 +11,7 @@ import { findAllPaidOrPending, findByAuthorization, findByToken } from '../payme
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readToken, type ShownToken } from './delivery-token.ts';
 
-/** One request to buy, or to collect. */
+/** A request to buy, or to collect. */
 export interface BuyRequest {
   listingId: bigint;
   merchant: Merchant | null;
@@ -20,11 +20,11 @@ export interface BuyRequest {
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
-  /** With collectOnly: the transaction that paid, where this market lost its books of it. */
+  /** With collectOnly: the transaction that paid, if this market lost its books of it. */
   txHash: Hex | null;
-  /** It was told of a transfer that may have been this payment, and pays all the same. */
+  /** The buyer was told about a transfer that may be this payment, and pays all the same. */
   payAnew: boolean;
-  /** For the one that opens a payment: throws beyond what this caller may leave unverified. */
+  /** Call before a payment is opened: throws if this caller has too many unverified attempts. */
   takeAttempt(): Taken;
 }
 
@@ -57,7 +57,7 @@ export function readBuyRequest(
   };
 }
 
-/** What the seller asks. Merchant text stays out: these words travel in headers and into wallets. */
+/** The seller's terms. Merchant text stays out, because these words go into headers and wallets. */
 export function purchaseTerms(
   market: Pick<Market, 'config'>,
   listing: Pick<ListingTerms, 'id' | 'sellerWallet' | 'priceUnits'>,
@@ -71,7 +71,7 @@ export function purchaseTerms(
   };
 }
 
-/** A thing changes hands in its city: this route asks no buyer for money for it, in any state, and there is nothing to collect. */
+/** Refuses a thing, which changes hands in its city: this route never asks money for it, and there is nothing to collect. */
 export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'>): void {
   if (!isThing) return;
   throw new Refusal('checkout_needed', {
@@ -79,7 +79,7 @@ export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'
   });
 }
 
-/** Step one of W7: the payment to which the proof or the delivery token belongs, whatever became of the listing. */
+/** Finds the payment of this proof or delivery token, whatever became of the listing. Always the first step. */
 export async function findInLedger(market: Market, request: BuyRequest): Promise<Payment | null> {
   const { proof, token, listingId } = request;
   const { network } = market.config;
@@ -94,20 +94,20 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
   return payment?.listingId === listingId && isMeant(request, payment) ? payment : null;
 }
 
-/** A token that a client has made is meant for the payment that its own proof opens: with another wallet's proof it is of no use. */
+/** False for a client-made token with another wallet's proof: the token is meant for the payment that its own proof opens. */
 function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 
-/** Who a request is known to come from: by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
+/** The request's payer: known by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
 interface KnownPayer {
   signedBy: Hex | null;
   lapsedPayer: Hex | null;
 }
 
 /**
- * Steps two and three: what this merchant or this payer has paid, or is paying, for the listing. Completed ones first, and of those
- * the one whose payer signed: a merchant's own purchase may need another signature than the one that came.
+ * Finds this merchant's and this payer's payments for the listing, made or under way. Completed ones come first, and among those the one
+ * whose payer signed: the merchant's own purchase may need another signature than the one that came.
  */
 export async function findPaymentsOf(market: Market, request: BuyRequest, by: KnownPayer): Promise<Payment[]> {
   const { database } = market;

@@ -44,7 +44,7 @@ import { type BuyAnswer, deliver } from './deliver.ts';
 import { keepPayment } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
-/** A signature of an intent's challenge, before anybody names a transaction. */
+/** A signature of an intent's challenge, before a transaction is named. */
 interface ShownSignature {
   merchant: Merchant;
   intent: Intent;
@@ -58,10 +58,10 @@ interface ClaimRequest extends ShownSignature {
 
 type ClaimAnswer = BuyAnswer | PendingClaim;
 
-/** Each round ends in an answer or in a row of another request, which the next round finds. */
+/** Each round ends in an answer, or finds another request's row in the next round. */
 const MAX_ROUNDS = 4;
 
-/** POST /api/claim/:id (W8): a signed claim that a transfer was made for an intent. Sent again, it goes on or is answered the same. */
+/** POST /api/claim/:id: a signed claim that a transfer was made for an intent. Sent again, it continues or gets the same answer. */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
@@ -94,7 +94,7 @@ async function readClaim(
   return { merchant, intent, listing, signature: body.payer_signature as Hex };
 }
 
-/** Says what the signature is worth before any money moves. What is paid or under way comes first, and nothing is stored. */
+/** Checks the signature before any money moves. A payment that is made or under way comes first, and nothing is stored. */
 async function checkAlone(market: Market, payments: Payments, shown: ShownSignature) {
   const { intent, listing, merchant } = shown;
   const standing = await findClaim(market.database, intent.id);
@@ -138,7 +138,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
   return await continueClaim<BuyAnswer>(market, payments, claim, {
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
-    // In the order of every other act on a payment: the listing, then the row.
+    // Same order as everywhere: the listing, then the payment row.
     lock: (tx) => shareListing(tx, claim.listing.id),
     openClaim: (tx, payer, standing) => open(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
@@ -148,8 +148,8 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
 }
 
 /**
- * A wallet that the intent names was checked when the intent opened. Any other is judged as of that time: a seller must not keep the
- * goods back by listing the buyer's wallet as its own after the buyer has begun to pay.
+ * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent opened. Any other is judged as of that
+ * time: a seller must not withhold the goods by listing the buyer's wallet as its own after the buyer began to pay.
  */
 async function checkPayer(market: Market, { intent, listing }: ShownSignature, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
@@ -161,7 +161,7 @@ async function checkPayer(market: Market, { intent, listing }: ShownSignature, p
   }
 }
 
-/** Goods that were bought before are handed out under that purchase. */
+/** Goods that were bought before are delivered under that purchase. */
 async function deliverClaimed(market: Market, listing: ListingTerms, payment: DirectPayment): Promise<BuyAnswer> {
   market.crashPoint('after_commit_before_answer');
   const { database } = market;
@@ -182,7 +182,7 @@ async function open(
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
   if (opened !== null) return opened;
-  // The same claim, sent at once, was first: the next round goes on with it, whatever else is undecided.
+  // The same claim, sent at once, was first: the next round continues it, whatever else is undecided.
   if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
   const rival = await findRival(tx, listing.id, merchant, payer);
   if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
@@ -211,7 +211,7 @@ async function rebind(
   { listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
 ): Promise<void> {
-  // Whether its transfer can be delivered or only reviewed was said when the claim opened, and stays so.
+  // Whether its transfer can be delivered or only reviewed was fixed when the claim opened.
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);
   try {
@@ -226,7 +226,7 @@ async function rebind(
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
-/** POST /api/purchase-intent/:id (W8). An intent that is not claimed blocks no buyer and costs nothing. */
+/** POST /api/purchase-intent/:id. An unclaimed intent blocks no buyer and costs nothing. */
 export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
@@ -282,7 +282,7 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
   return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
 }
 
-/** A buyer must not pay for what an earlier purchase entitles to. */
+/** Keeps a buyer from paying for goods that an earlier purchase entitles to. */
 function free({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
@@ -290,7 +290,7 @@ function free({ id }: ListingTerms): Refusal {
   });
 }
 
-/** A transfer for it that this merchant has claimed without a signature waits for its payee. */
+/** Refuses while this merchant's unsigned claim for these goods waits for its payee. */
 async function mustBeDecided(
   queryable: Queryable,
   market: Market,
@@ -301,7 +301,7 @@ async function mustBeDecided(
   if (unproven !== null) throw await undecidedRefusal(queryable, market, viewOfUnproven(unproven), merchant);
 }
 
-/** What was bought or is being paid comes first: an ended listing never hides it. */
+/** Looks for payments first, made or under way: an ended listing never hides them. */
 async function checkBuyer(
   queryable: Queryable,
   market: Market,

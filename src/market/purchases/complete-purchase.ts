@@ -8,7 +8,7 @@ import type { Completion, Paid, SettledTransfer } from '../payments/completion.t
 import type { Payment } from '../payments/payment.ts';
 import { insertPaidPurchase, shareHistories } from './store.ts';
 
-/** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
+/** Defines what happens when a purchase's transfer is final: the purchase row and the sale event. */
 export function completePurchase(market: Market): Completion {
   return {
     listingOf: async (_queryable, payment) => payment.listingId,
@@ -23,9 +23,9 @@ export function completePurchase(market: Market): Completion {
       return { removedAt: listing.removedAt, sellerId: listing.merchantId };
     },
     complete: (tx, payment, paid) => record(tx, market, payment, paid),
-    // Goods that were bought already are not sold once more by it.
+    // A surplus payment sells nothing: the buyer has the goods already.
     completeReviewed: async (tx, payment, paid) => {
-      // An authorization that was public before it came here shows nothing about who brought it.
+      // An authorization that was public before it came here does not show who brought it.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
       if (!payment.surplus) await record(tx, market, payment, { ...paid, payerCollectsOnly });
     },

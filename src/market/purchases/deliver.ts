@@ -16,8 +16,8 @@ import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 export type BuyAnswer = AnswerOf<Endpoints['buyListing']>;
 
 /**
- * Hands the goods over. Who may have them has been decided before. `purchase` is null for free goods taken without a key; nothing had to
- * be shown for those. `payment`: what was read of that of the purchase, if it was.
+ * Hands the goods over; the caller has checked who may have them. `purchase` is null for free goods taken without a key. `payment` saves a
+ * query if the purchase's payment was read already.
  */
 export async function deliver(
   market: Market,

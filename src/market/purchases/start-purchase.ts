@@ -22,16 +22,16 @@ import type { BuyAnswer } from './deliver.ts';
 import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
-/** What was found about a request before the listing has its say. */
+/** Findings about a request, made before the listing is checked. */
 export interface RequestFindings {
   known: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
-  /** The payment of this very proof, if it ended unpaid. */
+  /** The caller's own payment: the one of this very proof. It has ended unpaid once every answer from payments was null. */
   lapsed: Payment | null;
 }
 
-/** Steps four and five of W7: a payment is asked for, or begun. Null when a rival request began it first. */
+/** Asks for a payment or begins one. Null if a rival request began it first. */
 export async function startPurchase(
   market: Market,
   payments: Payments,
@@ -39,7 +39,7 @@ export async function startPurchase(
   listing: ListingTerms,
   found: RequestFindings,
 ): Promise<BuyAnswer | null> {
-  // Made before the row, so that even an answer to a commit that was never heard of carries it. Who brings one of its own has it.
+  // Made before the row, so that even the answer to a commit of unknown outcome carries it. A client with a token of its own keeps that.
   const isGiven = request.merchant === null && request.token?.form !== 'own';
   const token = isGiven ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
@@ -51,8 +51,8 @@ export async function startPurchase(
 }
 
 /**
- * Null when this very payment came through in another request meanwhile. Then its nonce is used, its money gone and the listing
- * perhaps withdrawn. A refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
+ * Null if this very payment came through in another request meanwhile. Its nonce is used then, its money gone and the listing perhaps
+ * withdrawn: a refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
  */
 async function openOrRefuse(
   market: Market,
@@ -78,9 +78,9 @@ async function openOrRefuse(
 }
 
 /**
- * A proof that shows no wallet, as it is out of time or for other goods, leaves open what its wallet has under way: then no answer says
- * that paying is safe. What was found against the proof itself says so for itself, and a 402 asks for one that shows a wallet, with
- * which what is under way is found.
+ * Adds "do not pay again" if the proof shows no wallet, because it is out of time or for other goods: that wallet may have a payment under
+ * way. Not for refusals of the proof itself, which say so themselves, nor for a 402, which asks for a proof that shows a wallet and thereby
+ * finds that payment.
  */
 function keepFromPaying(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;
@@ -95,7 +95,7 @@ async function hasArrived(market: Market, request: BuyRequest, { known, signedBy
   return (await findPaymentsOf(market, request, { signedBy, lapsedPayer: null })).length > 0;
 }
 
-/** The proof, if everything that can be said before a row is opened speaks for it. */
+/** Makes every check that is possible before a row is opened, and returns the proof. */
 async function checkPurchase(
   market: Market,
   payments: Payments,
@@ -108,7 +108,7 @@ async function checkPurchase(
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
   mustReachFloor(market, listing);
-  // A payer whose payment is known is told so first, even while it is unknown whether the payee could receive another.
+  // A payer with a known payment is told so first, even while it is unknown whether the payee could receive another.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
   await payments.x402Gate.beforeSigning(terms, check);
@@ -125,7 +125,7 @@ async function checkPurchase(
   return { proof: request.proof, floor: check.floor };
 }
 
-/** Who has no key is told how a token of its own begins, to make and keep one before anything is sent. */
+/** Tells a keyless client how its own token begins, so that it can make and keep one before it sends anything. */
 function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, asked: Refusal): Refusal {
   if (merchant !== null) return asked;
   const fields = { ...asked.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
@@ -137,7 +137,7 @@ function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void 
   if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
-/** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */
+/** Asks for a proof if there is none, in every state of the listing: it will not be settled. */
 function refuseCollection(
   market: Market,
   request: BuyRequest,
@@ -148,7 +148,7 @@ function refuseCollection(
   return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
 }
 
-/** For sale, not to its own merchant, not above what the buyer agreed to. */
+/** Requires that the listing is for sale, belongs to another merchant and costs no more than the buyer's limit. */
 async function checkSale(
   market: Market,
   request: BuyRequest,
@@ -166,15 +166,15 @@ async function checkSale(
   }
 }
 
-/** What is answered over a row that was opened and is not verified. */
+/** Refusals after which an opened row stays unverified. */
 const UNVERIFIED: ReadonlySet<Reason> = new Set([
   ...(['verification_pending', 'payment_rejected', 'facilitator_refused'] as const),
   ...(['listing_changed', 'listing_removed'] as const),
 ]);
 
 /**
- * Anybody can sign for an empty wallet, and each such row is looked at by every pass until it runs out. So callers leave only so many
- * behind; one that is verified, or was never opened, is given back.
+ * Limits unverified rows per caller: anybody can sign for an empty wallet, and every round reads such a row until it expires. The attempt
+ * is given back if the row was verified or never opened.
  */
 async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
   if (proof === null) return await open();
@@ -194,16 +194,16 @@ interface PurchaseToOpen {
   request: Pick<BuyRequest, 'merchant'>;
   listing: ListingTerms;
   proof: Proof;
-  /** The finalized block of the moment when the nonce was read as unused. */
+  /** The finalized block at the moment when the nonce was read as unused. */
   floor: bigint;
-  /** The hash of the token that collects; null for a caller with a key. */
+  /** Hash of the token that collects; null for a caller with a key. */
   token: Buffer | null;
 }
 
 /**
- * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null when a
- * unique rule gives the authorization, the payer or the merchant to another attempt: then that one is the answer. Null also when an
- * older version has become this buyer's meanwhile, so that nothing is to be paid.
+ * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null if a unique
+ * index gives the authorization, the payer or the merchant to another attempt: answer with that one. Null also if an older version was
+ * bought meanwhile, so that nothing is due.
  */
 export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
   const { request } = given;
