@@ -23,7 +23,7 @@ import {
 
 const DAY_MS = 86_400_000;
 
-/** Goods that a merchant means to list, after everything that can be read from the request alone. */
+/** Goods that a merchant wants to list, after all checks that need only the request. */
 export interface GoodsRequest {
   merchant: Merchant;
   goods: Goods;
@@ -34,8 +34,8 @@ export interface GoodsRequest {
 }
 
 /**
- * No merchant is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. Gives the
- * shape of the goods, for the look that comes when they go live.
+ * Finds every fault of a listing before the 402, so that no merchant is asked to pay for a listing that would be refused. Returns the
+ * fingerprint of the goods, for the check when they go live.
  */
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Shape | null> {
   const { database } = market;
@@ -49,12 +49,12 @@ export async function checkGoods(market: Market, request: GoodsRequest): Promise
   return shape;
 }
 
-/** Whether a newer version may take the place over. */
+/** True if an older version holds the guard slot, so that the newer one may take it over. */
 function isOf({ listingId }: GuardOwner, line: readonly bigint[]): boolean {
   return listingId !== null && line.includes(listingId);
 }
 
-/** Whether this wallet can be paid, and sells nothing of the other kind: one transfer must not buy on two sites. */
+/** Checks that the wallet can be paid and sells nothing of the other kind: one transfer must not buy on two sites. */
 export async function checkWallet(market: Market, wallet: `0x${string}`, kind: WalletKind): Promise<void> {
   const { network, treasury } = market.config;
   if (wallet === ZERO_ADDRESS || wallet === network.usdc || wallet === treasury) {
@@ -72,7 +72,7 @@ export async function checkWallet(market: Market, wallet: `0x${string}`, kind: W
   }
 }
 
-/** In the same words whether the goods are the same or nearly so. */
+/** Uses the same words for equal and for nearly equal goods. */
 export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
   if (owner.listingId !== null) return duplicateOf(owner.listingId);
   const whose = owner.merchantId === merchantId ? 'of yours ' : '';
@@ -82,8 +82,8 @@ export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
 }
 
 /**
- * Runs of the guard that no paid listing came of are few a day; the maintainer lists without a cap. The same body counts once: who
- * was asked to pay for it is not refused when the payment comes.
+ * Limits guard runs that led to no paid listing, per day; the maintainer has no limit. The same body counts once: a merchant who was asked
+ * to pay for it is not refused when the payment comes.
  */
 export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
@@ -101,8 +101,8 @@ export async function takeGuardRun(market: Market, request: GoodsRequest): Promi
 }
 
 /**
- * Any own listing of goods can be superseded, in whatever state, once; there is one of each thing. Gives the listing that is named and all
- * older ones of its line: with these the new one may be alike.
+ * Checks that the merchant may supersede the named listing: any own listing of goods, in any state, once; a thing has no versions. Returns
+ * the named listing and all older versions, which the new one may resemble.
  */
 export async function checkVersion(
   queryable: Queryable,
@@ -127,7 +127,7 @@ export async function checkVersion(
   return found.line;
 }
 
-/** The listing, if there is one and it is the caller's. A listing is public, so a foreign one is not denied to exist (W2). */
+/** Requires the caller's own listing. Listings are public, so another merchant's is answered not_owner, not not_found. */
 export function mustOwn(listing: ChangingListing | null, caller: Merchant): ChangingListing {
   const found = mustExist(listing);
   if (found.merchantId !== caller.id) throw new Refusal('not_owner');
@@ -139,14 +139,14 @@ export function mustExist<T>(listing: T | null): T {
   return listing;
 }
 
-/** For an id without a listing: after a loss of history the listing may have been shown, and a buyer may have paid for it (W16). */
+/** Call for an id without a listing: after a loss of history the listing may have been shown, and a buyer may have paid for it. */
 export async function mustNotBeLost(queryable: Queryable, id: bigint): Promise<void> {
   const lost = await findLostListing(queryable, id);
   if (lost === null) return;
   throw new Refusal('listing_lost', lost.payee === null ? {} : { fields: { payee: checksummed(lost.payee) } });
 }
 
-/** A wallet of another chain may belong to another owner here, or to a contract that does not exist here: nothing is paid to it. */
+/** Refuses payments to a wallet of another chain: here it may belong to somebody else, or be a contract that does not exist. */
 export function mustBeOnNetwork({ config: { network } }: Pick<Market, 'config'>, { chainId }: ListingTerms): void {
   if (chainId === null || chainId === network.chainId) return;
   const detail = `The listing is of chain ${chainId}, and this market takes payments on ${network.displayName}.`;

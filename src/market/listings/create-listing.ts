@@ -17,7 +17,7 @@ import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
-/** POST /api/listing (W6). */
+/** POST /api/listing. */
 export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
   return async (market, call) => {
     const request = readRequest(market, call);
@@ -52,7 +52,7 @@ async function dryRun(
   return { status: 200, body: { dry_run: true, would_cost_usdc: free ? 0 : usdcOfUnits(LISTING_FEE_UNITS) } };
 }
 
-/** Goods as what a fee is paid for. */
+/** The goods as the subject of a fee. */
 function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   return {
     path: '/api/listing',
@@ -69,10 +69,10 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   };
 }
 
-/** The place of the goods and their exact body, for a payment that was just opened. */
+/** Holds the guard slot of the goods and stores their exact body, for a payment that was just opened. */
 export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
   const line = await checkVersion(tx, request.merchant.id, request.version);
-  // Before the guard's row, which may be one of theirs: an edit too has its listing first and then moves the guard.
+  // Before the guard's row, which may belong to an older version: an edit too locks its listing first and then moves the guard.
   await keepListings(tx, line);
   const now = market.clock.now();
   await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, line });

@@ -36,16 +36,16 @@ import {
 
 type EditCall = MarketCall<Endpoints['editListing']>;
 
-/** PATCH /api/listing/:id (W4): all of the edit or nothing of it. One that changes nothing is no edit, and is answered alike. */
+/** PATCH /api/listing/:id: makes all of the edit or none of it. An edit that changes nothing records none, and gets the same answer. */
 export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
   const { id } = call.params;
   let shape: Shape | null = null;
   if (touchesGuard(call.body)) {
-    // An edit asks the guard about goods as a new listing does, so it counts as a run; but only one that could be made.
+    // An edit asks the duplicate guard like a new listing does, so it counts as a guard run, but only if the edit could be made.
     const listing = await findChanging(market.database, id);
     const { request } = await planEdit(market.database, market, call, listing);
     await takeGuardRun(market, request);
-    // Before there are locks, since a big artifact takes its time. The goods are those of the request, whatever else changes.
+    // Before any lock, because a big artifact takes time. The goods are those of the request, whatever else changes.
     if (namesArtifact(call.body)) shape = shapeOf(request.goods.content);
   }
   await market.database.transaction((tx) => applyEdit(tx, market, call, shape));
@@ -55,11 +55,11 @@ export const editListing: MarketOperation<Endpoints['editListing']> = async (mar
 interface Plan {
   listing: ChangingListing;
   before: Goods;
-  /** The goods as they will be, as a request to list them. */
+  /** The goods after the edit, as a request to list them. */
   request: GoodsRequest;
 }
 
-/** Bad input before what is closed, closed before fixed, fixed before pending: what can never be is said first. */
+/** Checks in this order: bad input, closed, fixed, pending. The permanent obstacles come first. */
 async function planEdit(
   queryable: Queryable,
   market: Market,
@@ -69,7 +69,7 @@ async function planEdit(
   const { caller, body } = call;
   const listing = mustOwn(found, caller);
   const fields = Object.keys(body);
-  // Its offer in the city was held against what is said here.
+  // Its offer in the city was checked against the listing's text.
   if (listing.goods === null) throw refuse('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
   const before = { ...listing.goods, content };
@@ -86,7 +86,7 @@ async function planEdit(
     goods,
     version: null,
     rawBody: call.rawBody,
-    // The same edit of the same listing is one run of the guard a day, however often it is sent.
+    // The same edit of the same listing is one guard run a day, however often it is sent.
     bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
     guardKey: guardKeyOf(goods, caller.id),
   };
@@ -101,8 +101,8 @@ function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], mess
 }
 
 /**
- * Planned once more under the lock: since the guard run was taken the listing may have changed. New goods come on the shelf under the
- * lock `listings`, as with a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
+ * Plans again under the lock: the listing may have changed since the guard run was taken. New goods are listed under the lock `listings`,
+ * as for a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
  */
 async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | null): Promise<void> {
   if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
@@ -131,8 +131,8 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | 
 }
 
 /**
- * Takes the place of the new goods. That of the old ones is kept until it runs out: they too were listed within the seven days, and
- * the listing may go back to them. What other versions of it hold is no duplicate.
+ * Takes the guard slot of the new goods. The old goods keep theirs until it expires: they too were listed within the seven days, and the
+ * listing may go back to them. A slot held by another version of the listing is no duplicate.
  */
 async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
@@ -159,17 +159,17 @@ function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): st
 }
 
 const NEVER = ['price_usdc', 'seller_wallet'] as const;
-/** As refusals and events name them: the goods before what says how they are written. */
+/** Field names in the order of refusals and events: the goods before their encoding, type and file name. */
 const NAMES = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
 const FREE_ONLY = NAMES.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
 
-/** Each field of the edit that a listing of these goods never changes. */
+/** Returns the edit's fields that a listing of these goods can never change. */
 function fixedFields(given: ListingEdit, goods: ListedGoods): string[] {
   const fixed = goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
   return fixed.filter((field) => given[field] !== undefined);
 }
 
-/** Whether the duplicate guard has to look at it. */
+/** True if the duplicate guard must check the edit. */
 function touchesGuard(given: ListingEdit): boolean {
   return given.title !== undefined || namesArtifact(given);
 }
@@ -178,13 +178,10 @@ function namesArtifact(given: ListingEdit): boolean {
   return given.artifact !== undefined;
 }
 
-/**
- * The goods as they will be, under every rule for new ones. A file name and a media type outlive new goods, unless those are of
- * another encoding.
- */
+/** Builds the goods after the edit, under every rule for new ones. File name and media type stay unless the encoding changes. */
 function editedGoods(before: Goods, given: ListingEdit, limits: { artifact_bytes: number }): Goods {
   if (given.artifact === undefined && given.artifact_encoding !== undefined) {
-    // By itself it would make other bytes of what is stored.
+    // Alone, a new encoding would turn the stored goods into other bytes.
     const message = 'goes with an artifact only';
     throw new Refusal('invalid_fields', { errors: [{ path: 'artifact_encoding', message }] });
   }
@@ -203,12 +200,12 @@ function editedGoods(before: Goods, given: ListingEdit, limits: { artifact_bytes
       price_usdc: before.priceUnits,
       seller_wallet: before.sellerWallet,
     },
-    // A ceiling that was lowered since takes nothing away from goods that stay.
+    // A lower size limit since then does not apply to goods that stay.
     isKept ? { artifact_bytes: Number.MAX_SAFE_INTEGER } : limits,
   );
 }
 
-/** The names, as on the wire, of what differs. */
+/** Returns the wire names of the fields that differ. */
 function changedFields(before: Goods, after: Goods): string[] {
   return NAMES.filter((name) =>
     name === 'artifact' ? !before.content.equals(after.content) : isOther(before[name], after[name]),

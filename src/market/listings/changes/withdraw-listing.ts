@@ -13,8 +13,8 @@ export const withdrawListing: MarketOperation<Endpoints['withdrawListing']> = as
 };
 
 /**
- * For good, and whatever is under way: payments begun before are still delivered (W7). Once withdrawn it stays as it was withdrawn
- * first, reason included. One that the maintainer removed is not live, so there is nothing to withdraw.
+ * Withdraws for good, whatever is under way: payments begun before are still delivered. Withdrawing again changes nothing, not even the
+ * reason. A listing that the maintainer removed is not live and cannot be withdrawn.
  */
 export async function withdraw(market: Market, caller: Merchant, id: bigint, reason: string | null): Promise<void> {
   await market.database.transaction(async (tx) => {

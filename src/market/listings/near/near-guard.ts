@@ -8,10 +8,7 @@ import { MEMORY_MS } from '../read-goods.ts';
 import { type Shape, shapeOf } from './shape.ts';
 import { findAlike, replaceShape, takeOldShapes } from './store.ts';
 
-/**
- * Refuses goods that are nearly those of a listing (W6). Who is about to make or change a listing asks under the lock `listings`: there
- * every rival is either seen or comes later, and sees.
- */
+/** Refuses goods nearly those of a listing. Call under the lock `listings`: every rival is either seen, or comes later and sees this. */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
@@ -24,7 +21,7 @@ export async function checkNear(
   if (alike !== null) throw duplicateOf(alike);
 }
 
-/** Names the other listing and nothing about it, nor how alike it is: the guard must not serve to guess hidden goods. */
+/** Names only the other listing, not how alike it is: the guard must not help to guess hidden goods. */
 export function duplicateOf(listingId: bigint): Refusal {
   return new Refusal('duplicate_listing', {
     detail: `Listing ${listingId} has the same goods, or nearly the same.`,
@@ -32,11 +29,13 @@ export function duplicateOf(listingId: bigint): Refusal {
   });
 }
 
-/** Other requests wait for as long as these are made. */
+/** Small, because other requests wait while these are made. */
 const BATCH = 10;
 const EVERY_MS = 60_000;
 
-/** Makes the shapes of earlier rules again, and says how many there were. Each batch is a transaction, so that a stop costs no more than one. */
+/**
+ * Remakes the fingerprints of earlier rules and returns their number. Each batch is a transaction, so that a stop loses one batch at most.
+ */
 export async function renewShapes(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {
@@ -50,7 +49,7 @@ export async function renewShapes(database: Database, signal?: AbortSignal): Pro
   }
 }
 
-/** Looks again later: a process of the version before may still be writing. */
+/** Repeats, because a process of the previous version may still be writing. */
 export function createShapeRenewal({
   database,
   clock,

@@ -9,7 +9,7 @@ const mustHave = (text: string): Shape => of(text) ?? expect.fail('a long text w
 const isFound = (one: Shape, other: Shape): boolean =>
   one.bands.some((key) => other.bands.includes(key)) && likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
 
-/** What the likeness truly is, said once more and without a hash. */
+/** Computes the exact likeness independently, without hashes. */
 function jaccard(one: readonly string[], other: readonly string[]): number {
   const runs = (words: readonly string[]) =>
     new Set(words.slice(SHINGLE_WORDS - 1).map((_, at) => words.slice(at, at + SHINGLE_WORDS).join(' ')));
@@ -21,7 +21,7 @@ function jaccard(one: readonly string[], other: readonly string[]): number {
 const someWords = (least: number, most: number) =>
   fc.array(fc.integer({ min: 1_000, max: 4_000 }), { minLength: least, maxLength: most }).map((all) => all.map(String));
 
-/** A text and one made from it: some words in it exchanged, here and there or all in one place. */
+/** A text and a variant with some words exchanged, scattered or in one place. */
 const pairs = fc
   .record({
     words: someWords(60, 500),
@@ -80,7 +80,7 @@ describe('the shape of an artifact', () => {
     expect(of('é'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
     expect(of('🦊'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
     expect(of(' \n'.repeat(LEAST_CHARACTERS))).toBeNull();
-    // What pads a few words makes no long text of them: such words could be guessed.
+    // Padding makes no long text of a few words, which could then be guessed.
     expect(of(`a few words that are hidden${' '.repeat(LEAST_CHARACTERS)}`)).toBeNull();
     expect(shapeOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
     for (const least of ['x', 'é', '🦊']) expect(of(least.repeat(LEAST_CHARACTERS))).not.toBeNull();
@@ -91,7 +91,7 @@ describe('the shape of an artifact', () => {
     const worst = ['a ', 'a\u0301\u0316', '\u0301\u0316', '\ufdfa', '\u3316 ', '漢', '🦊', 'б a ', '\u00a0', '. '];
     for (const piece of worst) {
       const content = Buffer.from(`a${piece.repeat(bytes / Buffer.byteLength(piece))}`);
-      // Some 20 ms each; what takes the square of its length takes seconds. The rest is room for a busy machine.
+      // Takes some 20 ms each; quadratic work takes seconds. The rest is room for a busy machine.
       expect(
         processorMs(() => shapeOf(content)),
         JSON.stringify(piece),
@@ -106,10 +106,10 @@ describe('the shape of an artifact', () => {
     for (let member = 0; passing.length < 10_000; member += 1) if (passesBy(member)) passing.push(member);
     const members = Uint32Array.from(passing);
     const times = Array.from({ length: 3 }, () => processorMs(() => sketchOf(members)));
-    // A few, where round after round over all of them takes more than 100.
+    // Takes a few milliseconds; round after round over all members takes more than 100.
     expect(Math.min(...times)).toBeLessThan(50);
     expect(sketchOf(members)).toEqual(sketchOf(members.slice()));
-    // By the least member, whatever else there is.
+    // Filled from the least member, whatever the others are.
     const last = SLOTS - 1;
     expect(sketchOf(members.slice(0, -1))[last]).toBe(sketchOf(members)[last]);
     expect(sketchOf(members.slice(1))[last]).not.toBe(sketchOf(members)[last]);
@@ -125,7 +125,7 @@ describe('likeness', () => {
         const truth = jaccard(one, other);
         const estimate = likenessOf(mustHave(one.join(' ')), mustHave(other.join(' ')));
         const differs = (1 - truth) / 2;
-        // Five standard deviations, 0.1 at a likeness of 0.9, and some bits for where only few differ.
+        // Five standard deviations (0.1 at a likeness of 0.9) and some bits for pairs with few differences.
         const most = 10 * Math.sqrt((differs * (1 - differs)) / SLOTS) + 0.03;
         expect(Math.abs(estimate - truth)).toBeLessThanOrEqual(most);
         sum += estimate - truth;
@@ -133,7 +133,7 @@ describe('likeness', () => {
       }),
       { numRuns: 150 },
     );
-    // One with the other there is no error to one side.
+    // On average the error has no bias.
     expect(Math.abs(sum / count)).toBeLessThan(0.02);
   });
 
@@ -144,7 +144,7 @@ describe('likeness', () => {
         const same = a?.filter((value, slot) => value === b?.[slot]).length ?? 0;
         expect(Math.abs(same / SLOTS - jaccard(one, other))).toBeLessThanOrEqual(0.08);
       }),
-      // Chance alone leaves that once in some thousand pairs, so these pairs are always the same.
+      // By chance one pair in some thousands differs more, so the pairs are fixed by a seed.
       { numRuns: 150, seed: 20_260_105 },
     );
   });

@@ -4,22 +4,22 @@ import { mix, shinglesOf } from './shingles.ts';
 /** Values in a sketch. */
 export const SLOTS = 512;
 
-/** Turns each number of a round into another stream of chance. */
+/** Turns each round number into another random stream. */
 const ROUND_STEP = 0x9e3779b9;
 const ROUND_START = 0x6a09e667;
 const VALUE_TURN = 0x3c6ef372;
 
 /**
- * After so many draws by chance no slot is empty any more. A text can be written so that all of its shingles pass one slot by, round
- * after round; it is not to keep everybody waiting for a thousand rounds.
+ * After this many draws no slot is empty any more, except by design: a text can be written so that all of its shingles miss one slot, round
+ * after round. It must not keep everybody waiting for a thousand rounds.
  */
 const MOST_DRAWS = 131_072;
 
 /**
- * The sketch of a set: two sets have the same value in a slot with a chance that is their Jaccard likeness. This is MinHash as
- * "Fast Similarity Sketching" (Dahlgaard, Knudsen, Thorup, 2017) makes it: in a round each member falls into one slot, and the least
- * value stays there; slots that are empty still are filled in further rounds, in the end one by one. It estimates as well as 512
- * permutations of all members do, for a long text in one pass instead of 512. Each member once, in order, and at least one.
+ * Computes the sketch of a set. Two sets have the same value in a slot with a probability equal to their Jaccard likeness. This is MinHash
+ * as "Fast Similarity Sketching" (Dahlgaard, Knudsen, Thorup, 2017) makes it: in each round every member falls into one slot and the least
+ * value stays there; slots that are still empty are filled in further rounds, at last one by one. It estimates as well as 512 permutations
+ * of all members do, in one pass over a long text instead of 512. Pass each member once, in order, and at least one.
  */
 export function sketchOf(members: Uint32Array): Uint32Array {
   const values = new Uint32Array(SLOTS);
@@ -45,7 +45,7 @@ export function sketchOf(members: Uint32Array): Uint32Array {
   return values;
 }
 
-/** By the least member alone, which two sets have in common by the same chance. It need not be a good estimate. */
+/** Fills empty slots from the least member alone, which two sets share with the same probability. The estimate need not be good. */
 function fillAtOnce(values: Uint32Array, filledIn: Int32Array, least: number): void {
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (filledIn[slot] === -1) values[slot] = mix(least ^ mix(slot));
@@ -61,45 +61,44 @@ function read(bytes: Buffer): Set<number> {
   return hashes;
 }
 
-/** What is left of a text's runs of words without those of common licences: these are no one's own work. */
+/** Drops runs of words that stand in common licences: these are no one's own work. */
 function withoutLicences(shingles: Uint32Array): Uint32Array {
   return shingles.filter((hash) => !COMMON.has(hash));
 }
 
-/** What is kept of an artifact so that like ones are found: it cannot be turned back into words. */
+/** Data that finds similar artifacts. It cannot be turned back into words. */
 export interface Shape {
-  /** One number for each band: two artifacts with one in common are looked at. */
+  /** One number for each band. Artifacts that share one are compared. */
   bands: number[];
-  /** One bit of each value of the sketch, as PostgreSQL writes bits. */
+  /** One bit of each value of the sketch, in PostgreSQL's notation of bits. */
   signature: string;
 }
 
-/** Shorter ones may be alike by chance (W6). Blank space counts once: a few hidden words must not be guessed by way of what pads them. */
+/** Shorter texts may be alike by chance. Blank space counts once, so that a few hidden words cannot be guessed through what pads them. */
 export const LEAST_CHARACTERS = 200;
 
-/** By what is counted: the second rule leaves out what stands in common licences. Shapes of different rules are no measure of each other. */
+/** Version of the rule: the second one leaves out common licences. Fingerprints of different rules cannot be compared. */
 export const RULE = 2;
 
-/** Where a licence was left out: what remains is as short as 200 characters, and may be alike by chance. */
+/** Least remainder after a licence was left out: as short as 200 characters, it may be alike by chance. */
 const LEAST_OWN_SHINGLES = 40;
 
 /**
- * Of artifacts that are alike to 0.9 these bands miss six in a thousand, of such that are alike to 0.95 two in a hundred thousand. They
- * offer three in ten of those at 0.7, as goods made from one form are, and one in a hundred at 0.5. Shorter rows would offer more of
- * these, each of which has to be read.
+ * These bands miss 6 in 1,000 pairs of artifacts that are alike to 0.9, and 2 in 100,000 that are alike to 0.95. They offer 3 in 10 at 0.7,
+ * which goods made from one form reach, and 1 in 100 at 0.5. Shorter rows would offer more of the latter, each of which must be read.
  */
 const BANDS = 12;
 const ROWS = 10;
 
-/** Bits in which two signatures may differ: at a likeness of 0.9 the half of a tenth does. */
+/** Bits in which two signatures may differ. At a likeness of 0.9 one bit in twenty differs. */
 export const MOST_DIFFERENT_BITS = 25;
 
 const SPACES = /\s+/gu;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Null where the near guard has nothing to say: for short goods, also where only a licence makes them long, and for bytes that are no UTF-8. In which encoding they came is all
- * the same, or base64 would be the way round it.
+ * Null if the near guard does not apply: to short goods, also if only a licence makes them long, and to bytes that are no UTF-8. The
+ * encoding in the request does not matter, or base64 would get round the guard.
  */
 export function shapeOf(content: Uint8Array): Shape | null {
   if (content.length < LEAST_CHARACTERS) return null;
@@ -114,7 +113,7 @@ export function shapeOf(content: Uint8Array): Shape | null {
   return { bands: Array.from({ length: BANDS }, (_, band) => keyOf(sketch, band)), signature };
 }
 
-/** How alike two artifacts are, as far as their signatures tell: 1 for the same, about 0 for such that have nothing in common. */
+/** Estimates from their signatures how alike two artifacts are: 1 for equal ones, about 0 for such with nothing in common. */
 export function likenessOf(one: Shape, other: Shape): number {
   let different = 0;
   for (let slot = 0; slot < SLOTS; slot += 1) {
@@ -131,13 +130,13 @@ function textOf(content: Uint8Array): string | null {
   }
 }
 
-/** Counted as W6 counts them: a character outside the first plane is one. */
+/** Counts a character outside the first plane as one. */
 function hasCharacters(text: string, least: number): boolean {
   if (text.length >= 2 * least) return true;
   return [...text].length >= least;
 }
 
-/** As PostgreSQL's int4. The number of the band is in it: a row of one band is nothing to another. */
+/** An int4 of PostgreSQL. Includes the band's number, so that equal rows of different bands do not match. */
 function keyOf(sketch: Uint32Array, band: number): number {
   let key = mix(band + 1);
   for (let row = band * ROWS; row < (band + 1) * ROWS; row += 1) {

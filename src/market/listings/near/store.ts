@@ -3,9 +3,9 @@ import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { MOST_DIFFERENT_BITS, RULE, type Shape } from './shape.ts';
 
 /**
- * The oldest listing whose goods are nearly these: one that is live, or was withdrawn after that. What was removed counts for
- * nothing. Candidates come first and by themselves, and each one's listing by its id: how many there will be no planner knows, and
- * one that expects many would read all listings instead.
+ * Finds the oldest listing with nearly the same goods that is live or was withdrawn after that time. Removed listings do not count.
+ * Candidates are selected first, and each one's listing by its id: no planner knows how many there will be, and one that expects many would
+ * read all listings instead.
  */
 export async function findAlike(
   queryable: Queryable,
@@ -28,7 +28,7 @@ export async function findAlike(
   return row?.id ?? null;
 }
 
-/** With the next statement of the transaction, or its commit. */
+/** Sent with the transaction's next statement, or its commit. */
 export function insertShape(tx: Tx, listingId: bigint, { bands, signature }: Shape): void {
   tx.later(
     sql`insert into artifact_shapes (listing_id, bands, signature, rule)
@@ -36,7 +36,7 @@ export function insertShape(tx: Tx, listingId: bigint, { bands, signature }: Sha
   );
 }
 
-/** Shapes that were made by an earlier rule, with the goods that they are of, held until the end of the transaction. An edit makes its own. */
+/** Returns fingerprints of an earlier rule with their goods, locked until the end of the transaction. An edit makes its own. */
 export async function takeOldShapes(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
   return tx.rows(
     sql`select s.listing_id as "listingId", a.content from artifact_shapes s join artifacts a using (listing_id)
@@ -44,7 +44,7 @@ export async function takeOldShapes(tx: Tx, most: number): Promise<{ listingId: 
   );
 }
 
-/** For goods that are exchanged; those without a shape have no row. */
+/** Replaces the fingerprint when goods are exchanged. Goods without one have no row. */
 export function replaceShape(tx: Tx, listingId: bigint, shape: Shape | null): void {
   tx.later(sql`delete from artifact_shapes where listing_id = ${listingId}`);
   if (shape !== null) insertShape(tx, listingId, shape);
