@@ -2,7 +2,7 @@ import { printableLine } from '../../platform/printable.ts';
 import type { BlockAt } from './read-chain.ts';
 import type { Recovered } from './recover.ts';
 
-/** A recovery as the command tells it, with the block that a time stood for. */
+/** The command's output, with the block that was found for a time. */
 export type ToldRecovery = Recovered & { from_time?: { asked: string; block_number: number; block_time: string } };
 
 export function withBlockOfTime(recovered: Recovered, asked: Date, { number, time }: BlockAt): ToldRecovery {
@@ -10,7 +10,7 @@ export function withBlockOfTime(recovered: Recovered, asked: Date, { number, tim
   return { ...recovered, from_time };
 }
 
-/** For a person: counts first, then a line for each sale and each comment, since somebody has to be told of it. */
+/** Text for a person: counts first, then a line for each sale and comment, since somebody must be told of it. */
 export function describeRecovery(told: ToldRecovery): string {
   const { window, kept_event_id: kept, next_event_id: next, from_time: fromTime } = told;
   return [

@@ -1,6 +1,6 @@
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 
-/** Kinds of ids that the log names, as the tables that give them out are called. */
+/** Kinds of ids in the log, by the table that issues them. */
 export const LOGGED_IDS = {
   listings: 'listing_id',
   merchants: 'merchant_id',
@@ -13,46 +13,46 @@ export type LoggedKind = keyof typeof LOGGED_IDS;
 export interface LostListing {
   id: bigint;
   merchantId: bigint;
-  /** 0x and hex digits; null where the log did not name it yet. */
+  /** 0x and hex digits; null if the log did not name it yet. */
   payee: string | null;
   commitment: string | null;
   priceUsdc: number;
 }
 
-/** A sale that the books do not hold any more, of goods or of a thing of the city. */
+/** A sale that the books lack, of goods or of a thing of the city. */
 export interface LostSale {
   eventId: bigint;
   at: Date;
   listingId: bigint;
   paidUsdc: number;
-  /** The way in which it was paid, `free` among them. */
+  /** How it was paid; may be `free`. */
   via: string;
-  /** 0x and hex digits; null where the log names no transaction, as for free goods. */
+  /** 0x and hex digits; null if the log names no transaction, as for free goods. */
   txHash: string | null;
 }
 
-/** A comment that the books do not hold any more. Its words are in no log. */
+/** A comment that the books lack. Its words are in no log. */
 export interface LostComment {
   eventId: bigint;
   at: Date;
   id: bigint;
   listingId: bigint;
-  /** Handle of its author. */
+  /** Handle of the author. */
   author: string;
 }
 
-/** What events that are in no book any more tell of. */
+/** Facts from events that the books have lost. */
 export interface Lost {
-  /** The highest of each kind that was shown; 0: none. */
+  /** The highest id of each kind that was shown; 0: none. */
   shown: Record<LoggedKind, bigint>;
   listings: LostListing[];
   sales: LostSale[];
   comments: LostComment[];
   registered: { merchantId: bigint; handle: string; at: Date }[];
-  /** Merchants whose key was replaced, and those whose codes were as well. */
+  /** Merchants whose key was replaced (`rotated`), or key and codes (`recovered`). */
   rotated: Set<bigint>;
   recovered: Set<bigint>;
-  /** Listings that were removed, when and with the code of the reason, and not restored. */
+  /** Listings that were removed and not restored, with the reason's code and the time. */
   removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
   commentsRemoved: Map<bigint, string>;
@@ -60,9 +60,9 @@ export interface Lost {
   storeLinesRemoved: Map<bigint, string>;
   /** By appeal, with the code of the reason. */
   statementsRemoved: Map<bigint, string>;
-  /** Payments whose money went back after a review. */
+  /** Payments that were refunded after a review. */
   refunded: Set<bigint>;
-  /** Recoveries that were lost themselves: each had moved the ids that no log names. */
+  /** Lost recoveries: each had raised the ids that the log does not name. */
   recoveries: bigint;
 }
 
@@ -73,7 +73,7 @@ interface LoggedEvent {
   detail: Readonly<Record<string, unknown>>;
 }
 
-/** In the order of the log, so that what was taken back later is not carried out again. */
+/** Reads events in the order of the log, so that an act that was taken back later is not repeated. */
 export function findLost(events: readonly CopiedEvent[]): Lost {
   const lost: Lost = {
     shown: { listings: 0n, merchants: 0n, comments: 0n, appeals: 0n, payments: 0n },
@@ -112,7 +112,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   return lost;
 }
 
-/** Made in what was lost: a row of the books with such an id is another one, and nothing of this is about it. */
+/** Ids issued in lost events. A row of the books with such an id is a different one, so acts on it do not apply. */
 interface Made {
   merchants: Set<bigint>;
   listings: Set<bigint>;
@@ -156,7 +156,7 @@ function noteIdentity(lost: Lost, told: LoggedEvent): void {
   if (told.kind === 'recover') lost.recovered.add(merchantId);
 }
 
-/** Losses that cannot be made good: buyers show their sales, and comments are gone. */
+/** Losses that cannot be restored here: buyers must show their sales, and comments are gone. */
 function noteTrade({ sales, comments }: Lost, eventId: bigint, told: LoggedEvent): void {
   const of = { eventId, at: new Date(told.at), listingId: idOf(told, 'listing_id') };
   if (told.kind === 'sale' || told.kind === 'world_sale') {
@@ -185,7 +185,7 @@ function noteGoods(lost: Lost, told: LoggedEvent): void {
   if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
 }
 
-/** Texts that the maintainer took off. */
+/** Texts that the maintainer removed. */
 function noteTexts(lost: Lost, told: LoggedEvent): void {
   if (told.kind !== 'moderation') return;
   const action = textOf(told, 'action');

@@ -16,16 +16,16 @@ import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import { readLatestNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
-/** What may have been shown within the second in which it was not yet copied. */
+/** Ids that may have been shown in the second before they were copied. */
 const LOGGED_MARGIN = 1_000n;
-/** For ids that the log does not name, and for all where there is no copy. */
+/** Margin for ids that the log does not name, and for all ids if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
 const AT_ONCE = 500;
 
 export interface RecoverOptions {
   fromBlock: bigint;
   reason: string;
-  /** Of all hosts, in the order of ids; null: there is none left. */
+  /** Events of all hosts' copies, by id; null if no copy is left. */
   copied: readonly CopiedEvent[] | null;
 }
 
@@ -35,9 +35,9 @@ export interface Recovered {
   window: { from_block: number; to_block: number };
   kept_event_id: number;
   next_event_id: number;
-  /** Whether any copy of the log was read: only then is known what was lost. */
+  /** Whether a copy of the log was read: only then the losses are known. */
   copies: 'read' | 'none';
-  /** How many of each were in what was lost, as far as the copies tell. */
+  /** Number of losses of each kind, as far as the copies tell. */
   lost: Readonly<Record<string, number>>;
   /** In the order of the log. */
   lost_sales: readonly LostSaleOut[];
@@ -50,7 +50,7 @@ interface LostSaleOut {
   listing_id: number;
   paid_usdc: number;
   verified_via: string;
-  /** Null where the log names none, as for free goods. */
+  /** Null if the log names none, as for free goods. */
   tx_hash: string | null;
 }
 
@@ -63,8 +63,8 @@ interface LostCommentOut {
 }
 
 /**
- * Takes the books as they stand for what there is (W16), in one transaction: no id that may have been shown is given out again, what was
- * ended stays ended, no caller acts by what may have been replaced, and the public log says so.
+ * Accepts the books as they are, in one transaction: ids that may have been shown are not issued again, ended listings and texts stay
+ * ended, replaced keys and codes stop working, and the public log says so.
  */
 export async function recover(
   market: CommandMarket,
@@ -182,7 +182,7 @@ async function holdIdentities(
   for (const id of new Set([...lost.rotated, ...lost.recovered, ...held])) {
     await store.revokeKey(tx, id, recoveryId, now);
   }
-  // Its codes were burned, and the new ones are in no book: only the operator can let it in again.
+  // The codes were burned, and the new ones are in no book: only the operator can let the merchant in again.
   for (const id of lost.recovered) await endSets(tx, id, 'burned', now);
   if (given.isBlind) await store.lockAll(tx, recoveryId);
   await store.endAccess(tx, now);
@@ -199,7 +199,7 @@ interface RecoveryRecord {
   now: Date;
 }
 
-/** What was ended in the events that were lost is ended again, and told again. */
+/** Repeats what lost events ended, and records it again. */
 async function carryOut(
   tx: Tx,
   { clock }: CommandMarket,
@@ -220,7 +220,7 @@ async function carryOut(
   for (const [id, { reason: reasonCode, at }] of lost.removed) {
     const listing = await lockListing(tx, id);
     if (listing === null || (listing.state !== 'live' && listing.state !== 'withdrawn')) continue;
-    // At its own time: a transfer that came after it is for the payee to review, also when it is taken back.
+    // Use its own time: a transfer after it is for the payee to review, also if its payment is restored.
     markRemoved(tx, id, { reasonCode, reason: REASON, removedBy: MAINTAINER, now: at });
     const about = { listing_id: Number(id), merchant_id: Number(listing.merchantId), reason_code: reasonCode };
     await tell({
@@ -235,11 +235,11 @@ async function carryOut(
 interface EmptyTexts {
   tell(event: Parameters<typeof recordEvent>[2]): Promise<void>;
   now: Date;
-  /** The event's facts about the recovery. */
+  /** Marks the event as part of a recovery. */
   again: { recovery_id: number };
 }
 
-/** The line that stands may be an older one: its merchant can write it again. */
+/** The store line in the books may be an older one: its merchant can write it again. */
 async function emptyTexts(tx: Tx, lost: Lost, { tell, now, again }: EmptyTexts): Promise<void> {
   const tellRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
     await tell({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });
