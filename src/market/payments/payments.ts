@@ -18,13 +18,13 @@ import { pathOf } from './paths/payment-paths.ts';
 import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x402/facilitator.ts';
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
-import { createSettler } from './read-and-decide.ts';
+import { createDecider } from './read-and-decide.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
 import { decideUnproven } from './review-unproven.ts';
 import {
   countOpenPayments,
   countReviews,
-  deleteLapsedAttempts,
+  deleteEndedAttempts,
   endReview,
   findPayment,
   listReviewsSince,
@@ -73,9 +73,9 @@ export function createPayments(market: Market, completions: Completions, options
   const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
   const unreadable = createUnreadablePayments(market.clock, providerHealth);
   const { isFarFromFinal } = whenToLook;
-  const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
+  const decider = createDecider(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
   const facts = createPaymentFacts(market);
-  const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
+  const reconcileOnce = createPass(market, decider.readAndDecideMany, heads.fresh);
   const timedPass = facts.timed(reconcileOnce);
   const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
   const passIfOverdue = async (): Promise<void> => ((await whenToLook.isOverdue()) ? await timedPass() : undefined);
@@ -96,15 +96,15 @@ export function createPayments(market: Market, completions: Completions, options
     /** True if all providers that count show the receipt alike. */
     corroborate: corroboration.onReceipt,
     /** Submits the proof if it may, then reads the chain and decides; see `drive` of the payment's path and read-and-decide.ts. */
-    advance: createAdvance(context, settler.settle),
+    advance: createAdvance(context, decider.readAndDecide),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if possible. */
-    settle: settler.settle,
+    readAndDecide: decider.readAndDecide,
     /** Finds the payment's own transfer when another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
     /** Reads and decides further transactions of a claim that is already decided. */
-    readSurplus: settler.readSurplus,
+    readSurplus: decider.readSurplus,
     /** Looks for further transfers from the payer of a claim in review to its payee. */
     further,
     reconcileOnce,
@@ -123,15 +123,15 @@ export type Payments = ReturnType<typeof createPayments>;
 
 function choresOf(
   market: Market,
-  given: { declineOld(): Promise<void>; count(): Promise<void>; readFurther(): Promise<void> },
+  jobs: { declineOld(): Promise<void>; count(): Promise<void>; readFurther(): Promise<void> },
 ): Chore[] {
   return [
     { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
-    { name: 'old_reviews', act: given.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
+    { name: 'old_reviews', act: jobs.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
     { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
     { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
-    { name: 'count_payments', act: given.count, everyMs: COUNT_EVERY_MS },
-    { name: 'further_transfers', act: given.readFurther, everyMs: FURTHER_EVERY_MS },
+    { name: 'count_payments', act: jobs.count, everyMs: COUNT_EVERY_MS },
+    { name: 'further_transfers', act: jobs.readFurther, everyMs: FURTHER_EVERY_MS },
   ];
 }
 
@@ -144,7 +144,7 @@ export async function pruneAttempts({ database, clock }: Pick<Market, 'database'
   const before = new Date(clock.now() - KEPT_MS);
   let count = 0;
   for (;;) {
-    const deleted = await deleteLapsedAttempts(database, before, BATCH);
+    const deleted = await deleteEndedAttempts(database, before, BATCH);
     count += deleted;
     if (deleted < BATCH) return count;
   }
@@ -159,7 +159,7 @@ export async function declineOldReviews(market: Market, completions: Completions
   const before = new Date(now.getTime() - REVIEW_DAYS * DAY_MS);
   for (const payment of await listReviewsSince(market.database, before, AT_ONCE)) {
     try {
-      await market.database.transaction((tx) => decline(tx, market, completions, payment, now));
+      await market.database.transaction((tx) => declineReview(tx, market, { completions, payment, now }));
     } catch (error) {
       // One failure must not hold up the others.
       market.log.error('review_not_ended', { payment_id: payment.id, error });
@@ -183,7 +183,11 @@ async function declineUnproven(tx: Tx, market: Market, completions: Completions,
   await recordReview(tx, market, payment, { outcome: 'declined', actor: 'system' });
 }
 
-async function decline(tx: Tx, market: Market, completions: Completions, payment: Payment, now: Date): Promise<void> {
+async function declineReview(
+  tx: Tx,
+  market: Market,
+  { completions, payment, now }: { completions: Completions; payment: Payment; now: Date },
+): Promise<void> {
   await completions[payment.purpose].lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
   if (locked?.status !== 'needs_review') return;
@@ -226,18 +230,18 @@ function createPaymentFacts({ database, clock }: Pick<Market, 'database' | 'cloc
 }
 
 /** Submits the proof if it is the payment's own, then reads the chain and decides. Another proof moves nothing. */
-function createAdvance(context: PathContext, settle: (payment: Payment) => Promise<Payment>) {
+function createAdvance(context: PathContext, readAndDecide: (payment: Payment) => Promise<Payment>) {
   const drive = createDriver(context);
 
-  return async function advance(given: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
-    let { current, refusal }: Driven = { current: given, refusal: null };
+  return async function advance(payment: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
+    let { current, refusal }: Driven = { current: payment, refusal: null };
     for (;;) {
       // A payment that is in a block was submitted already.
       const isDriven = proof !== null && current.blockNumber === null;
       if (isDriven && (await pathOf(current).mayDrive(context, current, proof))) {
         ({ current, refusal } = await drive(current, proof, terms));
       }
-      current = await settle(current);
+      current = await readAndDecide(current);
       // A reorganisation removed its block: submit the proof once more.
       const isGone = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
       if (!isGone) return { current, refusal };

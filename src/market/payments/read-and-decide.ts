@@ -17,7 +17,7 @@ interface SharedReading {
   passes: Passes<Payment | null>;
 }
 
-interface SettlerDependencies {
+interface DeciderDependencies {
   readHead(): Promise<FollowedHead>;
   isFarFromFinal: ReadSchedule['isFarFromFinal'];
   /** Called after every reading. */
@@ -25,19 +25,23 @@ interface SettlerDependencies {
 }
 
 /** Reads the chain about payments and moves them accordingly. */
-export function createSettler(context: PathContext, { readHead, isFarFromFinal, noteReading }: SettlerDependencies) {
+export function createDecider(context: PathContext, { readHead, isFarFromFinal, noteReading }: DeciderDependencies) {
   const sharedReadings = new Map<bigint, SharedReading>();
   const reader = createPaymentReader({ context, readHead, noteReading });
 
   async function decide({ payment, evidence }: PaymentEvidence): Promise<Payment> {
     return await pathOf(payment).decide(context, payment, evidence as never);
   }
-  async function settleOne(payment: Payment): Promise<Payment | null> {
+  async function readAndDecideOne(payment: Payment): Promise<Payment | null> {
     const shown = await reader.readOne(payment);
     return shown === undefined ? null : await decide(shown);
   }
-  function share(payment: Payment): SharedReading {
-    const started: SharedReading = { newest: payment, users: 0, passes: createPasses(() => settleOne(started.newest)) };
+  function startSharing(payment: Payment): SharedReading {
+    const started: SharedReading = {
+      newest: payment,
+      users: 0,
+      passes: createPasses(() => readAndDecideOne(started.newest)),
+    };
     return started;
   }
 
@@ -46,9 +50,9 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal, 
      * Reads the chain about one open payment and decides what it can. An unreadable chain changes nothing. A payment that is still seconds
      * from final is not read: the background job notices a reorganisation.
      */
-    async settle(payment: Payment): Promise<Payment> {
+    async readAndDecide(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;
-      const shared = sharedReadings.get(payment.id) ?? share(payment);
+      const shared = sharedReadings.get(payment.id) ?? startSharing(payment);
       sharedReadings.set(payment.id, shared);
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
@@ -64,10 +68,10 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal, 
     },
     /** Looks at further transactions of a claim that is already decided. An unreadable chain changes nothing. */
     async readSurplus(claim: Payment): Promise<void> {
-      await settleOne(claim);
+      await readAndDecideOne(claim);
     },
     /** Does the same for many payments, and reads what they share once. */
-    async settleMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
+    async readAndDecideMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
       for (const shown of (await reader.readMany(payments, head)).values()) {
         try {
           await decide(shown);
@@ -94,7 +98,7 @@ interface PaymentReader {
   readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, PaymentEvidence>>;
 }
 
-interface ReaderDependencies extends Pick<SettlerDependencies, 'readHead' | 'noteReading'> {
+interface ReaderDependencies extends Pick<DeciderDependencies, 'readHead' | 'noteReading'> {
   context: PathContext;
 }
 
@@ -164,15 +168,15 @@ const REMEMBERED = 20_000;
  */
 function createMemory() {
   const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
-  const spelled = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
+  const spellBlocks = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
   return {
     note: (shown: PaymentEvidence, { rewrites, latest }: FollowedHead): void => {
       if (read.size >= REMEMBERED) read.clear();
-      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(shown.seenIn) });
+      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spellBlocks(shown.seenIn) });
     },
     isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
       const before = read.get(id);
-      if (before?.rewrites !== head.rewrites || before.seenIn !== spelled(seenIn)) return false;
+      if (before?.rewrites !== head.rewrites || before.seenIn !== spellBlocks(seenIn)) return false;
       const { finalized } = head;
       return seenIn.every(
         (block) => block !== null && block <= before.upTo && (finalized === null || block > finalized.number),

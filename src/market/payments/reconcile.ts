@@ -10,7 +10,7 @@ const BATCH = 250;
 /** A lost machine or network may leave the lock with a session whose client is gone. A round only reads, so other processes run it too. */
 const STAND_IN_EVERY_MS = 60_000;
 
-type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
+type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
  * Moves every open payment as far as the chain allows. It reads and never submits, so two at a time do no harm. A payment that is mined but
@@ -18,17 +18,17 @@ type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<
  */
 export function createPass(
   market: Market,
-  settleMany: SettleMany,
+  readAndDecideMany: ReadAndDecideMany,
   readHead: () => Promise<FollowedHead>,
 ): () => Promise<void> {
-  async function settleAll(list: typeof listOpenPayments, readOnce: () => Promise<FollowedHead>): Promise<void> {
+  async function decideAll(list: typeof listOpenPayments, readOnce: () => Promise<FollowedHead>): Promise<void> {
     let after = 0n;
     for (;;) {
       const batch = await list(market.database, after, BATCH);
       const last = batch.at(-1);
       if (last === undefined) return;
       try {
-        await settleMany(batch, await readOnce());
+        await readAndDecideMany(batch, await readOnce());
       } catch (error) {
         // One failing batch must not hold up the others.
         if (error instanceof RpcFailure) market.log.warn('chain_unreadable', { error });
@@ -42,7 +42,7 @@ export function createPass(
     let head: Promise<FollowedHead> | null = null;
     // Read the head once a round, and not at all when nothing is undecided.
     const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
-    for (const list of [listOpenPayments, listWithMore]) await settleAll(list, readOnce);
+    for (const list of [listOpenPayments, listWithMore]) await decideAll(list, readOnce);
   };
 }
 
@@ -71,7 +71,7 @@ export function createReconciler(
   let followerLoop: Promise<void> | null = null;
 
   /** Each task has its own pace: a slow facilitator must not hold up payments. */
-  async function repeat(
+  async function repeatTask(
     name: string,
     act: () => Promise<unknown>,
     everyMs: number,
@@ -94,8 +94,8 @@ export function createReconciler(
     name: 'reconcile',
     run: async (signal) => {
       await Promise.all([
-        repeat('reconcile', pass, everyMs, signal),
-        ...chores.map((chore) => repeat(chore.name, chore.act, chore.everyMs, signal)),
+        repeatTask('reconcile', pass, everyMs, signal),
+        ...chores.map((chore) => repeatTask(chore.name, chore.act, chore.everyMs, signal)),
       ]);
     },
   });
@@ -105,7 +105,7 @@ export function createReconciler(
     await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
     const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerPass());
-    await repeat('reconcile', unlessLeader, STAND_IN_EVERY_MS, stopping.signal);
+    await repeatTask('reconcile', unlessLeader, STAND_IN_EVERY_MS, stopping.signal);
   };
 
   return {

@@ -239,7 +239,7 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
 }
 
 /** Deletes attempts that were never submitted and whose authorization expired before that time, so that they can move no money. */
-export async function deleteLapsedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
+export async function deleteEndedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
   const { gone } = await queryable.one<{ gone: number }>(
     sql`select prune_lapsed_attempts(${before}, ${most}::int4) as gone`,
   );

@@ -115,7 +115,7 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'a-proof-is-driven-while-halted',
     'src/market/payments/paths/x402/drive-payment.ts',
-    "  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };\n",
+    "  if (row.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? haltedRefusal() : null };\n",
     '',
     world('two-providers-halt'),
   ),

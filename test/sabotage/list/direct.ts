@@ -154,7 +154,7 @@ const claims: readonly Sabotage[] = [
   bug(
     'a-final-transfer-is-not-looked-for',
     FLOW,
-    'if (!isOpen(await payments.settle(standing))) return null;',
+    'if (!isOpen(await payments.readAndDecide(standing))) return null;',
     '',
     world('direct-hashes'),
   ),

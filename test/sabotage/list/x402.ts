@@ -302,7 +302,7 @@ const ends: readonly Sabotage[] = [
   bug(
     'removed-is-verified-again',
     DRIVE,
-    'const refusal = found.isRemoved',
+    'const refusal = row.isRemoved',
     'const refusal = payment.surplus',
     world('buy-corners'),
   ),

@@ -5,7 +5,7 @@ import { settleClaim } from './direct/settle-claim.ts';
 import { insertClaim, type NewClaim } from './direct/store.ts';
 import type { PaymentPath } from './payment-path.ts';
 import { attemptTermsOf, decide, type Evidence } from './x402/decide.ts';
-import { drive, mayDrive } from './x402/drive-payment.ts';
+import { drivePayment, mayDrive } from './x402/drive-payment.ts';
 import { endByEvidence } from './x402/end-payment.ts';
 import { gatherEvidence } from './x402/gather-evidence.ts';
 import { type Attempt, openAttempt } from './x402/store.ts';
@@ -15,7 +15,7 @@ const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
   open: openAttempt,
   isShownBy: ({ nonce }, { authorization }) => nonce === authorization.nonce,
   mayDrive: ({ market }, payment, proof) => mayDrive(market, payment, proof),
-  drive,
+  drive: drivePayment,
   evidence: async (context, { head, isUnchanged }, payments) => {
     const changed = payments.filter((payment) => !isUnchanged(payment, [payment.blockNumber]));
     return await gatherEvidence(context, head, changed);

@@ -88,12 +88,12 @@ export async function continueClaim<Answer>(
   if (!(await checkUnused(market.database, intent, txHash))) return null;
   // The standing wallet's payment is its own: read and decide it before another wallet takes over the claim.
   if (standing?.status === 'settling' && standing.payer !== payer) {
-    if (!isOpen(await payments.settle(standing))) return null;
+    if (!isOpen(await payments.readAndDecide(standing))) return null;
   }
   const opened = await openOrJoin(market, claim, subject, payer);
   if (opened === null) return null;
   market.crashPoint('after_claim_committed');
-  const current = await payments.settle(opened);
+  const current = await payments.readAndDecide(opened);
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
   const ended = isOpen(current)
     ? null

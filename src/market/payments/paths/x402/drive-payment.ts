@@ -11,34 +11,34 @@ import { asAccepted, isSignedBy } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
 /** Calls the facilitator's verify while `verifying`, and its settle while `settling`. */
-export async function drive(
+export async function drivePayment(
   { market, completions }: PathContext,
-  given: X402Payment,
+  requested: X402Payment,
   proof: Proof,
   terms: Terms,
 ): Promise<Driven> {
-  const found = await findToDrive(market.database, given.id);
-  const payment = found?.payment ?? given;
-  if (payment.path !== 'x402' || found === null) return { current: payment, refusal: null };
-  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };
+  const row = await findToDrive(market.database, requested.id);
+  const payment = row?.payment ?? requested;
+  if (payment.path !== 'x402' || row === null) return { current: payment, refusal: null };
+  if (row.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? haltedRefusal() : null };
   if (payment.status === 'verifying') {
-    const refusal = found.isRemoved
+    const refusal = row.isRemoved
       ? new Refusal('listing_removed')
-      : await mayBeSubmitted(market, payment, proof, terms);
+      : await refuseSubmission(market, payment, proof, terms);
     if (refusal !== null) return { current: payment, refusal };
     const committed = await commitSettling(market, completions, payment);
     if (committed instanceof Refusal) {
       return { current: (await findPayment(market.database, payment.id)) ?? payment, refusal: committed };
     }
     market.crashPoint('after_settling_committed');
-    return { current: committed, refusal: await settle(market, proof, terms) };
+    return { current: committed, refusal: await submitPayment(market, proof, terms) };
   }
-  const isOpen = payment.status === 'settling' && (await maySettleStill(market, payment));
-  return { current: payment, refusal: isOpen ? await settle(market, proof, terms) : null };
+  const maySubmit = payment.status === 'settling' && (await maySubmitAgain(market, payment));
+  return { current: payment, refusal: maySubmit ? await submitPayment(market, proof, terms) : null };
 }
 
 /** Never submit while payments are halted: nothing could be handed to the payer for the money. */
-function halted(): Refusal {
+function haltedRefusal(): Refusal {
   return new Refusal('verification_pending', {
     detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
     retryAfterSeconds: 30,
@@ -46,7 +46,7 @@ function halted(): Refusal {
 }
 
 /** Null if nothing forbids it so far. Removal and edits of the listing are checked again under its lock. */
-async function mayBeSubmitted(
+async function refuseSubmission(
   market: Market,
   payment: X402Payment,
   proof: Proof,
@@ -55,7 +55,7 @@ async function mayBeSubmitted(
   if (payment.stoppedAt !== null) return stoppedRefusal(endOf(payment), market.clock.now());
   if (isExpired(market, payment)) return new Refusal('verification_pending', { retryAfterSeconds: 2 });
   market.crashPoint('before_verify');
-  return await verify(market, payment, proof, terms);
+  return await verifyPayment(market, payment, proof, terms);
 }
 
 function endOf({ validBefore }: X402Payment): number {
@@ -66,7 +66,12 @@ function isExpired({ clock }: Market, payment: X402Payment): boolean {
   return clock.now() >= endOf(payment);
 }
 
-async function verify(market: Market, payment: X402Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
+async function verifyPayment(
+  market: Market,
+  payment: X402Payment,
+  proof: Proof,
+  terms: Terms,
+): Promise<Refusal | null> {
   const answer = await askVerify(market, asAccepted(proof), terms);
   if (answer.kind === 'valid') return null;
   if (answer.kind === 'unknown') {
@@ -132,14 +137,14 @@ async function commitSettling(
   });
 }
 
-async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
+async function submitPayment(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
   const answer = await askSettle(market, asAccepted(proof), terms);
   market.crashPoint('after_settle_before_answer');
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
 /** The nonce makes this one payment, however often it is submitted. Once it is used or expired there is nothing to submit. */
-async function maySettleStill(market: Market, payment: X402Payment): Promise<boolean> {
+async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {
     return !(await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest'));
