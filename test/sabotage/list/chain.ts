@@ -122,8 +122,8 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'a-vanished-transfer-stays-noted',
     'src/market/payments/paths/x402/end-payment.ts',
-    'return await note(market, payment, decision.sighting, now);',
-    'return decision.sighting === null ? payment : await note(market, payment, decision.sighting, now);',
+    'return await noteSeen(market, payment, decision.sighting, now);',
+    'return decision.sighting === null ? payment : await noteSeen(market, payment, decision.sighting, now);',
     world('reorg'),
   ),
   bug(

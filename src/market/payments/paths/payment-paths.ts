@@ -1,12 +1,12 @@
 import type { PaymentWay } from '../../../contract/vocabulary.ts';
 import type { DirectPayment, Payment, X402Payment } from '../payment.ts';
+import { endClaimByEvidence } from './direct/end-claim.ts';
 import { type ClaimReading, gatherClaims } from './direct/gather-claims.ts';
-import { settleClaim } from './direct/settle-claim.ts';
 import { insertClaim, type NewClaim } from './direct/store.ts';
 import type { PaymentPath } from './payment-path.ts';
 import { attemptTermsOf, decide, type Evidence } from './x402/decide.ts';
 import { drivePayment, mayDrive } from './x402/drive-payment.ts';
-import { endByEvidence } from './x402/end-payment.ts';
+import { endPaymentByEvidence } from './x402/end-payment.ts';
 import { gatherEvidence } from './x402/gather-evidence.ts';
 import { type Attempt, openAttempt } from './x402/store.ts';
 
@@ -22,7 +22,7 @@ const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
   },
   readFrom: 'logs',
   seenIn: ({ use }) => [use?.log.blockNumber ?? null],
-  decide: endByEvidence,
+  decide: endPaymentByEvidence,
   locate: async (context, head, payment) => {
     const evidence = (await gatherEvidence(context, head, [payment])).get(payment.id);
     const decision = evidence && decide(evidence, attemptTermsOf(payment, null));
@@ -57,7 +57,7 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
     gatherClaims({ market, corroboration, isUnchanged }, head, payments),
   readFrom: 'receipts',
   seenIn: (evidence) => [...evidence.values()].map(({ receipt }) => receipt?.blockNumber ?? null),
-  decide: settleClaim,
+  decide: endClaimByEvidence,
   // A transaction that proves another payment is refused before it can end a claim.
   locate: async () => null,
   present: {

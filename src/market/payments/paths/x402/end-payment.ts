@@ -14,7 +14,11 @@ import { findSigner } from './store.ts';
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
 /** Ends the payment if the evidence says so, or notes what was seen. */
-export async function endByEvidence(context: PathContext, payment: X402Payment, evidence: Evidence): Promise<Payment> {
+export async function endPaymentByEvidence(
+  context: PathContext,
+  payment: X402Payment,
+  evidence: Evidence,
+): Promise<Payment> {
   const { market } = context;
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
@@ -23,19 +27,21 @@ export async function endByEvidence(context: PathContext, payment: X402Payment, 
     if (isAlarming(decision.why)) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    return await note(market, payment, decision.sighting, now);
+    return await noteSeen(market, payment, decision.sighting, now);
   }
   let fromStranger: boolean | null = false;
   if (decision.outcome === 'settled') {
     market.crashPoint('after_final_before_delivery');
     fromStranger = await isFromStranger(context, payment, decision.transfer);
-    if (fromStranger === null) return await note(market, payment, decision.transfer, now);
+    if (fromStranger === null) return await noteSeen(market, payment, decision.transfer, now);
   }
-  return await market.database.transaction((tx) => end(context, tx, payment, evidence, fromStranger === true));
+  return await market.database.transaction((tx) =>
+    endUnderLocks(context, tx, { payment, evidence, payerCollectsOnly: fromStranger === true }),
+  );
 }
 
 /** Writes nothing if the payment shows the sighting already. */
-async function note(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
+async function noteSeen(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
   const isNoted =
     payment.txHash === (sighting?.txHash ?? null) && payment.blockNumber === (sighting?.blockNumber ?? null);
   if (isNoted) return payment;
@@ -48,12 +54,10 @@ function isAlarming(why: UnknownWhy): boolean {
 }
 
 /** Decides again under the locks: status and removal may have changed since the chain was read. */
-async function end(
+async function endUnderLocks(
   { market, completions }: PathContext,
   tx: Tx,
-  payment: X402Payment,
-  evidence: Evidence,
-  payerCollectsOnly: boolean,
+  { payment, evidence, payerCollectsOnly }: { payment: X402Payment; evidence: Evidence; payerCollectsOnly: boolean },
 ): Promise<Payment> {
   const completion = completions[payment.purpose];
   const subject = await completion.lockSubject(tx, payment);
@@ -104,8 +108,8 @@ async function isFromStranger(
 ): Promise<boolean | null> {
   const { database, config, clock } = market;
   const { chainId, signersReadAt: since } = payment;
-  const asked = { chainId, url: config.facilitatorUrl, address: transfer.sender, since };
-  const findSender = () => findSigner(database, asked);
+  const signer = { chainId, url: config.facilitatorUrl, address: transfer.sender, since };
+  const findSender = () => findSigner(database, signer);
   const sender = await findSender();
   if (sender.isNamed || !sender.namesAny) return false;
   const refreshed = await refreshSigners();

@@ -20,7 +20,7 @@ import {
 } from './store.ts';
 
 /** Decides a claim by what the chain shows of its transactions, and stores what was seen. */
-export async function settleClaim(
+export async function endClaimByEvidence(
   context: PathContext,
   payment: DirectPayment,
   reading: ClaimReading,
@@ -36,7 +36,7 @@ export async function settleClaim(
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
     market.crashPoint('after_final_before_delivery');
-    await market.database.transaction((tx) => endClaim(context, tx, payment, reading));
+    await market.database.transaction((tx) => endUnderLocks(context, tx, payment, reading));
   }
   // Until one is final, the claim shows its first-named transaction that is in a block.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
@@ -66,7 +66,7 @@ function sightingOf(decision: ClaimDecision): Sighting | null {
 }
 
 /** Decides again under the locks: payer, transactions and removal may have changed since the chain was read. */
-async function endClaim(
+async function endUnderLocks(
   { market, completions }: PathContext,
   tx: Tx,
   payment: DirectPayment,
@@ -79,7 +79,7 @@ async function endClaim(
   const now = new Date(market.clock.now());
   const decisions = decideAll(reading, claimTermsOf(locked, subject.removedAt));
   if (isOpen(locked)) {
-    const verdict = await judge(tx, locked, decisions, now);
+    const verdict = await judgeClaim(tx, locked, decisions, now);
     if (verdict === null) return;
     if (verdict.status === 'completed') {
       await completion.complete(tx, locked, { transfer: verdict.transfer, payerCollectsOnly: false, subject });
@@ -101,13 +101,13 @@ type Verdict =
  * Picks the first transaction that fits, in the order in which they were named. A transaction that needs a review waits for the undecided
  * ones, since one of them may fit. Null while the claim stays open.
  */
-async function judge(
+async function judgeClaim(
   tx: Tx,
   payment: DirectPayment,
   decisions: ReadonlyMap<Hex, ClaimDecision>,
   now: Date,
 ): Promise<Verdict | null> {
-  const prove = async (transfer: FoundTransfer): Promise<boolean> => {
+  const proveBy = async (transfer: FoundTransfer): Promise<boolean> => {
     if (!(await insertProof(tx, payment, payment.purpose, transfer, now))) return false;
     await markProven(tx, payment.id, transfer.txHash);
     return true;
@@ -120,7 +120,7 @@ async function judge(
     const decision = decisions.get(txHash);
     if (decision === undefined || decision.outcome === 'unknown') waits = true;
     else if (decision.outcome === 'review') toReview.push(decision);
-    else if (decision.outcome === 'settled' && (await prove(decision.transfer))) {
+    else if (decision.outcome === 'settled' && (await proveBy(decision.transfer))) {
       return { status: 'completed', reason: null, transfer: decision.transfer };
     } else {
       refused = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
@@ -131,7 +131,7 @@ async function judge(
   // Review first a transfer on which the seller can deliver without a loss; the others become surplus payments.
   const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
   for (const { reason, transfer } of enoughFirst) {
-    if (await prove(transfer)) return { status: 'needs_review', reason, transfer };
+    if (await proveBy(transfer)) return { status: 'needs_review', reason, transfer };
     refused = 'transaction_used';
     await refuseHash(tx, payment.id, transfer.txHash, refused);
   }
@@ -159,14 +159,15 @@ async function recordSurplus(
     if (!isUndecided || decision === undefined || decision.outcome === 'unknown') continue;
     if (decision.outcome === 'refused') await refuseHash(tx, claim.id, txHash, decision.reason);
     else if (await isNamedElsewhere(tx, claim, txHash)) continue;
-    else if (!(await review(tx, claim, decision, now))) await refuseHash(tx, claim.id, txHash, 'transaction_used');
+    else if (!(await openSurplusReview(tx, claim, decision, now)))
+      await refuseHash(tx, claim.id, txHash, 'transaction_used');
   }
 }
 
 class AlreadyProven extends Error {}
 
 /** False if the transaction proves something else. */
-async function review(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
+async function openSurplusReview(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
   const { transfer } = decision;
   // A second transfer that would fit comes when the goods are already bought.
   const reason = decision.outcome === 'review' ? decision.reason : 'already_bought';
