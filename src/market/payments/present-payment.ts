@@ -191,9 +191,7 @@ const MAX_RETRY_SECONDS = 30;
 export function pendingBody(
   market: Pick<Market, 'pepper'>,
   payment: Payment,
-  watermark: Watermark | null,
-  retry: 'same_request' | 'same_proof',
-  now: number,
+  { watermark, retry, now }: { watermark: Watermark | null; retry: 'same_request' | 'same_proof'; now: number },
 ): Pending {
   const estimate = estimateSeconds(payment, watermark);
   const view = presentPayment(payment, watermark, payment.listingId, now);
@@ -232,9 +230,9 @@ export function reviewRefusal(payment: Payment, watermark: Watermark | null, now
 
 /** Settlement headers for x402 clients, in both versions. */
 export function settlementHeaders(network: Network, transaction: string, payer: string): Record<string, string> {
-  const encode = (name: string): string =>
+  const encodeFor = (name: string): string =>
     Buffer.from(JSON.stringify({ success: true, transaction, network: name, payer })).toString('base64');
-  return { 'x-payment-response': encode(network.name), 'payment-response': encode(network.caip2) };
+  return { 'x-payment-response': encodeFor(network.name), 'payment-response': encodeFor(network.caip2) };
 }
 
 type Waiting = WaitingClaim & { txHash: Hex };
@@ -250,7 +248,8 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     const named = (await findCitySale(market, call)) ?? (await findWaiting(market, call));
     if (named !== null) return { status: 200, body: { payment: named } };
     const intent = call.query.intent_id === undefined ? null : await findIntent(market.database, call.query.intent_id);
-    const payment = intent === null ? await find(market, call) : await findIntentPayment(market.database, intent.id);
+    const payment =
+      intent === null ? await findByQuery(market, call) : await findIntentPayment(market.database, intent.id);
     if (intent !== null && payment === null) {
       const watermark = await findWatermark(market.database, intent.chainId);
       return { status: 200, body: { payment: presentIntent(intent, watermark) } };
@@ -294,7 +293,7 @@ async function findWaiting({ database }: Market, { query }: StatusCall): Promise
   return presentWaiting({ ...waiting, txHash }, await findWatermark(database, waiting.claim.chainId));
 }
 
-async function find(market: Market, call: StatusCall): Promise<Payment | null> {
+async function findByQuery(market: Market, call: StatusCall): Promise<Payment | null> {
   const { tx_hash: txHash, payer, nonce } = call.query;
   const { network } = market.config;
   if (txHash !== undefined) {

@@ -13,11 +13,9 @@ export type ProofPurpose = LedgerPurpose | 'city';
 export async function insertProof(
   tx: Tx,
   payment: Pick<Payment, 'id'>,
-  purpose: LedgerPurpose,
-  transfer: FoundTransfer,
-  now: Date,
+  { purpose, transfer, now }: { purpose: LedgerPurpose; transfer: FoundTransfer; now: Date },
 ): Promise<boolean> {
-  return await insert(tx, { purpose, paymentId: payment.id, worldListingId: null }, transfer, now);
+  return await insertRow(tx, { purpose, paymentId: payment.id, worldListingId: null }, transfer, now);
 }
 
 /** Writes the proof for the sale of a thing; false if the transaction already proves anything. */
@@ -27,10 +25,10 @@ export async function insertCityProof(
   transfer: FoundTransfer,
   now: Date,
 ): Promise<boolean> {
-  return await insert(tx, { purpose: 'city', paymentId: null, worldListingId }, transfer, now);
+  return await insertRow(tx, { purpose: 'city', paymentId: null, worldListingId }, transfer, now);
 }
 
-async function insert(
+async function insertRow(
   tx: Tx,
   proves: { purpose: ProofPurpose; paymentId: bigint | null; worldListingId: bigint | null },
   transfer: FoundTransfer,

@@ -129,7 +129,8 @@ async function decide(
   const locked = (await lockPayment(tx, payment.id)) ?? (await decideUnproven(tx, market, by));
   if (locked === null) return await recordReview(tx, market, payment, { outcome, actor: call.caller.handle });
   if (locked.status !== 'needs_review') throw new Refusal('already_decided');
-  if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
+  if (refund !== null && !(await insertProof(tx, locked, { purpose: 'refund', transfer: refund, now })))
+    throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
     // Providers disagree on what is final, so even a delivery by the payee waits for the operator.
     if (await isHalted(tx, locked.chainId)) {

@@ -56,7 +56,7 @@ async function becomePayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcom
   const surplus =
     outcome === 'refunded' || (listingId !== null && (await hasBought(tx, listingId, { merchantId, payer })));
   const made = await insertFromUnproven(tx, claim, { surplus, now });
-  if (made === null || !(await insertProof(tx, made, made.purpose, transfer, now))) {
+  if (made === null || !(await insertProof(tx, made, { purpose: made.purpose, transfer, now }))) {
     throw new Refusal('not_deliverable', {
       detail: 'Another payment for the same is under way or made, by this merchant or with this transfer.',
       nextStep: 'Wait until that is decided, or decide on declined.',

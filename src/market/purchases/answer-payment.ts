@@ -89,7 +89,7 @@ async function answerUndecided(
   const watermark = await findWatermark(market.database, payment.chainId);
   const retry = request.proof === null ? 'same_request' : 'same_proof';
   const body = {
-    ...pendingBody(market, payment, watermark, retry, market.clock.now()),
+    ...pendingBody(market, payment, { watermark, retry, now: market.clock.now() }),
     collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
   };
   return { status: 202, body, headers: pendingHeaders(market.config.network, payment, body) };

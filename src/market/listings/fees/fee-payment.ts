@@ -131,7 +131,7 @@ export async function continueFee(
       if (current.txHash === null && refusal !== null) throw refusal;
       if (current.txHash === null && current.status === 'verifying') throw unseenRefusal(current);
       const watermark = await findWatermark(market.database, current.chainId);
-      const body = pendingBody(market, current, watermark, 'same_request', market.clock.now());
+      const body = pendingBody(market, current, { watermark, retry: 'same_request', now: market.clock.now() });
       return { status: 202, body, headers: pendingHeaders(market.config.network, current, body) };
     }
   }

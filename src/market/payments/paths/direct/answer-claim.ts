@@ -65,7 +65,7 @@ export async function answerUncompleted(
   if (!isOpen(claim)) return null;
   if (!named?.seenBlock) await mustBeReadable(payments);
   const body = {
-    ...pendingBody(market, claim, watermark, 'same_request', clock.now()),
+    ...pendingBody(market, claim, { watermark, retry: 'same_request', now: clock.now() }),
     next_step: 'The transfer is not final yet. Send the same claim again after retry_after_seconds. Do not pay again.',
   };
   return { status: 202, body, headers: { 'retry-after': body.retry_after_seconds.toString() } };

@@ -108,7 +108,7 @@ async function judgeClaim(
   now: Date,
 ): Promise<Verdict | null> {
   const proveBy = async (transfer: FoundTransfer): Promise<boolean> => {
-    if (!(await insertProof(tx, payment, payment.purpose, transfer, now))) return false;
+    if (!(await insertProof(tx, payment, { purpose: payment.purpose, transfer, now }))) return false;
     await markProven(tx, payment.id, transfer.txHash);
     return true;
   };
@@ -174,7 +174,7 @@ async function openSurplusReview(tx: Tx, claim: DirectPayment, decision: Receive
   try {
     await tx.savepoint(async () => {
       const { id, purpose } = await insertSurplus(tx, claim.id, now);
-      if (!(await insertProof(tx, { id }, purpose, transfer, now))) throw new AlreadyProven();
+      if (!(await insertProof(tx, { id }, { purpose, transfer, now }))) throw new AlreadyProven();
       const { logIndex } = transfer;
       await endPayment(tx, id, { status: 'needs_review', reason, transfer, logIndex, payerCollectsOnly: false }, now);
       await handOverHash(tx, claim.id, id, transfer.txHash);

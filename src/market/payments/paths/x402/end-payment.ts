@@ -87,7 +87,7 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
   const { transfer } = decision;
   const { logIndex } = transfer;
   // A facilitator that batches can put two payments into one transaction: it proves the first, and a person decides on the second.
-  const isFirst = await insertProof(tx, payment, payment.purpose, transfer, now);
+  const isFirst = await insertProof(tx, payment, { purpose: payment.purpose, transfer, now });
   if (!isFirst) {
     // Do not show the payee the same money twice.
     const own = (await isTransferTaken(tx, transfer)) ? null : logIndex;
