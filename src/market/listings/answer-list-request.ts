@@ -6,7 +6,7 @@ import { withUnjudged } from '../payments/paths/direct/name-transaction.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
-import { lapsedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
+import { endedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid, warnAfterRecovery } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -55,7 +55,7 @@ export async function answerListRequest(market: Market, payments: Payments, requ
   try {
     return await answerOrList(market, payments, request);
   } catch (error) {
-    throw error instanceof Refusal ? await keepFromPaying(market, request, error) : error;
+    throw error instanceof Refusal ? await warnOfUnspentFee(market, request, error) : error;
   }
 }
 
@@ -74,7 +74,7 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
 }
 
 /** Adds "do not pay again" for a merchant who has sent a transfer or has an unspent fee, and cannot list for it. */
-async function keepFromPaying(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
+async function warnOfUnspentFee(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
   const { claim, merchant } = request;
   const { reason, row, options } = refusal;
   const isSaid = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
@@ -175,5 +175,5 @@ async function refuseEnded(
 ): Promise<never> {
   const payment = ended && (await payments.reread(ended));
   if (payment?.status === 'completed') throw await refuseWithoutListing(market, payment, subject);
-  throw lapsedRefusal(market.config, feeTerms(market, subject), payment);
+  throw endedRefusal(market.config, feeTerms(market, subject), payment);
 }

@@ -10,7 +10,7 @@ import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
-import { lapsedRefusal } from '../payments/paths/x402/payment-required.ts';
+import { endedRefusal } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { warnAfterRecovery } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -59,22 +59,23 @@ export function makeBuyListing(
 
 /** Null if a rival took the slot between the check and the row. */
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
-  const known = await findInLedger(market, request);
+  const ledgerPayment = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
   if (listing === null) await mustNotBeLost(market.database, request.listingId);
-  if (request.token !== null && request.proof === null && known === null) {
+  if (request.token !== null && request.proof === null && ledgerPayment === null) {
     throw refuseStray(request, listing?.priceUnits === 0n);
   }
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
   // The proof of a known payment shows nothing by itself: it may be public.
-  const isOfKnown = known !== null && request.proof !== null && pathOf(known).isShownBy(known, request.proof);
-  const check = isOfKnown ? null : await checkFresh(market, payments, request, listing);
+  const isOwn =
+    ledgerPayment !== null && request.proof !== null && pathOf(ledgerPayment).isShownBy(ledgerPayment, request.proof);
+  const check = isOwn ? null : await checkFresh(market, payments, request, listing);
   const signedBy = check && 'payer' in check ? check.payer : null;
-  const found: RequestFindings = { known, check, signedBy, lapsed: isOfKnown ? known : null };
+  const findings: RequestFindings = { ledgerPayment, check, signedBy, ownPayment: isOwn ? ledgerPayment : null };
   const answer =
-    (await answerFromPayments(market, payments, request, listing, found)) ??
-    (await answerWithoutPayment(market, payments, request, listing, found));
+    (await answerFromPayments(market, payments, request, listing, findings)) ??
+    (await answerWithoutPayment(market, payments, request, listing, findings));
   await spendIfShown(market, request, answer);
   return answer;
 }
@@ -85,12 +86,12 @@ async function answerFromPayments(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  { known, signedBy, lapsed }: RequestFindings,
+  { ledgerPayment, signedBy, ownPayment }: RequestFindings,
 ): Promise<BuyAnswer | null> {
   const collector = collectorOf(request, signedBy);
-  const first = known && (await answerPayment(market, payments, known, request, listing, collector));
+  const first = ledgerPayment && (await answerPayment(market, payments, ledgerPayment, request, listing, collector));
   if (first !== null) return first;
-  for (const payment of await findPaymentsOf(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
+  for (const payment of await findPaymentsOf(market, request, { signedBy, ownPayer: ownPayment?.payer ?? null })) {
     const answer = await answerPayment(market, payments, payment, request, listing, collector);
     if (answer !== null) return answer;
   }
@@ -102,14 +103,14 @@ async function answerWithoutPayment(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  found: RequestFindings,
+  findings: RequestFindings,
 ): Promise<BuyAnswer | null> {
-  const { signedBy, lapsed } = found;
-  if (listing.priceUnits === 0n) return await answerFree(market, request, listing, found);
+  const { signedBy, ownPayment } = findings;
+  if (listing.priceUnits === 0n) return await answerFree(market, request, listing, findings);
   // Never ask a buyer of an older version for money here; a proof that came along is left alone.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
-  if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
+  if (ownPayment !== null) throw refuseOwnEnded(market, listing, ownPayment);
   const merchantId = request.merchant?.id;
   const unproven =
     merchantId === undefined ? null : await findOpenUnproven(market.database, merchantId, { listingId: listing.id });
@@ -118,7 +119,7 @@ async function answerWithoutPayment(
   if (txHash !== null && signedBy !== null) {
     return await reviewLost(market, payments, { request, listing, payer: signedBy, txHash });
   }
-  return await startPurchase(market, payments, request, listing, found);
+  return await startPurchase(market, payments, request, listing, findings);
 }
 
 async function deliverEntitled(
@@ -142,9 +143,9 @@ async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnsw
 }
 
 /** Refuses the old proof of an ended payment. The buyer may sign a new one while the listing is for sale. */
-function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
+function refuseOwnEnded(market: Market, listing: ListingTerms, ended: Payment): Refusal {
   if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
-  return lapsedRefusal(market.config, purchaseTerms(market, listing), ended);
+  return endedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
 /** Goods that a merchant took free stay its own, whatever becomes of the listing. */
@@ -212,8 +213,8 @@ async function checkFresh(
     : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
   // The proof's owner cannot be verified now. If that payer has a payment, no answer may call paying again safe.
-  const known = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
-  return { refusal: known === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
+  const existing = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
+  return { refusal: existing === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
 }
 
 function refuseUnchecked(refusal: Refusal): Refusal {

@@ -102,7 +102,7 @@ function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment):
 /** The request's payer: known by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
 interface KnownPayer {
   signedBy: Hex | null;
-  lapsedPayer: Hex | null;
+  ownPayer: Hex | null;
 }
 
 /**
@@ -112,7 +112,7 @@ interface KnownPayer {
 export async function findPaymentsOf(market: Market, request: BuyRequest, by: KnownPayer): Promise<Payment[]> {
   const { database } = market;
   const { listingId, merchant } = request;
-  const payer = by.signedBy ?? by.lapsedPayer;
+  const payer = by.signedBy ?? by.ownPayer;
   if (merchant === null && payer === null) return [];
   const payments = await findAllPaidOrPending(database, listingId, { merchantId: merchant?.id ?? null, payer });
   const rank = (payment: Payment): number => {

@@ -24,11 +24,11 @@ import { isEarlierBuyer } from './store.ts';
 
 /** Findings about a request, made before the listing is checked. */
 export interface RequestFindings {
-  known: Payment | null;
+  ledgerPayment: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
   /** The caller's own payment: the one of this very proof. It has ended unpaid once every answer from payments was null. */
-  lapsed: Payment | null;
+  ownPayment: Payment | null;
 }
 
 /** Asks for a payment or begins one. Null if a rival request began it first. */
@@ -37,13 +37,13 @@ export async function startPurchase(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  found: RequestFindings,
+  findings: RequestFindings,
 ): Promise<BuyAnswer | null> {
   // Made before the row, so that even the answer to a commit of unknown outcome carries it. A client with a token of its own keeps that.
   const isGiven = request.merchant === null && request.token?.form !== 'own';
   const token = isGiven ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
-    const payment = await openOrRefuse(market, payments, request, listing, found, token);
+    const payment = await openOrRefuse(market, payments, request, listing, findings, token);
     if (payment === null) return null;
     const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
     return await withToken(market, token, () => answerPayment(market, payments, payment, request, listing, collector));
@@ -59,11 +59,11 @@ async function openOrRefuse(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  found: RequestFindings,
+  findings: RequestFindings,
   token: string | null,
 ): Promise<Payment | null> {
   try {
-    const { proof, floor } = await checkPurchase(market, payments, request, listing, found);
+    const { proof, floor } = await checkPurchase(market, payments, request, listing, findings);
     const brought = await takeClientToken(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
@@ -72,8 +72,8 @@ async function openOrRefuse(
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
     if (!(error instanceof Refusal)) throw error;
-    if (await hasArrived(market, request, found)) return null;
-    throw keepFromPaying(error, request, found);
+    if (await hasArrived(market, request, findings)) return null;
+    throw warnOfUnseenPayment(error, request, findings);
   }
 }
 
@@ -82,17 +82,21 @@ async function openOrRefuse(
  * way. Not for refusals of the proof itself, which say so themselves, nor for a 402, which asks for a proof that shows a wallet and thereby
  * finds that payment.
  */
-function keepFromPaying(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
+function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;
   const isOfProof = check !== null && 'refusal' in check && check.refusal === refusal;
   if (proof === null || signedBy !== null || isOfProof || row.status === 402) return refusal;
   return new Refusal(reason, { ...options, doNotPayAgain: true });
 }
 
-async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: RequestFindings): Promise<boolean> {
+async function hasArrived(
+  market: Market,
+  request: BuyRequest,
+  { ledgerPayment, signedBy }: RequestFindings,
+): Promise<boolean> {
   const inLedger = await findInLedger(market, request);
-  if (inLedger !== null && inLedger.id !== known?.id) return true;
-  return (await findPaymentsOf(market, request, { signedBy, lapsedPayer: null })).length > 0;
+  if (inLedger !== null && inLedger.id !== ledgerPayment?.id) return true;
+  return (await findPaymentsOf(market, request, { signedBy, ownPayer: null })).length > 0;
 }
 
 /** Makes every check that is possible before a row is opened, and returns the proof. */

@@ -214,7 +214,7 @@ const answers: readonly Sabotage[] = [
   bug(
     'held-payments-are-not-looked-for',
     BUY,
-    'for (const payment of await findPaymentsOf(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null }))',
+    'for (const payment of await findPaymentsOf(market, request, { signedBy, ownPayer: ownPayment?.payer ?? null }))',
     'for (const payment of [] as Payment[])',
     world('one-payment'),
   ),
@@ -258,7 +258,7 @@ const ends: readonly Sabotage[] = [
   bug(
     'a-proof-that-shows-no-wallet-may-pay-again',
     START,
-    'throw keepFromPaying(error, request, found);',
+    'throw warnOfUnseenPayment(error, request, findings);',
     'throw error;',
     world('ended-meanwhile'),
   ),
@@ -272,8 +272,8 @@ const ends: readonly Sabotage[] = [
   bug(
     'an-entitled-buyer-is-asked-to-pay',
     'src/market/purchases/buy-listing.ts',
-    'if (entitled !== null) return entitled;\n  if (lapsed',
-    'if (lapsed',
+    'if (entitled !== null) return entitled;\n  if (ownPayment',
+    'if (ownPayment',
     world('versions'),
   ),
   bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('versions')),

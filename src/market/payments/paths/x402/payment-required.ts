@@ -65,7 +65,7 @@ function versionOne(config: MarketConfig, terms: Terms) {
 }
 
 /** Refusal of an authorization whose payment has ended: unpaid, or refunded or declined after a review. */
-export function lapsedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
+export function endedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
   const detail =
     ended?.status === 'rejected'
       ? `That payment was reviewed, and is ${ended.reviewOutcome}.`
