@@ -5,7 +5,7 @@ import type { Market } from '../context.ts';
 import { withUnjudged } from '../payments/paths/direct/name-transaction.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
-import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
+import { checkProof, mustHaveFunds, mustNotLag } from '../payments/paths/x402/check-proof.ts';
 import { endedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid, warnAfterRecovery } from '../payments/payment-guards.ts';
@@ -130,13 +130,13 @@ async function listWithFee(
   }
   const presented = await findPresented(market, proof);
   if (presented !== null) return await answerPresented(market, payments, request, presented);
-  const check = await checkProof(market, proof, terms, payments.readHead);
+  const check = await checkProof(market, { proof, terms }, payments.readHead);
   await payments.x402Gate.beforeSigning(terms, check);
   if ('refusal' in check) throw warnAfterRecovery(market, check.refusal);
-  mustMoveOn(market.clock, check.latest);
+  mustNotLag(market.clock, check.latest);
   const { payee, valueUnits } = terms;
   await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
-  mustHold(market.config, terms, check.balanceUnits);
+  mustHaveFunds(market.config, terms, check.balanceUnits);
   await payments.x402Gate.mustBeOffered(terms, check.payer);
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));

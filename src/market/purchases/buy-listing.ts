@@ -17,6 +17,7 @@ import type { Payments } from '../payments/payments.ts';
 import { findPaidOrPending } from '../payments/store.ts';
 import { answerPayment } from './answer-payment.ts';
 import {
+  type BuyContext,
   type BuyRequest,
   findInLedger,
   findPaymentsOf,
@@ -26,8 +27,8 @@ import {
 } from './buy-request.ts';
 import { checkCollecting, collectorOf, isEntitled, isWithoutValue, spendSignature } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
-import { type BuyAnswer, deliver } from './deliver.ts';
-import { mustNotBring, refuseStray } from './delivery-token.ts';
+import { type BuyAnswer, deliverGoods } from './deliver.ts';
+import { mustNotBringToken, refuseStray } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
@@ -70,41 +71,33 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   // The proof of a known payment shows nothing by itself: it may be public.
   const isOwn =
     ledgerPayment !== null && request.proof !== null && pathOf(ledgerPayment).isShownBy(ledgerPayment, request.proof);
-  const check = isOwn ? null : await checkFresh(market, payments, request, listing);
+  const buy = { market, payments, request, listing };
+  const check = isOwn ? null : await checkFresh(buy);
   const signedBy = check && 'payer' in check ? check.payer : null;
   const findings: RequestFindings = { ledgerPayment, check, signedBy, ownPayment: isOwn ? ledgerPayment : null };
-  const answer =
-    (await answerFromPayments(market, payments, request, listing, findings)) ??
-    (await answerWithoutPayment(market, payments, request, listing, findings));
+  const answer = (await answerFromPayments(buy, findings)) ?? (await answerWithoutPayment(buy, findings));
   await spendIfShown(market, request, answer);
   return answer;
 }
 
 /** Answers from payments of this proof, token, key or wallet. A known proof that ended unpaid still names the payer to look for. */
 async function answerFromPayments(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
+  buy: BuyContext,
   { ledgerPayment, signedBy, ownPayment }: RequestFindings,
 ): Promise<BuyAnswer | null> {
+  const { market, request } = buy;
   const collector = collectorOf(request, signedBy);
-  const first = ledgerPayment && (await answerPayment(market, payments, ledgerPayment, request, listing, collector));
+  const first = ledgerPayment && (await answerPayment(buy, ledgerPayment, collector));
   if (first !== null) return first;
   for (const payment of await findPaymentsOf(market, request, { signedBy, ownPayer: ownPayment?.payer ?? null })) {
-    const answer = await answerPayment(market, payments, payment, request, listing, collector);
+    const answer = await answerPayment(buy, payment, collector);
     if (answer !== null) return answer;
   }
   return null;
 }
 
-async function answerWithoutPayment(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  findings: RequestFindings,
-): Promise<BuyAnswer | null> {
+async function answerWithoutPayment(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
+  const { market, payments, request, listing } = buy;
   const { signedBy, ownPayment } = findings;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, findings);
   // Never ask a buyer of an older version for money here; a proof that came along is left alone.
@@ -119,7 +112,7 @@ async function answerWithoutPayment(
   if (txHash !== null && signedBy !== null) {
     return await reviewLost(market, payments, { request, listing, payer: signedBy, txHash });
   }
-  return await startPurchase(market, payments, request, listing, findings);
+  return await startPurchase(buy, findings);
 }
 
 async function deliverEntitled(
@@ -132,7 +125,7 @@ async function deliverEntitled(
   const merchantId = merchant?.id ?? null;
   if (!(await isFor({ merchantId, payer: signedBy }))) return null;
   const byKey = signedBy === null || (await isFor({ merchantId, payer: null }));
-  return await deliver(market, listing.id, null, byKey ? 'key' : 'signature');
+  return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
 }
 
 /** Uses up a collecting signature, which hands the goods over once. If the key or the token collected, it was not needed and stays good. */
@@ -156,10 +149,10 @@ async function answerFree(
   { check, signedBy }: RequestFindings,
 ): Promise<BuyAnswer> {
   const { merchant } = request;
-  mustNotBring(request.token);
+  mustNotBringToken(request.token);
   if (check !== null && 'refusal' in check) throw check.refusal;
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
-  if (had) return await deliver(market, listing.id, had, 'key');
+  if (had) return await deliverGoods(market, listing.id, { purchase: had, collectedBy: 'key' });
   if (isRefused(judgeStep(listing, 'buy'))) {
     // While the listing is live, even an earlier buyer takes it like everybody else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);
@@ -176,7 +169,7 @@ export async function takeFreeGoods(
   listing: ListingTerms,
   merchant: Merchant | null,
 ): Promise<BuyAnswer> {
-  if (merchant === null) return await deliver(market, listing.id, null, null);
+  if (merchant === null) return await deliverGoods(market, listing.id, { purchase: null, collectedBy: null });
   await market.database.transaction(async (tx) => {
     const shared = await shareListing(tx, listing.id);
     if (shared === null) throw new Refusal('listing_unavailable');
@@ -195,22 +188,18 @@ export async function takeFreeGoods(
     });
   });
   const purchase = await findPurchase(market.database, listing.id, { merchantId: merchant.id });
-  return await deliver(market, listing.id, purchase, 'key');
+  return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key' });
 }
 
 /** Checks a proof that is not in the ledger: if it is fresh, it shows who controls the wallet. Null if there is nothing to check. */
-async function checkFresh(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-): Promise<ProofCheck | null> {
+async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
+  const { market, payments, request, listing } = buy;
   const { proof } = request;
   if (proof === null) return null;
   if (!isWithoutValue(proof) && listing.priceUnits === 0n) return null;
   const check = isWithoutValue(proof)
-    ? await checkCollecting(market, payments, request, listing, proof)
-    : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
+    ? await checkCollecting(buy, proof)
+    : await checkProof(market, { proof, terms: purchaseTerms(market, listing) }, payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
   // The proof's owner cannot be verified now. If that payer has a payment, no answer may call paying again safe.
   const existing = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });

@@ -7,6 +7,7 @@ import { clientOf } from '../limits/budgets.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { Payment } from '../payments/payment.ts';
+import type { Payments } from '../payments/payments.ts';
 import { findAllPaidOrPending, findByAuthorization, findByToken } from '../payments/store.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readToken, type ShownToken } from './delivery-token.ts';
@@ -26,6 +27,14 @@ export interface BuyRequest {
   payAnew: boolean;
   /** Call before a payment is opened: throws if this caller has too many unverified attempts. */
   takeAttempt(): Taken;
+}
+
+/** One request to buy a listing, with everything that answers it. */
+export interface BuyContext {
+  market: Market;
+  payments: Payments;
+  request: BuyRequest;
+  listing: ListingTerms;
 }
 
 export function readBuyRequest(
@@ -91,11 +100,11 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
     if (payment !== null) return payment;
   }
   const payment = token && (await findByToken(market.database, token.hash));
-  return payment?.listingId === listingId && isMeant(request, payment) ? payment : null;
+  return payment?.listingId === listingId && isMeantFor(request, payment) ? payment : null;
 }
 
 /** False for a client-made token with another wallet's proof: the token is meant for the payment that its own proof opens. */
-function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
+function isMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 
@@ -115,10 +124,10 @@ export async function findPaymentsOf(market: Market, request: BuyRequest, by: Kn
   const payer = by.signedBy ?? by.ownPayer;
   if (merchant === null && payer === null) return [];
   const payments = await findAllPaidOrPending(database, listingId, { merchantId: merchant?.id ?? null, payer });
-  const rank = (payment: Payment): number => {
+  const rankOf = (payment: Payment): number => {
     if (payment.status !== 'completed') return 2;
     return payment.payer === by.signedBy ? 0 : 1;
   };
   const isOthers = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
-  return payments.sort((a, b) => rank(a) - rank(b) || isOthers(a) - isOthers(b));
+  return payments.sort((a, b) => rankOf(a) - rankOf(b) || isOthers(a) - isOthers(b));
 }

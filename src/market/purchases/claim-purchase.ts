@@ -40,8 +40,8 @@ import type { Payments } from '../payments/payments.ts';
 import { findPaidOrPending } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
 import { isEntitled } from './collecting.ts';
-import { type BuyAnswer, deliver } from './deliver.ts';
-import { keepPayment } from './delivery-token.ts';
+import { type BuyAnswer, deliverGoods } from './deliver.ts';
+import { refuseSafely } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
 /** A signature of an intent's challenge, before a transaction is named. */
@@ -74,7 +74,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
         if (answer !== null) return answer;
       }
     } catch (error) {
-      throw keepPayment(market, error, 'claim_answer_failed');
+      throw refuseSafely(market, error, 'claim_answer_failed');
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };
@@ -101,7 +101,7 @@ async function checkAlone(market: Market, payments: Payments, shown: ShownSignat
   if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
   await mustBeUnclaimed(market.database, market, intent);
   await mustBeDecided(market.database, market, listing, merchant);
-  const check = await judge(payments, shown);
+  const check = await judgeShown(payments, shown);
   if (check.signer !== null) {
     await checkPayer(market, shown, check.signer);
     const rival = await findRival(market.database, listing.id, merchant, check.signer);
@@ -125,7 +125,7 @@ async function checkAlone(market: Market, payments: Payments, shown: ShownSignat
 const OPEN_ANOTHER =
   'Less than five minutes of the intent are left. If nothing was sent for it, open another with POST /api/purchase-intent/:id and sign that.';
 
-async function judge(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
+async function judgeShown(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
   try {
     return await judgeSignature(payments.readHead, intent, signature);
   } catch (error) {
@@ -140,9 +140,9 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // Same order as everywhere: the listing, then the payment row.
     lock: (tx) => shareListing(tx, claim.listing.id),
-    openClaim: (tx, payer, standing) => open(tx, market, claim, { standing, payer }),
+    openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
-    rebind: (tx, standing, payer) => rebind(tx, market, claim, { standing, payer }),
+    rebind: (tx, standing, payer) => rebindClaim(tx, market, claim, { standing, payer }),
     answerCompletedClaim: (payment) => deliverClaimed(market, claim.listing, payment),
   });
 }
@@ -170,10 +170,10 @@ async function deliverClaimed(market: Market, listing: ListingTerms, payment: Di
     (await findPurchase(database, listing.id, { merchantId: payment.merchantId })) ??
     (await findPurchase(database, listing.id, { payer: payment.payer }));
   if (purchase === null) throw new TypeError('a completed claim without its purchase');
-  return await deliver(market, listing.id, purchase, 'key', payment);
+  return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key', payment });
 }
 
-async function open(
+async function openClaimOf(
   tx: Tx,
   market: Market,
   { intent, listing, merchant }: ClaimRequest,
@@ -205,7 +205,7 @@ function isUndecided(payment: Payment): boolean {
   return isOpen(payment) || payment.status === 'needs_review';
 }
 
-async function rebind(
+async function rebindClaim(
   tx: Tx,
   market: Market,
   { listing, merchant }: ClaimRequest,
@@ -239,7 +239,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const signed = await findSignedIntent(market.database, merchant, termsOf(listing), call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
     await checkBuyer(market.database, market, listing, { merchant, payer });
-    const show = (intent: Intent, findings: IntentFindings) => ({
+    const present = (intent: Intent, findings: IntentFindings) => ({
       purchase_intent: {
         ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
         listing_id: Number(listing.id),
@@ -250,7 +250,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
       const findings = await readFindings(payments.readHead, payer, signed);
       const signer = findings.check?.signer ?? null;
       if (signer !== null) await checkPayer(market, { ...signed, merchant, listing }, signer);
-      return { status: 200, body: show(signed.intent, findings) };
+      return { status: 200, body: present(signed.intent, findings) };
     }
     await takeIntentQuota(
       market,
@@ -274,7 +274,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
         createdAt,
       });
     });
-    return { status: isNew ? 201 : 200, body: show(intent, findings) };
+    return { status: isNew ? 201 : 200, body: present(intent, findings) };
   };
 }
 
@@ -283,7 +283,7 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
 }
 
 /** Keeps a buyer from paying for goods that an earlier purchase entitles to. */
-function free({ id }: ListingTerms): Refusal {
+function entitledRefusal({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
     nextStep: `POST /api/buy/${id} delivers it: with the key, or with a proof of the wallet, that bought the older version. Such a proof is not settled.`,
@@ -308,13 +308,13 @@ async function checkBuyer(
   listing: ListingTerms,
   { merchant, payer }: { merchant: Merchant; payer: Hex | null },
 ): Promise<void> {
-  const known =
+  const existing =
     (await findPaidOrPending(queryable, listing.id, { merchantId: merchant.id })) ??
     (payer && (await findPaidOrPending(queryable, listing.id, { payer })));
-  if (known?.status === 'completed') throw new Refusal('purchase_exists');
-  if (known) throw await undecidedRefusal(queryable, market, known, merchant);
+  if (existing?.status === 'completed') throw new Refusal('purchase_exists');
+  if (existing) throw await undecidedRefusal(queryable, market, existing, merchant);
   await mustBeDecided(queryable, market, listing, merchant);
-  if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
+  if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw entitledRefusal(listing);
   mustStep(listing, 'buy');
   mustBeOnNetwork(market, listing);
   if (listing.merchantId === merchant.id) throw new Refusal('own_goods');

@@ -10,9 +10,8 @@ import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
-import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
-import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { type BuyContext, type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { type Buyer, isEarlierBuyer, noteShown, pruneShown, wasShown } from './store.ts';
 
 /** Clocks of processes differ a little, so a row outlives its signature by this much. */
@@ -26,10 +25,7 @@ export function isWithoutValue(proof: Proof): boolean {
 
 /** Checks an authorization of value 0 by which a wallet shows that the goods are its own. */
 export async function checkCollecting(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
+  { market, payments, request, listing }: BuyContext,
   proof: Proof,
 ): Promise<ProofCheck> {
   const terms = { ...purchaseTerms(market, listing), valueUnits: 0n };
@@ -44,7 +40,7 @@ export async function checkCollecting(
   }
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
   if (await wasShown(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
-  return await checkProof(market, proof, terms, payments.readHead, { alsoAtFinalized: true });
+  return await checkProof(market, { proof, terms }, payments.readHead, { alsoAtFinalized: true });
 }
 
 /** Free goods have no terms to sign either. */
@@ -80,7 +76,7 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
   const detail =
     'Sign to show that you control the paying wallet: an authorization of value 0, as `collect` says. It moves no money.';
   const terms = purchaseTerms({ config }, listing);
-  const asked = paymentRequired(
+  const required = paymentRequired(
     config,
     collectSalt === null ? terms : { ...terms, valueUnits: 0n },
     'payment_required',
@@ -94,7 +90,7 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
     value: '0',
     nonce_of: ['openaisle collect', 'base_url', 'chain_id', 'listing_id', 'payer', 'collect_salt'],
   };
-  return new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, collect } });
+  return new Refusal(required.reason, { ...required.options, fields: { ...required.options.fields, collect } });
 }
 
 /** What a request proves about its caller. A proof that was submitted once proves nothing, because it is public. */

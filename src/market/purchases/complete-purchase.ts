@@ -22,18 +22,23 @@ export function completePurchase(market: Market): Completion {
       if (listing === null) throw new TypeError('a purchase of no listing');
       return { removedAt: listing.removedAt, sellerId: listing.merchantId };
     },
-    complete: (tx, payment, paid) => record(tx, market, payment, paid),
+    complete: (tx, payment, paid) => recordPurchase(tx, market, payment, paid),
     // A surplus payment sells nothing: the buyer has the goods already.
     completeReviewed: async (tx, payment, paid) => {
       // An authorization that was public before it came here does not show who brought it.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
-      if (!payment.surplus) await record(tx, market, payment, { ...paid, payerCollectsOnly });
+      if (!payment.surplus) await recordPurchase(tx, market, payment, { ...paid, payerCollectsOnly });
     },
     endUncompleted: async () => {},
   };
 }
 
-async function record(tx: Tx, market: Market, payment: Payment, paid: Paid<SettledTransfer | null>): Promise<void> {
+async function recordPurchase(
+  tx: Tx,
+  market: Market,
+  payment: Payment,
+  paid: Paid<SettledTransfer | null>,
+): Promise<void> {
   const { sellerId } = paid.subject;
   const { listingId } = payment;
   if (listingId === null || sellerId === null) throw new TypeError('a purchase of no listing');

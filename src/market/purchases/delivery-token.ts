@@ -6,10 +6,10 @@ import type { Market } from '../context.ts';
 import { findByToken } from '../payments/store.ts';
 import type { BuyAnswer } from './deliver.ts';
 
-/** A delivery token from a request. `own`: in the form of tokens that clients make. `given`: in the form of those that we issue. */
+/** A delivery token from a request. `own`: in the form of tokens that clients make. `issued`: in the form of those that we issue. */
 export interface ShownToken {
   hash: Buffer;
-  form: 'own' | 'given' | 'neither';
+  form: 'own' | 'issued' | 'neither';
 }
 
 const ISSUED_TOKEN = /^[A-Za-z0-9_-]{43}$/;
@@ -17,7 +17,7 @@ const ISSUED_TOKEN = /^[A-Za-z0-9_-]{43}$/;
 export function readToken(text: string, prefix: string): ShownToken {
   const hash = tokenHashOf(text);
   if (isDeliveryToken(text, prefix)) return { hash, form: 'own' };
-  return { hash, form: ISSUED_TOKEN.test(text) ? 'given' : 'neither' };
+  return { hash, form: ISSUED_TOKEN.test(text) ? 'issued' : 'neither' };
 }
 
 export function tokenHashOf(token: string): Buffer {
@@ -41,7 +41,7 @@ interface TokenRequest {
  * Checks a token that belongs to no payment, in a request whose proof has opened none yet. Of the tokens that we issue, such a one may come
  * from an opening that never happened, and is ignored.
  */
-export function mustBeOpening({ token, merchant, collectOnly }: TokenRequest): void {
+export function checkOpeningToken({ token, merchant, collectOnly }: TokenRequest): void {
   if (token?.form === 'neither') throw refuseToken('must be <prefix>_dt_, 43 of 0-9A-Za-z and a checksum');
   if (token?.form !== 'own') return;
   if (merchant !== null) throw refuseToken('goes without a key: what a key has bought, the key collects');
@@ -57,7 +57,7 @@ export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean):
 }
 
 /** Without a payment there is nothing that the token could belong to. */
-export function mustNotBring(token: ShownToken | null): void {
+export function mustNotBringToken(token: ShownToken | null): void {
   if (token?.form === 'own') throw refuseToken(NOT_FOR_FREE);
 }
 
@@ -90,7 +90,7 @@ export async function withToken(
 
 /** Turns a failure after the row, or after a commit whose outcome is unknown, into a refusal that carries the token. */
 export function refuseWithToken(market: Market, token: string, error: unknown): Refusal {
-  const refusal = keepPayment(market, error, 'purchase_answer_failed');
+  const refusal = refuseSafely(market, error, 'purchase_answer_failed');
   const fields = { ...refusal.options.fields, delivery_token: token };
   return new Refusal(refusal.reason, { ...refusal.options, fields });
 }
@@ -99,9 +99,9 @@ export function refuseWithToken(market: Market, token: string, error: unknown): 
  * Turns a failure after a possible payment into a refusal with "do not pay again": none of our errors may sound as if nothing had happened.
  * The row of a purchase may exist, and an answer without its token would be worse than one that says little.
  */
-export function keepPayment(market: Market, error: unknown, line: string): Refusal {
+export function refuseSafely(market: Market, error: unknown, event: string): Refusal {
   if (error instanceof Refusal) return error;
-  market.log.error(line, { error });
-  const known = refuseUnreadable(error, []) ?? new Refusal('internal_error');
-  return new Refusal(known.reason, { ...known.options, doNotPayAgain: true });
+  market.log.error(event, { error });
+  const readable = refuseUnreadable(error, []) ?? new Refusal('internal_error');
+  return new Refusal(readable.reason, { ...readable.options, doNotPayAgain: true });
 }

@@ -41,9 +41,9 @@ export async function reviewLost(market: Market, payments: Payments, named: Name
   const createdAt = await readIntentTime(market, payments.readHead);
   // A transfer within the intent's own time would be delivered without a review.
   if (createdAt.getTime() <= paidAt) throw new Refusal('chain_clock', { retryAfterSeconds: 5, doNotPayAgain: true });
-  const claim = await open(market, named, { merchant, createdAt });
+  const claim = await openLostClaim(market, named, { merchant, createdAt });
   if (claim === null) return null;
-  const answer = await answerPayment(market, payments, claim, request, listing, collectorOf(request, payer));
+  const answer = await answerPayment({ market, payments, request, listing }, claim, collectorOf(request, payer));
   if (answer === null) throw notFound();
   return answer;
 }
@@ -115,7 +115,7 @@ function heldElsewhere(): Refusal {
   });
 }
 
-async function open(
+async function openLostClaim(
   market: Market,
   { listing, payer, txHash }: NamedTransfer,
   { merchant, createdAt }: { merchant: Merchant; createdAt: Date },

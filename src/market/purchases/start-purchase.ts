@@ -8,18 +8,17 @@ import { mustBeOnNetwork } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
-import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { mustHaveFunds, mustNotLag, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import { belowLeastPrice } from '../payments/paths/x402/facilitator.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid } from '../payments/payment-guards.ts';
-import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerPayment } from './answer-payment.ts';
-import { type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
+import { type BuyContext, type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
 import { askToCollect, collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
-import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
+import { checkOpeningToken, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
 /** Findings about a request, made before the listing is checked. */
@@ -32,21 +31,16 @@ export interface RequestFindings {
 }
 
 /** Asks for a payment or begins one. Null if a rival request began it first. */
-export async function startPurchase(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  findings: RequestFindings,
-): Promise<BuyAnswer | null> {
+export async function startPurchase(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
+  const { market, request } = buy;
   // Made before the row, so that even the answer to a commit of unknown outcome carries it. A client with a token of its own keeps that.
-  const isGiven = request.merchant === null && request.token?.form !== 'own';
-  const token = isGiven ? market.random.bytes(32).toString('base64url') : null;
+  const isIssued = request.merchant === null && request.token?.form !== 'own';
+  const token = isIssued ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
-    const payment = await openOrRefuse(market, payments, request, listing, findings, token);
+    const payment = await openOrRefuse(buy, findings, token);
     if (payment === null) return null;
     const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-    return await withToken(market, token, () => answerPayment(market, payments, payment, request, listing, collector));
+    return await withToken(market, token, () => answerPayment(buy, payment, collector));
   });
 }
 
@@ -54,16 +48,10 @@ export async function startPurchase(
  * Null if this very payment came through in another request meanwhile. Its nonce is used then, its money gone and the listing perhaps
  * withdrawn: a refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
  */
-async function openOrRefuse(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  findings: RequestFindings,
-  token: string | null,
-): Promise<Payment | null> {
+async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: string | null): Promise<Payment | null> {
+  const { market, request, listing } = buy;
   try {
-    const { proof, floor } = await checkPurchase(market, payments, request, listing, findings);
+    const { proof, floor } = await checkPurchase(buy, findings);
     const brought = await takeClientToken(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
@@ -101,13 +89,10 @@ async function hasArrived(
 
 /** Makes every check that is possible before a row is opened, and returns the proof. */
 async function checkPurchase(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
+  { market, payments, request, listing }: BuyContext,
   { check, signedBy }: RequestFindings,
 ): Promise<{ proof: Proof; floor: bigint }> {
-  if (request.proof !== null) mustBeOpening(request);
+  if (request.proof !== null) checkOpeningToken(request);
   if (request.collectOnly) throw refuseCollection(market, request, listing, check);
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
@@ -121,19 +106,19 @@ async function checkPurchase(
     throw withTokenPrefix(market, request, paymentRequired(market.config, terms, 'payment_required', detail));
   }
   if ('refusal' in check) throw check.refusal;
-  mustMoveOn(market.clock, check.latest);
+  mustNotLag(market.clock, check.latest);
   const { payee, valueUnits } = terms;
   await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
-  mustHold(market.config, terms, check.balanceUnits);
+  mustHaveFunds(market.config, terms, check.balanceUnits);
   await payments.x402Gate.mustBeOffered(terms, check.payer);
   return { proof: request.proof, floor: check.floor };
 }
 
 /** Tells a keyless client how its own token begins, so that it can make and keep one before it sends anything. */
-function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, asked: Refusal): Refusal {
-  if (merchant !== null) return asked;
-  const fields = { ...asked.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
-  return new Refusal(asked.reason, { ...asked.options, fields });
+function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, required: Refusal): Refusal {
+  if (merchant !== null) return required;
+  const fields = { ...required.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
+  return new Refusal(required.reason, { ...required.options, fields });
 }
 
 function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void {
@@ -209,11 +194,11 @@ interface PurchaseToOpen {
  * index gives the authorization, the payer or the merchant to another attempt: answer with that one. Null also if an older version was
  * bought meanwhile, so that nothing is due.
  */
-export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
-  const { request } = given;
-  const { authorization } = given.proof;
+export async function openPurchase(market: Market, opening: PurchaseToOpen): Promise<Payment | null> {
+  const { request } = opening;
+  const { authorization } = opening.proof;
   return await market.database.transaction(async (tx) => {
-    const { id } = given.listing;
+    const { id } = opening.listing;
     const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
     const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
     if (shared === null) throw new Refusal('listing_unavailable');
@@ -222,7 +207,7 @@ export async function openPurchase(market: Market, given: PurchaseToOpen): Promi
     return await PAYMENT_PATHS.x402.open(market, tx, {
       ...{ purpose: 'purchase', listingId: shared.id, merchantId: buyer.merchantId, bodyHash: null },
       ...{ payee: shared.sellerWallet, valueUnits: shared.priceUnits },
-      ...{ proof: given.proof, openedBlock: given.floor, deliveryTokenHash: given.token },
+      ...{ proof: opening.proof, openedBlock: opening.floor, deliveryTokenHash: opening.token },
     });
   });
 }

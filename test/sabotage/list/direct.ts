@@ -44,7 +44,7 @@ const intents: readonly Sabotage[] = [
   bug(
     'intent-while-paying',
     OPEN,
-    'if (known) throw await undecidedRefusal(queryable, market, known, merchant);',
+    'if (existing) throw await undecidedRefusal(queryable, market, existing, merchant);',
     '',
     world('direct-intents'),
   ),

@@ -112,8 +112,8 @@ const RAW_KEY: readonly Edit[] = [
   },
   {
     file: 'src/market/purchases/start-purchase.ts',
-    find: '{ proof: given.proof,',
-    put: '{ proof: { authorization: { ...authorization, nonce: (authorization.nonce.slice(0, 65) + given.proof.version) as never } },',
+    find: '{ proof: opening.proof,',
+    put: '{ proof: { authorization: { ...authorization, nonce: (authorization.nonce.slice(0, 65) + opening.proof.version) as never } },',
   },
 ];
 
@@ -137,8 +137,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'facilitator-success-is-believed',
     ANSWER,
-    'return await answerUndecided(market, current, request, listing, { collector, refusal });',
-    "return current.status === 'settling' && refusal === null ? await deliver(market, listing.id, null, 'key') : await answerUndecided(market, current, request, listing, { collector, refusal });",
+    'return await answerUndecided(buy, current, { collector, refusal });',
+    "return current.status === 'settling' && refusal === null ? await deliverGoods(market, listing.id, { purchase: null, collectedBy: 'key' }) : await answerUndecided(buy, current, { collector, refusal });",
     world('unpaid'),
   ),
   bug(
@@ -193,8 +193,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'used-nonce-is-asked-to-pay',
     CHECK,
-    "if ('refusal' in found) return found;",
-    "if ('refusal' in found && refusal === null) return found;",
+    "if ('refusal' in holdings) return holdings;",
+    "if ('refusal' in holdings && refusal === null) return holdings;",
     world('nonce-first'),
   ),
   bug(

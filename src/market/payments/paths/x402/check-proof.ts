@@ -50,7 +50,7 @@ async function findExactUse(
   if (age < 0n) return null;
   const wanted = latest.number - age / BigInt(network.blockSeconds) - MARGIN_BLOCKS;
   const newest = latest.number - SPAN_BLOCKS + 1n;
-  const from = largest(0n, wanted < newest ? wanted : newest);
+  const from = largerOf(0n, wanted < newest ? wanted : newest);
   const to = from + SPAN_BLOCKS - 1n;
   const all = { fromBlock: from, toBlock: to < latest.number ? to : latest.number };
   const { validBefore } = authorization;
@@ -66,15 +66,15 @@ async function findExactUse(
   const receipt = await readReceipt(rpc, use.transactionHash);
   // The token writes an authorization's transfer directly after its use.
   const next = receipt?.logs.find((log) => log.logIndex === use.logIndex + 1);
-  return next !== undefined && pays(next, network, authorization.from, terms) ? use.transactionHash : null;
+  return next !== undefined && paysTerms(next, network, authorization.from, terms) ? use.transactionHash : null;
 }
 
-function pays(log: Log, { usdc }: MarketConfig['network'], payer: string, terms: Terms): boolean {
+function paysTerms(log: Log, { usdc }: MarketConfig['network'], payer: string, terms: Terms): boolean {
   const transfer = log.address === usdc ? decodeTransfer(log) : null;
   return transfer?.from === payer && transfer.to === terms.payee && transfer.value === terms.valueUnits;
 }
 
-function largest(one: bigint, other: bigint): bigint {
+function largerOf(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }
 
@@ -124,6 +124,11 @@ function findFaultOfTimes({ authorization }: Proof, now: number): string | null 
   return null;
 }
 
+interface ProofToCheck {
+  proof: Proof;
+  terms: Terms;
+}
+
 export interface ProofOptions {
   /** A wallet with code must accept at the finalized block as well. */
   alsoAtFinalized?: boolean;
@@ -135,8 +140,7 @@ export interface ProofOptions {
  */
 export async function checkProof(
   market: ProofMarket,
-  proof: Proof,
-  terms: Terms,
+  { proof, terms }: ProofToCheck,
   readHead: () => Promise<ChainHead>,
   options: ProofOptions = {},
 ): Promise<ProofCheck> {
@@ -148,7 +152,7 @@ export async function checkProof(
     };
   }
   try {
-    return await checkOnChain(market, proof, terms, readHead, options);
+    return await checkOnChain(market, { proof, terms }, readHead, options);
   } catch (error) {
     if (error instanceof RpcFailure)
       return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
@@ -162,8 +166,7 @@ export async function checkProof(
  */
 async function checkOnChain(
   market: ProofMarket,
-  proof: Proof,
-  terms: Terms,
+  { proof, terms }: ProofToCheck,
   readHead: () => Promise<ChainHead>,
   options: ProofOptions,
 ): Promise<ProofCheck> {
@@ -178,9 +181,9 @@ async function checkOnChain(
   if (head.chainId !== config.network.chainId || head.floor === null) {
     return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
   }
-  const found = await readPayer(market, head, proof, terms);
-  if ('refusal' in found) return found;
-  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...found } : { refusal };
+  const holdings = await readPayer(market, head, proof, terms);
+  if ('refusal' in holdings) return holdings;
+  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...holdings } : { refusal };
 }
 
 /** Adds `market_time` when the times are at fault, so that the caller can compare clocks. */
@@ -206,11 +209,11 @@ function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proo
     const { reason, options } = paymentRequired(config, terms, 'payer_contract_refused', NOT_FINAL);
     return new Refusal(reason, { ...options, nextStep: 'Sign again once the last change of the wallet is final.' });
   }
-  const asked =
+  const contract =
     delegate === null
       ? 'the contract at the payer’s address'
       : `${checksummed(delegate)}, the contract to which the payer’s address delegates (EIP-7702)`;
-  const detail = `USDC asks ${asked}, and it did not accept the signature.`;
+  const detail = `USDC asks ${contract}, and it did not accept the signature.`;
   return withFields(paymentRequired(config, terms, 'payer_contract_refused', detail), {
     delegate: delegate && checksummed(delegate),
   });
@@ -331,7 +334,7 @@ async function readSignature(
  * Checks the balance last, and only for a request that would open a row. The same proof works once the wallet holds enough: nothing was
  * stored, and no other signature is needed.
  */
-export function mustHold(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
+export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
   const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
@@ -344,7 +347,7 @@ const MOST_BEHIND_SECONDS = 30n;
  * Opens nothing on a provider whose latest block stands still: a nonce that it calls unused may be used since. A chain ahead of our clock
  * hides nothing. Throws 503 `chain_clock`, as for an intent.
  */
-export function mustMoveOn(clock: { now(): number }, latest: { timestamp: bigint }): void {
+export function mustNotLag(clock: { now(): number }, latest: { timestamp: bigint }): void {
   const behind = BigInt(Math.floor(clock.now() / 1000)) - latest.timestamp;
   if (behind > MOST_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
 }
