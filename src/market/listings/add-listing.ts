@@ -9,9 +9,9 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { checkVersion } from './check-goods.ts';
+import type { Fingerprint } from './near/fingerprint.ts';
 import { checkNear } from './near/near-guard.ts';
-import type { Shape } from './near/shape.ts';
-import { insertShape } from './near/store.ts';
+import { insertFingerprint } from './near/store.ts';
 import type { Goods, Version } from './read-goods.ts';
 import { findHandle, insertListing } from './store.ts';
 
@@ -29,7 +29,7 @@ export interface ListingToAdd {
   merchantId: bigint;
   goods: Goods;
   /** Fingerprint of the goods, made before the lock is held because a big artifact takes time. */
-  shape: Shape | null;
+  fingerprint: Fingerprint | null;
   version: Version | null;
   bodyHash: Buffer;
   /** Null only for the maintainer, whose free listings are logged as such. */
@@ -47,12 +47,12 @@ export interface Added {
  * The salt keeps the commitment from being guessed before the sale.
  */
 export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<Added> {
-  const { shape, version } = given;
+  const { fingerprint, version } = given;
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, given.goods.content);
   await tx.lock(LISTINGS_LOCK);
   const line = await checkVersion(tx, given.merchantId, version);
-  await checkNear(tx, market, shape, line);
+  await checkNear(tx, market, fingerprint, line);
   const id = await insertRow(tx, {
     ...given,
     chainId: market.config.network.chainId,
@@ -60,7 +60,7 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
     commitment,
     now: new Date(market.clock.now()),
   });
-  if (shape !== null) insertShape(tx, id, shape);
+  if (fingerprint !== null) insertFingerprint(tx, id, fingerprint);
   await recordListing(tx, market, {
     id,
     merchantId: given.merchantId,

@@ -7,8 +7,8 @@ import { ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { ChangingListing } from './changes/store.ts';
+import { type Fingerprint, fingerprintOf } from './near/fingerprint.ts';
 import { checkNear, duplicateOf } from './near/near-guard.ts';
-import { type Shape, shapeOf } from './near/shape.ts';
 import type { Goods, Version } from './read-goods.ts';
 import {
   countPaidListings,
@@ -37,16 +37,16 @@ export interface GoodsRequest {
  * Finds every fault of a listing before the 402, so that no merchant is asked to pay for a listing that would be refused. Returns the
  * fingerprint of the goods, for the check when they go live.
  */
-export async function checkGoods(market: Market, request: GoodsRequest): Promise<Shape | null> {
+export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
   const line = await checkVersion(database, merchant.id, request.version);
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
   if (owner !== null && !isOf(owner, line)) throw duplicate(merchant.id, owner);
-  const shape = shapeOf(goods.content);
-  await checkNear(database, market, shape, line);
-  return shape;
+  const fingerprint = fingerprintOf(goods.content);
+  await checkNear(database, market, fingerprint, line);
+  return fingerprint;
 }
 
 /** True if an older version holds the guard slot, so that the newer one may take it over. */

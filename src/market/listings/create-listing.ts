@@ -11,7 +11,7 @@ import { answerListRequest } from './answer-list-request.ts';
 import { checkGoods, checkVersion, duplicate, type GoodsRequest, takeGuardRun } from './check-goods.ts';
 import { countCredits } from './fees/store.ts';
 import { bodyBytes, type ListedKind, type ListRequest, readFeePayment } from './list-request.ts';
-import type { Shape } from './near/shape.ts';
+import type { Fingerprint } from './near/fingerprint.ts';
 import { guardKeyOf, MEMORY_MS, readGoods, readVersion } from './read-goods.ts';
 import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
@@ -60,10 +60,10 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
     unlistable: 'duplicate_listing',
     check: async () => {
       await takeGuardRun(market, request);
-      const shape = await checkGoods(market, request);
+      const fingerprint = await checkGoods(market, request);
       return {
         hold: (tx, payment) => holdGoods(tx, market, request, payment),
-        list: (tx, feeId) => listGoods(tx, market, request, { shape, feeId }),
+        list: (tx, feeId) => listGoods(tx, market, request, { fingerprint, feeId }),
       };
     },
   };
@@ -83,13 +83,13 @@ async function listGoods(
   tx: Tx,
   market: Market,
   request: GoodsRequest,
-  { shape, feeId }: { shape: Shape | null; feeId: bigint | null },
+  { fingerprint, feeId }: { fingerprint: Fingerprint | null; feeId: bigint | null },
 ): Promise<bigint> {
   const { merchant, goods, version, bodyHash } = request;
   const { id, line } = await addListing(tx, market, {
     merchantId: merchant.id,
     goods,
-    shape,
+    fingerprint,
     version,
     bodyHash,
     feeId,

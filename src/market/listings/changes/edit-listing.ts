@@ -19,9 +19,9 @@ import { LISTINGS_LOCK } from '../add-listing.ts';
 import { answerListing } from '../answer-listing.ts';
 import { duplicate, type GoodsRequest, mustOwn, takeGuardRun } from '../check-goods.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
+import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
-import { type Shape, shapeOf } from '../near/shape.ts';
-import { replaceShape } from '../near/store.ts';
+import { replaceFingerprint } from '../near/store.ts';
 import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
 import { findGuard, findLine, holdGuard } from '../store.ts';
 import {
@@ -39,16 +39,16 @@ type EditCall = MarketCall<Endpoints['editListing']>;
 /** PATCH /api/listing/:id: makes all of the edit or none of it. An edit that changes nothing records none, and gets the same answer. */
 export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
   const { id } = call.params;
-  let shape: Shape | null = null;
+  let fingerprint: Fingerprint | null = null;
   if (touchesGuard(call.body)) {
     // An edit asks the duplicate guard like a new listing does, so it counts as a guard run, but only if the edit could be made.
     const listing = await findChanging(market.database, id);
     const { request } = await planEdit(market.database, market, call, listing);
     await takeGuardRun(market, request);
     // Before any lock, because a big artifact takes time. The goods are those of the request, whatever else changes.
-    if (namesArtifact(call.body)) shape = shapeOf(request.goods.content);
+    if (namesArtifact(call.body)) fingerprint = fingerprintOf(request.goods.content);
   }
-  await market.database.transaction((tx) => applyEdit(tx, market, call, shape));
+  await market.database.transaction((tx) => applyEdit(tx, market, call, fingerprint));
   return await answerListing(market, id);
 };
 
@@ -104,7 +104,7 @@ function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], mess
  * Plans again under the lock: the listing may have changed since the guard run was taken. New goods are listed under the lock `listings`,
  * as for a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
  */
-async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | null): Promise<void> {
+async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fingerprint | null): Promise<void> {
   if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
   const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
   const { goods } = request;
@@ -114,7 +114,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | 
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await moveGuard(tx, market, listing.id, request);
   }
-  if (isExchanged) await changeShape(tx, market, listing.id, shape);
+  if (isExchanged) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
   const commitment = isExchanged ? putArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
@@ -145,9 +145,9 @@ async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   throw duplicate(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 
-async function changeShape(tx: Tx, market: Market, id: bigint, shape: Shape | null): Promise<void> {
-  await checkNear(tx, market, shape, await findLine(tx, id));
-  replaceShape(tx, id, shape);
+async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint: Fingerprint | null): Promise<void> {
+  await checkNear(tx, market, fingerprint, await findLine(tx, id));
+  replaceFingerprint(tx, id, fingerprint);
 }
 
 /** New goods get a new salt: the old commitment must say nothing about them. */

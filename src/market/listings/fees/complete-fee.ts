@@ -6,7 +6,7 @@ import type { Market } from '../../context.ts';
 import type { Completion } from '../../payments/completion.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { addListing, LISTINGS_LOCK, type ListingToAdd } from '../add-listing.ts';
-import { shapeOf } from '../near/shape.ts';
+import { fingerprintOf } from '../near/fingerprint.ts';
 import { MEMORY_MS, readGoods, readVersion } from '../read-goods.ts';
 import { dropGuard, passGuard, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
@@ -99,7 +99,13 @@ function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'>
   try {
     // The size limit was checked when the fee was asked. A lower limit since then must not refuse the goods that were paid for.
     const goods = readGoods(stored.data, { artifact_bytes: Number.MAX_SAFE_INTEGER });
-    return { merchantId, goods, shape: shapeOf(goods.content), version: readVersion(stored.data), bodyHash };
+    return {
+      merchantId,
+      goods,
+      fingerprint: fingerprintOf(goods.content),
+      version: readVersion(stored.data),
+      bodyHash,
+    };
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;

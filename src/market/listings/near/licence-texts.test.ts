@@ -6,8 +6,8 @@ import { testDatabase } from '../../../../test/support/database.ts';
 import { listingDesk, nearText, ownText } from '../../../../test/support/listing-desk.ts';
 import { type SeededMerchant, seedMerchant } from '../../../../test/support/seed.ts';
 import { newGoods } from '../../../../test/support/trade.ts';
-import { renewShapes } from './near-guard.ts';
-import { shapeOf, sketchOf } from './shape.ts';
+import { fingerprintOf, sketchOf } from './fingerprint.ts';
+import { renewFingerprints } from './near-guard.ts';
 import { shinglesOf } from './shingles.ts';
 
 const db = testDatabase();
@@ -66,8 +66,8 @@ describe('a licence that many have', () => {
 
   it('makes no long text of a few words: such words could be guessed', () => {
     const few = 'a few words that are hidden';
-    expect(shapeOf(Buffer.from(`${licence('MIT')}\n${few}`))).toBeNull();
-    expect(shapeOf(Buffer.from(licence('GPL-3.0-only')))).toBeNull();
+    expect(fingerprintOf(Buffer.from(`${licence('MIT')}\n${few}`))).toBeNull();
+    expect(fingerprintOf(Buffer.from(licence('GPL-3.0-only')))).toBeNull();
   });
 });
 
@@ -87,9 +87,9 @@ describe('shapes of the rule before', () => {
       insert into artifact_shapes (listing_id, bands, signature) select ${alone.id}, bands, signature from artifact_shapes
       where listing_id = ${id}`);
     expect(await tryIt(own)).toBe('none');
-    expect(await renewShapes(db.database)).toBe(3);
+    expect(await renewFingerprints(db.database)).toBe(3);
     expect(await tryIt(own)).toBe('duplicate_listing');
-    expect(await renewShapes(db.database)).toBe(0);
+    expect(await renewFingerprints(db.database)).toBe(0);
     expect(
       await db.database.rows(sql`select listing_id as id, rule from artifact_shapes
         where listing_id = any (${[id, bare.id, alone.id]}::int8[]) order by 1`),

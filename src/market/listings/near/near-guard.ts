@@ -5,19 +5,19 @@ import type { Log } from '../../../platform/log.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { MEMORY_MS } from '../read-goods.ts';
-import { type Shape, shapeOf } from './shape.ts';
-import { findAlike, replaceShape, takeOldShapes } from './store.ts';
+import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
+import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
 /** Refuses goods nearly those of a listing. Call under the lock `listings`: every rival is either seen, or comes later and sees this. */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
-  shape: Shape | null,
+  fingerprint: Fingerprint | null,
   exempt: readonly bigint[],
 ): Promise<void> {
-  if (shape === null) return;
+  if (fingerprint === null) return;
   const withdrawnSince = new Date(market.clock.now() - MEMORY_MS);
-  const alike = await findAlike(queryable, shape, { exempt, withdrawnSince });
+  const alike = await findAlike(queryable, fingerprint, { exempt, withdrawnSince });
   if (alike !== null) throw duplicateOf(alike);
 }
 
@@ -36,12 +36,12 @@ const EVERY_MS = 60_000;
 /**
  * Remakes the fingerprints of earlier rules and returns their number. Each batch is a transaction, so that a stop loses one batch at most.
  */
-export async function renewShapes(database: Database, signal?: AbortSignal): Promise<number> {
+export async function renewFingerprints(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {
     const renewed = await database.transaction(async (tx) => {
-      const old = await takeOldShapes(tx, BATCH);
-      for (const { listingId, content } of old) replaceShape(tx, listingId, shapeOf(content));
+      const old = await takeOldFingerprints(tx, BATCH);
+      for (const { listingId, content } of old) replaceFingerprint(tx, listingId, fingerprintOf(content));
       return old.length;
     });
     count += renewed;
@@ -50,7 +50,7 @@ export async function renewShapes(database: Database, signal?: AbortSignal): Pro
 }
 
 /** Repeats, because a process of the previous version may still be writing. */
-export function createShapeRenewal({
+export function createFingerprintRenewal({
   database,
   clock,
   log,
@@ -67,7 +67,7 @@ export function createShapeRenewal({
     run: async (signal) => {
       while (!signal.aborted) {
         try {
-          const count = await renewShapes(database, signal);
+          const count = await renewFingerprints(database, signal);
           if (count > 0) log.info('shapes_renewed', { count });
         } catch (error) {
           log.error('shapes_not_renewed', { error });

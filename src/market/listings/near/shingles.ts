@@ -9,11 +9,11 @@ export function shinglesOf(text: string): Uint32Array {
   if (words.length === 0) return new Uint32Array();
   const length = Math.min(words.length, SHINGLE_WORDS);
   const shingles = new Uint32Array(words.length - length + 1);
-  for (let at = 0; at < shingles.length; at += 1) shingles[at] = mix(roll(words, at, at + length));
-  return distinct(shingles);
+  for (let at = 0; at < shingles.length; at += 1) shingles[at] = mixBits(hashRun(words, at, at + length));
+  return sortDistinct(shingles);
 }
 
-function distinct(hashes: Uint32Array): Uint32Array {
+function sortDistinct(hashes: Uint32Array): Uint32Array {
   hashes.sort();
   let kept = 0;
   for (let at = 0; at < hashes.length; at += 1) {
@@ -34,17 +34,17 @@ function hashWords(words: readonly string[]): Uint32Array {
 function hashWord(word: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < word.length; at += 1) hash = Math.imul(hash ^ word.charCodeAt(at), 0x01000193);
-  return mix(hash);
+  return mixBits(hash);
 }
 
-function roll(words: Uint32Array, from: number, to: number): number {
+function hashRun(words: Uint32Array, from: number, to: number): number {
   let hash = to - from;
   for (let at = from; at < to; at += 1) hash = (Math.imul(hash, 0x9e3779b1) + (words[at] ?? 0)) | 0;
   return hash;
 }
 
 /** Mixes so that each output bit depends on each input bit (the last step of MurmurHash3). One to one. */
-export function mix(value: number): number {
+export function mixBits(value: number): number {
   let mixed = value;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
@@ -80,15 +80,15 @@ export function splitWords(text: string): string[] {
   let length = 0;
   for (let from = 0; from < text.length && words.length < MOST_WORDS && length < MOST_CHARACTERS; ) {
     const to = endOfPiece(text, from);
-    const piece = fold(text.slice(from, to));
+    const piece = foldPiece(text.slice(from, to));
     pieces.push(piece);
     length += piece.length;
     for (const word of piece.match(ASCII.test(piece) ? ASCII_WORDS : WORDS) ?? []) words.push(word);
     from = to;
   }
   const letters = words.reduce((sum, word) => sum + word.length, 0);
-  const found = letters >= length * LEAST_WORD_SHARE ? words : pieces.flatMap((piece) => piece.match(NOT_SPACE) ?? []);
-  return found.slice(0, MOST_WORDS);
+  const result = letters >= length * LEAST_WORD_SHARE ? words : pieces.flatMap((piece) => piece.match(NOT_SPACE) ?? []);
+  return result.slice(0, MOST_WORDS);
 }
 
 /** Ends before a space if there is one: folding changes nothing across it. */
@@ -101,7 +101,7 @@ function endOfPiece(text: string, from: number): number {
 }
 
 /** Normalizes again at the end: some letters become composed only in lower case. */
-function fold(text: string): string {
+function foldPiece(text: string): string {
   const plain = text.replace(SPACES, ' ');
   if (ASCII.test(plain)) return plain.toLowerCase();
   return cutPiles(plain.replace(UNSEEN, '')).normalize('NFKC').toLowerCase().normalize('NFKC');

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mix, shinglesOf } from './shingles.ts';
+import { mixBits, shinglesOf } from './shingles.ts';
 
 /** Values in a sketch. */
 export const SLOTS = 512;
@@ -30,11 +30,11 @@ export function sketchOf(members: Uint32Array): Uint32Array {
       fillAtOnce(values, filledIn, members[0] ?? 0);
       break;
     }
-    const turn = mix(ROUND_START + Math.imul(round, ROUND_STEP));
+    const turn = mixBits(ROUND_START + Math.imul(round, ROUND_STEP));
     for (let at = 0; at < members.length; at += 1) {
-      const drawn = mix((members[at] ?? 0) ^ turn);
+      const drawn = mixBits((members[at] ?? 0) ^ turn);
       const slot = round < SLOTS ? drawn % SLOTS : round - SLOTS;
-      const value = mix(drawn ^ VALUE_TURN);
+      const value = mixBits(drawn ^ VALUE_TURN);
       if (filledIn[slot] === -1) {
         filledIn[slot] = round;
         empty -= 1;
@@ -48,14 +48,14 @@ export function sketchOf(members: Uint32Array): Uint32Array {
 /** Fills empty slots from the least member alone, which two sets share with the same probability. The estimate need not be good. */
 function fillAtOnce(values: Uint32Array, filledIn: Int32Array, least: number): void {
   for (let slot = 0; slot < SLOTS; slot += 1) {
-    if (filledIn[slot] === -1) values[slot] = mix(least ^ mix(slot));
+    if (filledIn[slot] === -1) values[slot] = mixBits(least ^ mixBits(slot));
   }
 }
 
 /** Written by `npm run licences`: hashes of the runs of words in common licences. */
-const COMMON = read(readFileSync(new URL('./licence-texts.bin', import.meta.url)));
+const COMMON = readHashes(readFileSync(new URL('./licence-texts.bin', import.meta.url)));
 
-function read(bytes: Buffer): Set<number> {
+function readHashes(bytes: Buffer): Set<number> {
   const hashes = new Set<number>();
   for (let at = 0; at < bytes.length; at += 4) hashes.add(bytes.readUInt32LE(at));
   return hashes;
@@ -67,7 +67,7 @@ function withoutLicences(shingles: Uint32Array): Uint32Array {
 }
 
 /** Data that finds similar artifacts. It cannot be turned back into words. */
-export interface Shape {
+export interface Fingerprint {
   /** One number for each band. Artifacts that share one are compared. */
   bands: number[];
   /** One bit of each value of the sketch, in PostgreSQL's notation of bits. */
@@ -100,7 +100,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  * Null if the near guard does not apply: to short goods, also if only a licence makes them long, and to bytes that are no UTF-8. The
  * encoding in the request does not matter, or base64 would get round the guard.
  */
-export function shapeOf(content: Uint8Array): Shape | null {
+export function fingerprintOf(content: Uint8Array): Fingerprint | null {
   if (content.length < LEAST_CHARACTERS) return null;
   const text = textOf(content);
   if (text === null || !hasCharacters(text.replace(SPACES, ' '), LEAST_CHARACTERS)) return null;
@@ -114,7 +114,7 @@ export function shapeOf(content: Uint8Array): Shape | null {
 }
 
 /** Estimates from their signatures how alike two artifacts are: 1 for equal ones, about 0 for such with nothing in common. */
-export function likenessOf(one: Shape, other: Shape): number {
+export function likenessOf(one: Fingerprint, other: Fingerprint): number {
   let different = 0;
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (one.signature[slot] !== other.signature[slot]) different += 1;
@@ -138,9 +138,9 @@ function hasCharacters(text: string, least: number): boolean {
 
 /** An int4 of PostgreSQL. Includes the band's number, so that equal rows of different bands do not match. */
 function keyOf(sketch: Uint32Array, band: number): number {
-  let key = mix(band + 1);
+  let key = mixBits(band + 1);
   for (let row = band * ROWS; row < (band + 1) * ROWS; row += 1) {
-    key = mix((Math.imul(key, 0x9e3779b1) + (sketch[row] ?? 0)) | 0);
+    key = mixBits((Math.imul(key, 0x9e3779b1) + (sketch[row] ?? 0)) | 0);
   }
   return key | 0;
 }

@@ -1,12 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { processorMs } from '../../../../test/support/processor-time.ts';
-import { LEAST_CHARACTERS, likenessOf, MOST_DIFFERENT_BITS, type Shape, SLOTS, shapeOf, sketchOf } from './shape.ts';
-import { mix, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
+import {
+  type Fingerprint,
+  fingerprintOf,
+  LEAST_CHARACTERS,
+  likenessOf,
+  MOST_DIFFERENT_BITS,
+  SLOTS,
+  sketchOf,
+} from './fingerprint.ts';
+import { mixBits, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
 
-const of = (text: string): Shape | null => shapeOf(Buffer.from(text));
-const mustHave = (text: string): Shape => of(text) ?? expect.fail('a long text without a shape');
-const isFound = (one: Shape, other: Shape): boolean =>
+const of = (text: string): Fingerprint | null => fingerprintOf(Buffer.from(text));
+const mustHave = (text: string): Fingerprint => of(text) ?? expect.fail('a long text without a shape');
+const isFound = (one: Fingerprint, other: Fingerprint): boolean =>
   one.bands.some((key) => other.bands.includes(key)) && likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
 
 /** Computes the exact likeness independently, without hashes. */
@@ -61,18 +69,18 @@ describe('the shape of an artifact', () => {
   });
 
   it('does not change over the years: shapes are kept, and compared with new ones', () => {
-    const shape = mustHave(Array.from({ length: 300 }, (_, at) => `word${(at * at) % 997}`).join(' '));
-    expect(shape.bands).toEqual([
+    const fingerprint = mustHave(Array.from({ length: 300 }, (_, at) => `word${(at * at) % 997}`).join(' '));
+    expect(fingerprint.bands).toEqual([
       -434862863, -821825238, -491689447, 844844148, -912092855, -164751042, -485427366, -1029278218, 797527608,
       1207498581, 1305374089, 808016177,
     ]);
-    expect(BigInt(`0b${shape.signature.slice(0, 64)}`).toString(16)).toBe('bc46e27eac5efe95');
+    expect(BigInt(`0b${fingerprint.signature.slice(0, 64)}`).toString(16)).toBe('bc46e27eac5efe95');
   });
 
   it('is that of the bytes: text that came as base64 has the one that it would have as text', () => {
     const text = 'the same goods in another dress, ';
     const bytes = Buffer.from(Buffer.from(text.repeat(20)).toString('base64'), 'base64');
-    expect(shapeOf(bytes)).toEqual(mustHave(text.repeat(20)));
+    expect(fingerprintOf(bytes)).toEqual(mustHave(text.repeat(20)));
   });
 
   it('is none for less than 200 characters, for bytes that are no text, and where there is nothing to be seen', () => {
@@ -82,7 +90,7 @@ describe('the shape of an artifact', () => {
     expect(of(' \n'.repeat(LEAST_CHARACTERS))).toBeNull();
     // Padding makes no long text of a few words, which could then be guessed.
     expect(of(`a few words that are hidden${' '.repeat(LEAST_CHARACTERS)}`)).toBeNull();
-    expect(shapeOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
+    expect(fingerprintOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
     for (const least of ['x', 'é', '🦊']) expect(of(least.repeat(LEAST_CHARACTERS))).not.toBeNull();
   });
 
@@ -93,15 +101,15 @@ describe('the shape of an artifact', () => {
       const content = Buffer.from(`a${piece.repeat(bytes / Buffer.byteLength(piece))}`);
       // Takes some 20 ms each; quadratic work takes seconds. The rest is room for a busy machine.
       expect(
-        processorMs(() => shapeOf(content)),
+        processorMs(() => fingerprintOf(content)),
         JSON.stringify(piece),
       ).toBeLessThan(1_000);
     }
   });
 
   it('is made in a moment also of a text that was written so that one slot of its sketch stays empty', () => {
-    const turns = Array.from({ length: SLOTS }, (_, round) => mix(0x6a09e667 + Math.imul(round, 0x9e3779b9)));
-    const passesBy = (member: number): boolean => turns.every((turn) => mix(member ^ turn) % SLOTS !== SLOTS - 1);
+    const turns = Array.from({ length: SLOTS }, (_, round) => mixBits(0x6a09e667 + Math.imul(round, 0x9e3779b9)));
+    const passesBy = (member: number): boolean => turns.every((turn) => mixBits(member ^ turn) % SLOTS !== SLOTS - 1);
     const passing: number[] = [];
     for (let member = 0; passing.length < 10_000; member += 1) if (passesBy(member)) passing.push(member);
     const members = Uint32Array.from(passing);
