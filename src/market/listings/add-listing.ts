@@ -39,7 +39,7 @@ export interface ListingToAdd {
 export interface Added {
   id: bigint;
   /** The older versions, whose guard slot the new listing may take. */
-  line: readonly bigint[];
+  versionChain: readonly bigint[];
 }
 
 /**
@@ -51,8 +51,8 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, given.goods.content);
   await tx.lock(LISTINGS_LOCK);
-  const line = await checkVersion(tx, given.merchantId, version);
-  await checkNear(tx, market, fingerprint, line);
+  const versionChain = await checkVersion(tx, given.merchantId, version);
+  await checkNear(tx, market, fingerprint, versionChain);
   const id = await insertRow(tx, {
     ...given,
     chainId: market.config.network.chainId,
@@ -73,7 +73,7 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
       ...(version === null ? {} : { supersedes: Number(version.supersedes) }),
     },
   });
-  return { id, line };
+  return { id, versionChain };
 }
 
 export interface Listed {

@@ -40,18 +40,18 @@ export interface GoodsRequest {
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
-  const line = await checkVersion(database, merchant.id, request.version);
+  const versionChain = await checkVersion(database, merchant.id, request.version);
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
-  if (owner !== null && !isOf(owner, line)) throw duplicate(merchant.id, owner);
+  if (owner !== null && !isOf(owner, versionChain)) throw duplicate(merchant.id, owner);
   const fingerprint = fingerprintOf(goods.content);
-  await checkNear(database, market, fingerprint, line);
+  await checkNear(database, market, fingerprint, versionChain);
   return fingerprint;
 }
 
 /** True if an older version holds the guard slot, so that the newer one may take it over. */
-function isOf({ listingId }: GuardOwner, line: readonly bigint[]): boolean {
-  return listingId !== null && line.includes(listingId);
+function isOf({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
+  return listingId !== null && versionChain.includes(listingId);
 }
 
 /** Checks that the wallet can be paid and sells nothing of the other kind: one transfer must not buy on two sites. */
@@ -124,7 +124,7 @@ export async function checkVersion(
       fields: { listing_id: Number(found.successorId) },
     });
   }
-  return found.line;
+  return found.versionChain;
 }
 
 /** Requires the caller's own listing. Listings are public, so another merchant's is answered not_owner, not not_found. */

@@ -71,11 +71,11 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
 
 /** Holds the guard slot of the goods and stores their exact body, for a payment that was just opened. */
 export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
-  const line = await checkVersion(tx, request.merchant.id, request.version);
+  const versionChain = await checkVersion(tx, request.merchant.id, request.version);
   // Before the guard's row, which may belong to an older version: an edit too locks its listing first and then moves the guard.
-  await keepListings(tx, line);
+  await keepListings(tx, versionChain);
   const now = market.clock.now();
-  await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, line });
+  await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(request.rawBody), draftId: null });
 }
 
@@ -86,7 +86,7 @@ async function listGoods(
   { fingerprint, feeId }: { fingerprint: Fingerprint | null; feeId: bigint | null },
 ): Promise<bigint> {
   const { merchant, goods, version, bodyHash } = request;
-  const { id, line } = await addListing(tx, market, {
+  const { id, versionChain } = await addListing(tx, market, {
     merchantId: merchant.id,
     goods,
     fingerprint,
@@ -95,7 +95,12 @@ async function listGoods(
     feeId,
   });
   const now = market.clock.now();
-  await holdPlace(tx, request, { listingId: id, paymentId: null }, { until: new Date(now + MEMORY_MS), now, line });
+  await holdPlace(
+    tx,
+    request,
+    { listingId: id, paymentId: null },
+    { until: new Date(now + MEMORY_MS), now, versionChain },
+  );
   return id;
 }
 
@@ -103,7 +108,7 @@ async function holdPlace(
   tx: Tx,
   { merchant, guardKey }: GoodsRequest,
   by: { listingId: bigint | null; paymentId: bigint | null },
-  term: { until: Date | 'infinity'; now: number; line: readonly bigint[] },
+  term: { until: Date | 'infinity'; now: number; versionChain: readonly bigint[] },
 ): Promise<void> {
   const now = new Date(term.now);
   const owner = { merchantId: merchant.id, ...by };

@@ -167,8 +167,8 @@ export async function findGuard(queryable: Queryable, key: Buffer, now: Date): P
 export interface GuardTerm {
   until: Date | 'infinity';
   now: Date;
-  /** Older versions of the goods, whose slot may be taken. */
-  line: readonly bigint[];
+  /** Versions of the goods whose slot may be taken. */
+  versionChain: readonly bigint[];
 }
 
 /**
@@ -179,7 +179,7 @@ export async function holdGuard(
   tx: Tx,
   key: Buffer,
   owner: GuardOwner,
-  { until, now, line }: GuardTerm,
+  { until, now, versionChain }: GuardTerm,
 ): Promise<boolean> {
   const touched = await tx.run(
     sql`insert into artifact_guards as guard (guard_key, merchant_id, listing_id, payment_id, expires_at)
@@ -188,7 +188,7 @@ export async function holdGuard(
         payment_id = excluded.payment_id, expires_at = excluded.expires_at,
         taken_from = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.listing_id end,
         taken_until = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.expires_at end
-      where guard.expires_at <= ${now} or guard.listing_id = any(${line}::bigint[])`,
+      where guard.expires_at <= ${now} or guard.listing_id = any(${versionChain}::bigint[])`,
   );
   return touched === 1;
 }
@@ -232,7 +232,7 @@ export interface Predecessor {
   /** Each listing has one at most. */
   successorId: bigint | null;
   /** The listing itself and all versions before it. */
-  line: bigint[];
+  versionChain: bigint[];
 }
 
 export async function findPredecessor(queryable: Queryable, id: bigint): Promise<Predecessor | null> {
@@ -250,11 +250,13 @@ export async function findPredecessor(queryable: Queryable, id: bigint): Promise
         array(select id from older) as line
       from listings l where id = ${id}`,
   );
-  return row && { merchantId: row.merchant_id, isThing: row.is_thing, successorId: row.successor_id, line: row.line };
+  return (
+    row && { merchantId: row.merchant_id, isThing: row.is_thing, successorId: row.successor_id, versionChain: row.line }
+  );
 }
 
 /** Returns all versions of a listing, older and newer ones, and itself. */
-export async function findLine(queryable: Queryable, id: bigint): Promise<bigint[]> {
+export async function findVersionChain(queryable: Queryable, id: bigint): Promise<bigint[]> {
   const row = await queryable.one<{ line: bigint[] }>(
     sql`with recursive older as (
         select id, supersedes from listings where id = ${id}

@@ -20,7 +20,7 @@ import { LISTINGS_LOCK } from './add-listing.ts';
 import { editListing } from './changes/edit-listing.ts';
 import { countCredits } from './fees/store.ts';
 import { flagText } from './flag-text.ts';
-import { findLine } from './store.ts';
+import { findVersionChain } from './store.ts';
 
 const NOW = Date.UTC(2026, 0, 20, 12);
 const db = testDatabase();
@@ -85,7 +85,7 @@ describe('a new version', () => {
     ]);
     expect((await eventsOf(db.database, BigInt(first.id)))[0]?.detail).not.toHaveProperty('supersedes');
     for (const { id } of [first, second, third]) {
-      expect((await findLine(db.database, BigInt(id))).map(Number).sort((a, b) => a - b)).toEqual([
+      expect((await findVersionChain(db.database, BigInt(id))).map(Number).sort((a, b) => a - b)).toEqual([
         first.id,
         second.id,
         third.id,

@@ -23,7 +23,7 @@ import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
 import { replaceFingerprint } from '../near/store.ts';
 import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
-import { findGuard, findLine, holdGuard } from '../store.ts';
+import { findGuard, findVersionChain, holdGuard } from '../store.ts';
 import {
   type ChangingListing,
   findChanging,
@@ -140,13 +140,13 @@ async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   const holder = await findGuard(tx, request.guardKey, now);
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
-  const term = { until: new Date(nowMs + MEMORY_MS), now, line: await findLine(tx, id) };
+  const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
   if (await holdGuard(tx, request.guardKey, owner, term)) return;
   throw duplicate(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 
 async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint: Fingerprint | null): Promise<void> {
-  await checkNear(tx, market, fingerprint, await findLine(tx, id));
+  await checkNear(tx, market, fingerprint, await findVersionChain(tx, id));
   replaceFingerprint(tx, id, fingerprint);
 }
 
