@@ -20,14 +20,14 @@ const PAYEE_CACHE_SIZE = 10_000;
 
 /** Checks whether a wallet can receive USDC at all, and caches the answer for a minute. Create one per market. */
 export function createPayeeCheck(market: PayeeCheckMarket) {
-  const known = new Map<Hex | 'paused', { value: boolean; readAt: number }>();
+  const cache = new Map<Hex | 'paused', { value: boolean; readAt: number }>();
 
-  async function read(key: Hex | 'paused', ask: () => Promise<boolean>): Promise<boolean> {
-    const hit = known.get(key);
+  async function readCached(key: Hex | 'paused', ask: () => Promise<boolean>): Promise<boolean> {
+    const hit = cache.get(key);
     if (hit && market.clock.now() - hit.readAt < PAYEE_CACHE_MS) return hit.value;
     const value = await ask();
-    if (known.size >= PAYEE_CACHE_SIZE) known.clear();
-    known.set(key, { value, readAt: market.clock.now() });
+    if (cache.size >= PAYEE_CACHE_SIZE) cache.clear();
+    cache.set(key, { value, readAt: market.clock.now() });
     return value;
   }
 
@@ -40,8 +40,8 @@ export function createPayeeCheck(market: PayeeCheckMarket) {
       let blocked: boolean;
       try {
         [paused, blocked] = await Promise.all([
-          read('paused', () => readPaused(rpc, usdc)),
-          read(payee, () => readBlacklisted(rpc, usdc, payee)),
+          readCached('paused', () => readPaused(rpc, usdc)),
+          readCached(payee, () => readBlacklisted(rpc, usdc, payee)),
         ]);
       } catch (error) {
         if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
@@ -114,11 +114,11 @@ async function mustNotBeIn(
   const transfers = logs.filter((log) => decodeTransfer(log)?.value === valueUnits);
   if (transfers.length === 0) return;
   const [hash] = await leaveUnbooked(database, [...new Set(transfers.map((log) => log.transactionHash))]);
-  const found = transfers.find((log) => log.transactionHash === hash);
-  if (found === undefined) return;
-  const block = Number(found.blockNumber);
+  const lost = transfers.find((log) => log.transactionHash === hash);
+  if (lost === undefined) return;
+  const block = Number(lost.blockNumber);
   throw new Refusal('payment_may_be_lost', {
-    detail: `Transaction ${found.transactionHash} in block ${block} moved exactly this amount from this wallet to this payee.`,
-    fields: { tx_hash: found.transactionHash, block },
+    detail: `Transaction ${lost.transactionHash} in block ${block} moved exactly this amount from this wallet to this payee.`,
+    fields: { tx_hash: lost.transactionHash, block },
   });
 }

@@ -36,7 +36,9 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
     const refund =
       call.body.tx_hash === undefined ? null : await readRefund(market, payments, payment, call.body.tx_hash);
     const located = call.body.outcome === 'deliver' ? await locateTransfer(market, payments, payment) : null;
-    await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund, located }));
+    await market.database.transaction((tx) =>
+      decideReview(tx, market, completions, { call, payment, refund, located }),
+    );
     const decided = (await findReviewed(market.database, payment.id)) ?? payment;
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(decided);
@@ -114,13 +116,13 @@ async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): 
   }
 }
 
-async function decide(
+async function decideReview(
   tx: Tx,
   market: Market,
   completions: Completions,
-  given: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null; located: number | null },
+  review: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null; located: number | null },
 ): Promise<void> {
-  const { call, payment, refund, located } = given;
+  const { call, payment, refund, located } = review;
   const { outcome, note } = call.body;
   const completion = completions[payment.purpose];
   const subject = await completion.lockSubject(tx, payment);

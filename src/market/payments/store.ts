@@ -78,8 +78,8 @@ function paymentOf(row: PaymentRow): Payment {
 }
 
 /** For queries of this table in other files: `buildQuery` receives the columns. */
-export async function readPayments(queryable: Queryable, read: (columns: Sql) => Sql): Promise<Payment[]> {
-  return (await queryable.rows<PaymentRow>(read(columns))).map(paymentOf);
+export async function readPayments(queryable: Queryable, buildQuery: (columns: Sql) => Sql): Promise<Payment[]> {
+  return (await queryable.rows<PaymentRow>(buildQuery(columns))).map(paymentOf);
 }
 
 async function maybePayment(queryable: Queryable, query: Sql): Promise<Payment | null> {

@@ -35,12 +35,12 @@ async function readProvider(
   provider: Provider,
   watermark: { number: bigint; hash: string } | null,
 ) {
-  const named = { provider: provider.number, endpoint: provider.endpoint };
+  const base = { provider: provider.number, endpoint: provider.endpoint };
   try {
     const { chainId, latest, finalized, reread, atWatermark } = await readProviderHead(provider, watermark);
     const checked = checkClaim({ latest, finalized, reread }, clock.now(), config.finalityMinAgeSeconds);
     return {
-      ...named,
+      ...base,
       answers: true as const,
       chain_id: Number(chainId),
       latest: Number(latest.number),
@@ -52,7 +52,7 @@ async function readProvider(
     };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    return { ...named, answers: false as const, error: error.message };
+    return { ...base, answers: false as const, error: error.message };
   }
 }
 
@@ -72,12 +72,12 @@ export async function resetWatermark(
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
   const block = await confirmBlock(market, to);
-  const after = placeOf(block);
+  const after = blockOut(block);
   const before = await database.transaction(async (tx) => {
     await tx.lock(`chain:${chainId}`);
     const { watermark } = await findChainState(tx, chainId);
     if (watermark === null) throw new CommandRefused('there is no watermark yet: the first final block makes one');
-    const before = placeOf(watermark);
+    const before = blockOut(watermark);
     await writeCommand(tx, { chainId, act: 'reset_watermark', reason, before, after, now: new Date(clock.now()) });
     await moveWatermark(tx, chainId, block);
     return before;
@@ -91,23 +91,23 @@ export async function resetWatermark(
   return { status: 'reset', chain_id: Number(chainId), before, after };
 }
 
-function placeOf({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
+function blockOut({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
   return { block_number: Number(number), block_hash: hash };
 }
 
 /** Requires that at least one provider has the block, and that every provider that answers has the same one. */
 async function confirmBlock(market: CommandMarket, to: { number: bigint; hash: Hex }): Promise<FinalizedHead> {
-  let found: FinalizedHead | null = null;
+  let confirmed: FinalizedHead | null = null;
   let failure: RpcFailure | null = null;
   for (const provider of market.providers) {
     try {
-      found = await findBlock(market, provider, to);
+      confirmed = await findBlock(market, provider, to);
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
       failure = error;
     }
   }
-  if (found !== null) return found;
+  if (confirmed !== null) return confirmed;
   throw new CommandRefused(`no provider can be asked for that block: ${failure?.message ?? 'none is configured'}`);
 }
 

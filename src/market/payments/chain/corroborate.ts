@@ -164,8 +164,8 @@ export function judgeUse(
   const { use, finalized, latest } = evidence;
   if (use !== null) {
     if (said.latest.number < use.log.blockNumber) return 'behind';
-    const found = finding.use?.log;
-    const same = found?.transactionHash === use.log.transactionHash && found.logIndex === use.log.logIndex;
+    const otherUse = finding.use?.log;
+    const same = otherUse?.transactionHash === use.log.transactionHash && otherUse.logIndex === use.log.logIndex;
     return same && finding.use !== null && sameMined(terms.asset, use, finding.use) ? null : 'disagrees';
   }
   // The leader cannot have seen a use above its own latest block.
@@ -225,7 +225,7 @@ interface WithheldPayments {
 /** Tracks payments that only wait for agreement of the providers, or for a token that works as known. Logs each new wait. */
 function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
   const withheld = new Map<bigint, { why: WithheldReason; seenAt: number }>();
-  const forget = (): void => {
+  const forgetOld = (): void => {
     for (const [id, { seenAt }] of withheld) if (clock.now() - seenAt > FORGET_AFTER_MS) withheld.delete(id);
   };
   return {
@@ -233,7 +233,7 @@ function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
       const isNews = withheld.get(paymentId)?.why !== why;
       withheld.set(paymentId, { why, seenAt: clock.now() });
       if (!isNews) return false;
-      forget();
+      forgetOld();
       const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
       if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_blocked', fields);
       else log.warn('payment_blocked', fields);
@@ -243,7 +243,7 @@ function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
       withheld.delete(paymentId);
     },
     counts: () => {
-      forget();
+      forgetOld();
       const counts = { silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 };
       for (const { why } of withheld.values()) counts[why] += 1;
       return counts;

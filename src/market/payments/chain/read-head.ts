@@ -34,11 +34,11 @@ export async function readHead(
   askAlso: () => void = () => {},
 ): Promise<ChainHead> {
   const state = await findChainState(market.database, market.config.network.chainId);
-  const read = (health: ProviderHealth): Promise<ChainHead> => {
+  const readFrom = (health: ProviderHealth): Promise<ChainHead> => {
     askAlso();
     return readHeadOf(market, health, state);
   };
-  return await readLeadingHead(providerHealth, read, ({ finalized }) => finalized !== null || state.halt !== null);
+  return await readLeadingHead(providerHealth, readFrom, ({ finalized }) => finalized !== null || state.halt !== null);
 }
 
 async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: ChainState): Promise<ChainHead> {
@@ -47,26 +47,26 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
   const { watermark, resets } = state;
   const { chainId, ...reading } = await readProviderHead(rpc, watermark);
   const { latest } = reading;
-  const found = { rpc, chainId, latest };
+  const base = { rpc, chainId, latest };
   if (chainId !== config.network.chainId) {
     noteVerdict(log, health, 'wrong_chain', true);
-    return { ...found, finalized: null, floor: null, why: 'wrong_chain' };
+    return { ...base, finalized: null, floor: null, why: 'wrong_chain' };
   }
   health.noteHead(latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
   noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
-  if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
+  if (state.halt !== null) return { ...base, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
     // No payment may begin on a chain that no longer holds a block that was final.
-    return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
+    return { ...base, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
   }
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
-    const stands = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
+    const isRaised = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
     market.crashPoint('after_watermark_raised');
-    if (!stands) return { ...found, finalized: null, floor: null, why: 'watermark_reset' };
+    if (!isRaised) return { ...base, finalized: null, floor: null, why: 'watermark_reset' };
   }
-  return { ...found, finalized: accepted, floor: accepted, why: null };
+  return { ...base, finalized: accepted, floor: accepted, why: null };
 }
 
 export interface FollowedHead extends ChainHead {
@@ -92,7 +92,11 @@ export function followHeads(
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
   let rewrites = 0;
 
-  const stands = async (before: NonNullable<typeof last>, early: Promise<Block | null> | null, head: ChainHead) => {
+  const isCanonical = async (
+    before: NonNullable<typeof last>,
+    early: Promise<Block | null> | null,
+    head: ChainHead,
+  ) => {
     const { hash } = before.latest;
     if (head.latest.hash === hash || head.latest.parentHash === hash) return true;
     const again = await (early ?? readOrNull(head.rpc, before.latest.number));
@@ -107,7 +111,7 @@ export function followHeads(
       const head = await readHead(() => {
         if (isOld) early ??= readOrNull(before.rpc, before.latest.number);
       });
-      if (before !== null && !(await stands(before, early, head))) rewrites += 1;
+      if (before !== null && !(await isCanonical(before, early, head))) rewrites += 1;
       last = { rpc: head.rpc, latest: head.latest, readAt: clock.now() };
       return { ...head, rewrites };
     },

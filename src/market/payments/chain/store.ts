@@ -84,9 +84,9 @@ export async function isHalted(queryable: Queryable, chainId: bigint): Promise<b
 /** Halts payments in every process. False if they were halted already. */
 export async function haltPayments(
   queryable: Queryable,
-  given: { chainId: bigint; reason: string; detail: string; now: Date },
+  halt: { chainId: bigint; reason: string; detail: string; now: Date },
 ): Promise<boolean> {
-  const { chainId, reason, detail, now } = given;
+  const { chainId, reason, detail, now } = halt;
   const touched = await queryable.run(
     sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (${chainId}, ${reason}, ${detail}, ${now})
       on conflict (chain_id) where resumed_at is null do nothing`,
@@ -102,22 +102,22 @@ export async function raiseWatermark(
   queryable: Queryable,
   chainId: bigint,
   head: FinalizedHead,
-  given: { resets: number; now: Date },
+  reading: { resets: number; now: Date },
 ): Promise<boolean> {
   const raised = await queryable.maybe<{ resets: number }>(
     sql`insert into chain_watermarks as mark (chain_id, block_number, block_hash, block_time, accepted_at)
-      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${given.now})
+      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${reading.now})
       on conflict (chain_id) do update set block_number = excluded.block_number, block_hash = excluded.block_hash,
         block_time = excluded.block_time, accepted_at = excluded.accepted_at
-      where excluded.block_number > mark.block_number and mark.resets = ${given.resets}
+      where excluded.block_number > mark.block_number and mark.resets = ${reading.resets}
       returning resets`,
   );
-  if (raised !== null) return raised.resets === given.resets;
+  if (raised !== null) return raised.resets === reading.resets;
   // Either a higher watermark stands, or it was reset. The statement above would not see a reset.
   const { resets } = await queryable.one<{ resets: number }>(
     sql`select resets from chain_watermarks where chain_id = ${chainId}`,
   );
-  return resets === given.resets;
+  return resets === reading.resets;
 }
 
 type ChainAct = 'resume' | 'reset_watermark';

@@ -30,7 +30,7 @@ const FORGET_AFTER_MS = 60_000;
 export function createUnreadablePayments(clock: Clock, providerHealth: ProvidersHealth): UnreadablePayments {
   const unreadable = new Map<bigint, number>();
   const failures = new Map<Payment['path'], number>();
-  const forget = <Key>(times: Map<Key, number>): number => {
+  const countRecent = <Key>(times: Map<Key, number>): number => {
     for (const [key, at] of times) if (clock.now() - at > FORGET_AFTER_MS) times.delete(key);
     return times.size;
   };
@@ -47,7 +47,7 @@ export function createUnreadablePayments(clock: Clock, providerHealth: Providers
       const health = providerHealth.all.find(({ provider }) => provider === rpc);
       health?.noteAnswer(about, shown !== null);
     },
-    count: () => forget(unreadable),
-    isFailing: () => forget(failures) > 0,
+    count: () => countRecent(unreadable),
+    isFailing: () => countRecent(failures) > 0,
   };
 }

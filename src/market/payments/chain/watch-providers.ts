@@ -55,7 +55,7 @@ export function createWatch(
       // Read the head even while nobody pays, so that the watermark follows the chain.
       if (isLooking) head = await readOrNull(readHead);
       const now = await findChainState(database, config.network.chainId);
-      tellChanges(log, state, now);
+      logChanges(log, state, now);
       state = now;
       if (isLooking && wallets === 'unknown') wallets = await probeContractWallets(market);
     } catch (error) {
@@ -64,7 +64,7 @@ export function createWatch(
   };
   const passes = createPasses(() => readState(true));
 
-  async function loop(): Promise<void> {
+  async function runLoop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(everyMs, stopping.signal);
       if (stopping.signal.aborted) return;
@@ -81,7 +81,7 @@ export function createWatch(
   return {
     check: () => passes.fresh(),
     start: () => {
-      looping ??= loop();
+      looping ??= runLoop();
     },
     stop: async () => {
       stopping.abort();
@@ -103,7 +103,7 @@ async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead
 }
 
 /** Logs, in every process, what another process or an operator did. */
-function tellChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
+function logChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
   if (now.halt !== null && now.halt.id !== before?.halt?.id) {
     log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
   }
@@ -214,6 +214,7 @@ async function blockAt({ provider, finalized }: HeadReport, number: bigint): Pro
 
 /** Names providers by their position in the configuration, because this text is public. */
 function conflictWords({ number, one, other }: Conflict): string {
-  const side = ({ provider, block }: Conflict['one']): string => `provider ${provider.number} has ${block.hash}`;
-  return `at the final height ${number} ${side(one)} and ${side(other)}`;
+  const describeSide = ({ provider, block }: Conflict['one']): string =>
+    `provider ${provider.number} has ${block.hash}`;
+  return `at the final height ${number} ${describeSide(one)} and ${describeSide(other)}`;
 }

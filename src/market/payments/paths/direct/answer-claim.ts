@@ -36,9 +36,9 @@ const REFUSALS: Readonly<Record<ClaimRefused | ClaimReview, Reason>> = {
 
 /** Maps the stored reason of an ended or refused claim to the reason of the answer. */
 export function reasonOf(stored: string | null): Reason {
-  const known = Object.entries(REFUSALS).find(([name]) => name === stored);
-  if (known === undefined) throw new TypeError('a claim ended for a reason that is none');
-  return known[1];
+  const entry = Object.entries(REFUSALS).find(([name]) => name === stored);
+  if (entry === undefined) throw new TypeError('a claim ended for a reason that is none');
+  return entry[1];
 }
 
 /**

@@ -32,9 +32,9 @@ export interface Unsigned {
  */
 export async function checkSignature(
   payments: { readHead(): Promise<ChainHead> },
-  { intent, txHash, signature: given }: SignedIntent & { txHash: Hex },
+  { intent, txHash, signature: sent }: SignedIntent & { txHash: Hex },
 ): Promise<SignatureCheck> {
-  const signature = given.toLowerCase() as Hex;
+  const signature = sent.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
   const signer = await recoverSigner(digest, canonicalForm(signature));
   const wallet = intent.payer;
@@ -74,12 +74,12 @@ async function checkSenders(
   const receipt = await readReceipt(rpc, txHash);
   const senders = receipt === null ? [] : sendersIn(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
-  const asked = senders.slice(0, MOST_SENDERS);
+  const candidates = senders.slice(0, MOST_SENDERS);
   if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
-    const waits = signer === null || (await hasCode(rpc, asked));
+    const waits = signer === null || (await hasCode(rpc, candidates));
     return waits ? { waitsFor: null } : { payer: signer };
   }
-  for (const wallet of asked) {
+  for (const wallet of candidates) {
     if ((await readCode(rpc, wallet, 'finalized')) === '0x') continue;
     const form = await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'finalized' });
     if (form !== null) return { payer: wallet };
@@ -124,18 +124,18 @@ export interface EarlyCheck {
 export async function judgeSignature(
   readHead: () => Promise<ChainHead>,
   intent: Intent,
-  given: Hex,
+  sent: Hex,
 ): Promise<EarlyCheck> {
-  const signature = given.toLowerCase() as Hex;
+  const signature = sent.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
   const signer = await recoverSigner(digest, canonicalForm(signature));
   const wallet = intent.payer;
-  if (wallet === null) return signer === null ? bad(NO_KEY_SIGNED) : good(signer);
-  if (signer === wallet) return good(wallet);
+  if (wallet === null) return signer === null ? badSignature(NO_KEY_SIGNED) : goodSignature(signer);
+  if (signer === wallet) return goodSignature(wallet);
   const { rpc } = await readHead();
-  if ((await readCode(rpc, wallet, 'latest')) === '0x') return bad(NO_CODE);
+  if ((await readCode(rpc, wallet, 'latest')) === '0x') return badSignature(NO_CODE);
   const isGood = (await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'latest' })) !== null;
-  return isGood ? good(wallet) : bad(SAID_NO);
+  return isGood ? goodSignature(wallet) : badSignature(SAID_NO);
 }
 
 const NO_CODE =
@@ -143,11 +143,11 @@ const NO_CODE =
 const SAID_NO =
   'The code at the wallet of the intent did not accept the signature. Do not pay from it: have it sign the exact challenge in its own way and check again, or pay from another wallet.';
 
-function good(signer: Hex): EarlyCheck {
+function goodSignature(signer: Hex): EarlyCheck {
   const nextStep = `Send the transfer from ${checksummed(signer)} before expires_at, then claim it: intent_id, tx_hash and the same payer_signature.`;
   return { isGood: true, signer, nextStep };
 }
 
-function bad(nextStep: string): EarlyCheck {
+function badSignature(nextStep: string): EarlyCheck {
   return { isGood: false, signer: null, nextStep };
 }

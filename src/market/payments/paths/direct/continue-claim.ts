@@ -58,7 +58,7 @@ export async function continueClaim<Answer>(
 ): Promise<Answer | PendingClaim | null> {
   const { intent, txHash } = claim;
   const decided = await findDecided(market.database, intent, txHash);
-  if (decided !== null) return await answerDecided(market, payments, txHash, subject, decided);
+  if (decided !== null) return await answerDecided(market, payments, subject, { decided, txHash });
   const standing = await findClaim(market.database, intent.id);
   const signed = await checkSignature(payments, claim);
   if ('waitsFor' in signed) {
@@ -83,7 +83,7 @@ export async function continueClaim<Answer>(
   }
   if (standing?.status === 'completed') {
     const other = await decideSurplus(market, payments, intent, { txHash, payer });
-    if (other !== null) return await answerDecided(market, payments, txHash, subject, other);
+    if (other !== null) return await answerDecided(market, payments, subject, { decided: other, txHash });
   }
   if (!(await checkUnused(market.database, intent, txHash))) return null;
   // The standing wallet's payment is its own: read and decide it before another wallet takes over the claim.
@@ -101,16 +101,15 @@ export async function continueClaim<Answer>(
       (await decideSurplus(market, payments, intent, { txHash, payer })));
   return ended === null
     ? await answerUncompleted(market, payments, current, txHash)
-    : await answerDecided(market, payments, txHash, subject, ended);
+    : await answerDecided(market, payments, subject, { decided: ended, txHash });
 }
 
 /** Answers with a decided claim, or with a decided surplus payment of it. */
 async function answerDecided<Answer>(
   market: Market,
   payments: Payments,
-  txHash: Hex,
   subject: ClaimSubject<Answer>,
-  decided: DirectPayment,
+  { decided, txHash }: { decided: DirectPayment; txHash: Hex },
 ): Promise<Answer | PendingClaim | null> {
   if (decided.status === 'completed') return await subject.answerCompletedClaim(decided);
   if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
@@ -147,7 +146,7 @@ async function tryToOpen(
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await subject.openClaim(tx, payer, standing)
-        : await join(tx, market, subject, { standing, payer, transfers });
+        : await joinClaim(tx, market, subject, { standing, payer, transfers });
     if (opened === null) return null;
     await nameTransaction(tx, market, opened, txHash);
     await endUnprovenOf(tx, { txHash, payer, payee: intent.payee }, 'proven', new Date(market.clock.now()));
@@ -170,7 +169,7 @@ interface Joining {
 }
 
 /** Lets another wallet take over while no transfer of the standing one is final. Only for an intent that names no wallet. */
-async function join(
+async function joinClaim(
   tx: Tx,
   market: Market,
   subject: ClaimSubject<unknown>,

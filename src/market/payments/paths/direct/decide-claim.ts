@@ -103,11 +103,11 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
     return { outcome: 'refused', reason: byOther ? 'wrong_payer' : 'transfer_not_found' };
   }
   const largest = own.reduce((most, one) => (one.value > most.value ? one : most), first);
-  const found = ({ logIndex, value }: Candidate): FoundTransfer => ({ ...sighting, logIndex, value });
+  const transferBy = ({ logIndex, value }: Candidate): FoundTransfer => ({ ...sighting, logIndex, value });
   const review = (reason: ClaimReview, of: Candidate): ClaimDecision => ({
     outcome: 'review',
     reason,
-    transfer: found(of),
+    transfer: transferBy(of),
   });
   // The transaction carries out an authorization of the payer, as x402 does. It may pay for something else, so a person decides.
   if (receipt.logs.some((log) => isAuthorizedBy(log, terms))) return review('authorized_transfer', largest);
@@ -119,7 +119,7 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
   if (terms.removedAt !== null && Number(blockTime) * 1000 >= terms.removedAt)
     return review('paid_after_removal', enough);
   if (terms.surplus) return review('already_bought', enough);
-  return { outcome: 'settled', transfer: found(enough) };
+  return { outcome: 'settled', transfer: transferBy(enough) };
 }
 
 /** Ignore transfers of 0: anybody can send one in another's name. */
@@ -136,15 +136,15 @@ function isAuthorizedBy(log: Log, { asset, payer }: ClaimTerms): boolean {
 }
 
 export function claimTermsOf(payment: DirectPayment, removedAt: Date | null): ClaimTerms {
-  const seconds = (date: Date): bigint => BigInt(Math.floor(date.getTime() / 1000));
+  const toSeconds = (date: Date): bigint => BigInt(Math.floor(date.getTime() / 1000));
   return {
     chainId: payment.chainId,
     asset: payment.asset,
     payer: payment.payer,
     payee: payment.payee,
     minimumUnits: payment.valueUnits,
-    windowFrom: seconds(payment.windowFrom),
-    windowTo: seconds(payment.windowTo),
+    windowFrom: toSeconds(payment.windowFrom),
+    windowTo: toSeconds(payment.windowTo),
     surplus: payment.surplus,
     removedAt: removedAt?.getTime() ?? null,
   };

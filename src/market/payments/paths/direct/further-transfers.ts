@@ -89,7 +89,7 @@ async function readWaiting({ database }: FurtherMarket, head: ChainHead, review:
   if (head.chainId !== review.chainId || head.finalized === null) return;
   for (const waiting of await listWaiting(database, review.id)) {
     if (waiting.isRead && waiting.seenBlock !== null) continue;
-    const seen = judge(await readClaim({ database }, review, waiting, head), review);
+    const seen = judgeFurther(await readClaim({ database }, review, waiting, head), review);
     if (seen === 'nothing') {
       if (await isStillFinal(head.rpc, head)) await dropWaiting(database, review.id, waiting.txHash);
       continue;
@@ -106,7 +106,7 @@ interface Seen {
 }
 
 /** Null if the transaction is in no canonical block. `nothing`: it is final and moved nothing from the payer to the payee. */
-function judge(
+function judgeFurther(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
 ): Seen | 'nothing' | null {

@@ -38,7 +38,9 @@ export async function gatherClaims(
     const read = await Promise.all(
       named.map(async (one) => [one.txHash, await tryToRead(market, payment, one, head)] as const),
     );
-    const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
+    const reading: ClaimReading = new Map(
+      read.flatMap(([hash, evidence]) => (evidence === null ? [] : [[hash, evidence]])),
+    );
     return [[payment.id, await corroboration.onClaim(head, payment, reading)]];
   };
   const gathered = new Map((await Promise.all(payments.map(readClaimOf))).flat());
@@ -103,7 +105,7 @@ export async function readClaim(
 }
 
 function withoutFinalized(gathered: Map<bigint, ClaimReading>): Map<bigint, ClaimReading> {
-  const blind = (reading: ClaimReading): ClaimReading =>
+  const withoutHead = (reading: ClaimReading): ClaimReading =>
     new Map([...reading].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
-  return new Map([...gathered].map(([id, reading]) => [id, blind(reading)]));
+  return new Map([...gathered].map(([id, reading]) => [id, withoutHead(reading)]));
 }

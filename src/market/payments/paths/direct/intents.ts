@@ -89,9 +89,9 @@ export async function mustNotBeTransferred(
   market: Market,
   readHead: () => Promise<ChainHead>,
   { payee, minimumUnits }: IntentTerms,
-  asked: { payer_wallet?: Hex | undefined; pay_anew?: boolean | undefined },
+  body: { payer_wallet?: Hex | undefined; pay_anew?: boolean | undefined },
 ): Promise<void> {
-  const { payer_wallet: payer, pay_anew: payAnew = false } = asked;
+  const { payer_wallet: payer, pay_anew: payAnew = false } = body;
   if (payer === undefined) return;
   await mustNotBePaid(market, readHead, { payer, payee, valueUnits: minimumUnits, payAnew });
 }
@@ -127,8 +127,8 @@ export interface OpenedIntent {
  * Returns this merchant's open intent for these terms, or a new one. Call under a lock of merchant and terms, so that two requests at once
  * get one intent. Older intents stay claimable within their own window.
  */
-export async function openIntent(tx: Tx, market: Market, given: NewIntent): Promise<OpenedIntent> {
-  const { merchant, terms, payer } = given;
+export async function openIntent(tx: Tx, market: Market, requested: NewIntent): Promise<OpenedIntent> {
+  const { merchant, terms, payer } = requested;
   const now = market.clock.now();
   const open = await listUnclaimedIntents(tx, { ...terms, merchantId: merchant.id }, new Date(now));
   if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
@@ -138,7 +138,7 @@ export async function openIntent(tx: Tx, market: Market, given: NewIntent): Prom
   // Prefer an intent that names a wallet: the buyer named it later. Creation times do not tell within one second.
   const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
   if (usable !== undefined) return { intent: usable, isNew: false };
-  const intent = makeIntent(market, given);
+  const intent = makeIntent(market, requested);
   await insertIntent(tx, intent);
   return { intent, isNew: true };
 }

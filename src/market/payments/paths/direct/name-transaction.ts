@@ -33,9 +33,9 @@ export async function findSignedIntent(
   queryable: Queryable,
   merchant: Merchant,
   { purpose, listingId }: Pick<IntentTerms, 'purpose' | 'listingId'>,
-  asked: { intent_id?: string | undefined; payer_signature?: string | undefined },
+  body: { intent_id?: string | undefined; payer_signature?: string | undefined },
 ): Promise<SignedIntent | null> {
-  const { intent_id: id, payer_signature: signature } = asked;
+  const { intent_id: id, payer_signature: signature } = body;
   if (id === undefined || signature === undefined) return null;
   const intent = await findOwnIntent(queryable, merchant, id, purpose);
   if (intent.listingId !== listingId) throw new Refusal('intent_changed');
@@ -64,11 +64,11 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
 
 /** Refusal after the payee's decision. The buyer may pay again, unless another payment is already under way. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
-  const known = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
+  const other = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
     detail: `That transfer was reviewed, and is ${reviewOutcome}.`,
     nextStep: 'It pays for nothing here any more. GET /api/payment shows what was decided.',
-    doNotPayAgain: known !== null,
+    doNotPayAgain: other !== null,
   });
 }
 
@@ -109,9 +109,9 @@ export async function undecidedRefusal(
   queryable: Queryable,
   market: Market,
   payment: Payment,
-  asking?: Merchant,
+  caller?: Merchant,
 ): Promise<Refusal> {
-  if (asking !== undefined && payment.merchantId !== asking.id) {
+  if (caller !== undefined && payment.merchantId !== caller.id) {
     return new Refusal('payment_undecided', {
       retryAfterSeconds: 5,
       nextStep: 'That wallet is paying for these goods. Wait until that has ended. Do not pay again.',

@@ -32,7 +32,7 @@ export async function refuseMeanwhile(
 ): Promise<Refusal | null> {
   const { database, clock } = market;
   const { txHash } = further;
-  const kept = await keep(market, review, further);
+  const kept = await keepFurther(market, review, further);
   if (kept === 'decided') return null;
   if (kept === 'used') return new Refusal('transaction_used');
   if (typeof kept === 'object') return await heldRefusal(database, market, review, { txHash, holder: kept });
@@ -62,7 +62,7 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
  * that, the oldest unseen one makes room. A claim of another intent for which the transaction is undecided has precedence, and is returned.
  * The wallet has signed for the transaction, so unsigned claims of it end.
  */
-async function keep(
+async function keepFurther(
   { database, clock }: Market,
   review: DirectPayment,
   { txHash, payer }: FurtherClaim,

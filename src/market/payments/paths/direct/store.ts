@@ -127,12 +127,12 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
  * unsigned claim becomes a payment under its own earlier number.
  */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
-  const [found] = await readPayments(
+  const [claim] = await readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where intent_id = ${idBytes(intentId)} and beside is null
       order by status in ('unpaid', 'rejected'), id desc limit 1`,
   );
-  return isDirect(found) ? found : null;
+  return isDirect(claim) ? claim : null;
 }
 
 function isDirect(payment: Payment | null | undefined): payment is DirectPayment {
@@ -158,7 +158,7 @@ export interface NewClaim {
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,
-  { intent, ...given }: NewClaim,
+  { intent, ...claim }: NewClaim,
 ): Promise<DirectPayment | null> {
   const now = new Date(clock.now());
   const [made] = await readPayments(
@@ -166,9 +166,9 @@ export async function insertClaim(
     (columns) => sql`
       insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
         intent_id, window_from, window_to, surplus, settling_at, created_at, updated_at)
-      values (${intent.purpose}, 'direct', 'settling', ${intent.listingId}, ${intent.merchantId}, ${given.bodyHash},
-        ${intent.chainId}, ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${toBytes(given.payer)}, ${intent.minimumUnits},
-        ${idBytes(intent.id)}, ${intent.createdAt}, ${intent.expiresAt}, ${given.surplus}, ${now}, ${now}, ${now})
+      values (${intent.purpose}, 'direct', 'settling', ${intent.listingId}, ${intent.merchantId}, ${claim.bodyHash},
+        ${intent.chainId}, ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${toBytes(claim.payer)}, ${intent.minimumUnits},
+        ${idBytes(intent.id)}, ${intent.createdAt}, ${intent.expiresAt}, ${claim.surplus}, ${now}, ${now}, ${now})
       on conflict do nothing
       returning ${columns}`,
   );
@@ -298,12 +298,12 @@ export async function hasAuthorization(
 
 /** Finds the intent's surplus payment by this transaction; null if there is none yet. */
 export async function findSurplus(queryable: Queryable, intentId: string, txHash: Hex): Promise<DirectPayment | null> {
-  const [found] = await readPayments(
+  const [surplus] = await readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where intent_id = ${Buffer.from(intentId, 'hex')}
       and beside is not null and tx_hash = ${toBytes(txHash)}`,
   );
-  return isDirect(found) ? found : null;
+  return isDirect(surplus) ? surplus : null;
 }
 
 /** Inserts a surplus payment on the terms of a decided claim. It must be in review before the transaction ends. */

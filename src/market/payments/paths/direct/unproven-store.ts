@@ -159,13 +159,13 @@ export interface NewUnproven {
   now: Date;
 }
 
-export async function insertUnproven(tx: Tx, { intent, transfer, ...given }: NewUnproven): Promise<void> {
+export async function insertUnproven(tx: Tx, { intent, transfer, ...rest }: NewUnproven): Promise<void> {
   await tx.run(
     sql`insert into unproven_claims (intent_id, merchant_id, listing_id, body_hash, payer, tx_hash, log_index, block_number, block_hash,
         block_time, value_units, created_at)
-      values (${Buffer.from(intent.id, 'hex')}, ${intent.merchantId}, ${intent.listingId}, ${given.bodyHash}, ${toBytes(given.payer)},
+      values (${Buffer.from(intent.id, 'hex')}, ${intent.merchantId}, ${intent.listingId}, ${rest.bodyHash}, ${toBytes(rest.payer)},
         ${toBytes(transfer.txHash)}, ${transfer.logIndex}, ${transfer.blockNumber}, ${toBytes(transfer.blockHash)},
-        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.value}, ${given.now})`,
+        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.value}, ${rest.now})`,
   );
 }
 

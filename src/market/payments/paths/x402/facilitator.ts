@@ -9,7 +9,7 @@ import { askJson, OutboundFailure } from '../../../../platform/http/outbound-req
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type Proof, requirementOf, type Terms } from '../../terms.ts';
-import { noteReading } from './store.ts';
+import { storeSignerReading } from './store.ts';
 
 type SignerMarket = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
 
@@ -27,7 +27,7 @@ export async function refreshSigners(market: SignerMarket): Promise<boolean> {
     addresses,
     now: new Date(clock.now()),
   };
-  await database.transaction((tx) => noteReading(tx, reading));
+  await database.transaction((tx) => storeSignerReading(tx, reading));
   return true;
 }
 
@@ -94,7 +94,7 @@ export function createX402Gate(market: X402GateMarket) {
   let cached: { until: number; readiness: Promise<Readiness> } | null = null;
   let mutedUntil = 0;
 
-  const ask = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
+  const askUnlessMuted = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
     if (mutedUntil > clock.now()) return null;
     const answer = await askState(market, payment);
     if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_KEPT_MS;
@@ -103,20 +103,20 @@ export function createX402Gate(market: X402GateMarket) {
     if (answer.leastPriceUnits !== null) lastLeastPrice.note(answer.leastPriceUnits);
     return answer;
   };
-  const keep = (readiness: Promise<Readiness>): Promise<Readiness> => {
+  const keepReadiness = (readiness: Promise<Readiness>): Promise<Readiness> => {
     cached = { until: clock.now() + STATE_KEPT_MS, readiness };
     return readiness;
   };
   const readReadiness = (): Promise<Readiness> => {
     if (cached !== null && cached.until > clock.now()) return cached.readiness;
-    return keep(ask(null).then((state) => state ?? { covered: null, leastPriceUnits: null }));
+    return keepReadiness(askUnlessMuted(null).then((state) => state ?? { covered: null, leastPriceUnits: null }));
   };
-  const note = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
+  const countRefusal = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
   /** A fee may be below it: there is one per listing, and its amount is fixed. */
   const mustPayForGas = ({ purpose, valueUnits }: Terms, said: bigint | null): void => {
     const leastPriceUnits = said ?? lastLeastPrice.read();
     if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
-    note('below_gas');
+    countRefusal('below_gas');
     throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
   };
 
@@ -133,7 +133,7 @@ export function createX402Gate(market: X402GateMarket) {
       mustPayForGas(terms, readiness.leastPriceUnits);
       const { covered } = readiness;
       if (covered === null || covered >= LEAST_COVERED) return;
-      note('gas_low');
+      countRefusal('gas_low');
       throw new Refusal('settlement_unavailable', {
         retryAfterSeconds: RETRY_SECONDS,
         nextStep: ALTERNATIVES[terms.purpose],
@@ -141,11 +141,11 @@ export function createX402Gate(market: X402GateMarket) {
     },
     /** Call before a row is opened, for a payer who has shown control of the wallet. Throws 409 x402_not_offered. */
     async mustBeOffered(terms: Terms, payer: Hex): Promise<void> {
-      const state = await ask({ payer, payee: terms.payee });
-      if (state !== null) keep(Promise.resolve(state));
+      const state = await askUnlessMuted({ payer, payee: terms.payee });
+      if (state !== null) keepReadiness(Promise.resolve(state));
       mustPayForGas(terms, state?.leastPriceUnits ?? null);
       if (state === null || state.refusal === null) return;
-      note(state.refusal.why);
+      countRefusal(state.refusal.why);
       throw notBegun(terms, state.refusal);
     },
     /** Number of refusals by reason, for the metrics. */
@@ -186,7 +186,7 @@ const reasonText = z
   .string()
   .max(300)
   .default('no_reason')
-  .transform((given) => (codeOut.safeParse(given).success ? given : 'unreadable_reason'));
+  .transform((text) => (codeOut.safeParse(text).success ? text : 'unreadable_reason'));
 const verifyShape = z.object({ isValid: z.boolean(), invalidReason: reasonText });
 const settleShape = z.object({ success: z.boolean(), errorReason: reasonText, transaction: z.string().max(200) });
 const supportedShape = z.object({
@@ -205,7 +205,7 @@ const STATE_DEADLINE_MS = 1_500;
 
 /** Asks before settlement. Returns only the facilitator's word: nothing is delivered because of it. */
 export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<VerifyAnswer> {
-  const answer = await ask(market, 'verify', bodyOf(market, proof, terms));
+  const answer = await askFacilitator(market, 'verify', bodyOf(market, proof, terms));
   if ('why' in answer) return { kind: 'unknown', why: answer.why };
   const read = verifyShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
@@ -218,7 +218,7 @@ export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: 
 }
 
 export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<SettleAnswer> {
-  const answer = await ask(market, 'settle', bodyOf(market, proof, terms));
+  const answer = await askFacilitator(market, 'settle', bodyOf(market, proof, terms));
   if ('why' in answer) return { kind: 'unknown', why: answer.why };
   const read = settleShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
@@ -230,7 +230,7 @@ export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: 
 
 /** Reads the addresses from which the facilitator says that it settles on this network; null if it does not answer. */
 async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
-  const answer = await ask(market, 'supported', null);
+  const answer = await askFacilitator(market, 'supported', null);
   if ('why' in answer || answer.status !== 200) return null;
   const read = supportedShape.safeParse(answer.json);
   if (!read.success) return null;
@@ -252,7 +252,7 @@ async function askState(
   payment: { payer: Hex; payee: Hex } | null,
 ): Promise<FacilitatorState | 'no_route' | 'unknown'> {
   const query = payment === null ? '' : `?payer=${payment.payer}&payee=${payment.payee}`;
-  const answer = await ask(market, `state${query}`, null, STATE_DEADLINE_MS);
+  const answer = await askFacilitator(market, `state${query}`, null, STATE_DEADLINE_MS);
   if ('why' in answer) return answer.why === 'not_json' ? 'no_route' : 'unknown';
   if (answer.status >= 400 && answer.status < 500) return 'no_route';
   const read = stateShape.safeParse(answer.json);
@@ -290,7 +290,7 @@ function bodyOf(market: FacilitatorMarket, proof: Proof, terms: Terms): unknown 
   };
 }
 
-async function ask(
+async function askFacilitator(
   market: FacilitatorMarket,
   path: string,
   body: unknown,

@@ -106,8 +106,8 @@ let declared: Declared[] | null = null;
 export function describeForBazaar(path: string): Discovery | null {
   declared ??= Object.values<EndpointShape>(endpoints).filter(isPaid).map(discoveryOf);
   for (const { pattern, discovery } of declared) {
-    const found = pattern.exec(path);
-    if (found !== null) return withParameters(discovery, found.groups ?? {});
+    const match = pattern.exec(path);
+    if (match !== null) return withParameters(discovery, match.groups ?? {});
   }
   return null;
 }
@@ -120,9 +120,9 @@ function discoveryOf(endpoint: EndpointShape): Declared {
   const { name, method, path, body } = endpoint;
   const pool = createSchemaPool();
   const parameters = [...path.matchAll(/:(\w+)/g)].map(([, parameter = '']) => parameter);
-  const bodySchema = body === undefined ? { type: 'object' } : shorten(pool.sent(body));
+  const bodySchema = body === undefined ? { type: 'object' } : dropTexts(pool.sent(body));
   const answer = Object.entries(endpoint.answers).find(([status]) => status === '200')?.[1];
-  const output = answer === undefined ? {} : outline(pool.read(answer), pool.components());
+  const output = answer === undefined ? {} : outlineFields(pool.read(answer), pool.components());
   const input = { type: 'http', method, bodyType: 'json', body: EXAMPLES[name] ?? {} };
   const properties = {
     type: { type: 'string', const: 'http' },
@@ -161,14 +161,14 @@ function parametersSchema(names: readonly string[]): JsonSchema {
   };
 }
 
-function withParameters(discovery: Discovery, given: Readonly<Record<string, string>>): Discovery {
-  if (Object.keys(given).length === 0) return discovery;
+function withParameters(discovery: Discovery, parameters: Readonly<Record<string, string>>): Discovery {
+  if (Object.keys(parameters).length === 0) return discovery;
   const { info } = discovery;
-  return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...given } } } };
+  return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...parameters } } } };
 }
 
 /** Drops descriptions, patterns and defaults: a client that wants to call finds them in the OpenAPI document. */
-function shorten(schema: unknown): JsonSchema {
+function dropTexts(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isLong(key, value) ? undefined : value)));
 }
 
@@ -177,8 +177,8 @@ function isLong(key: string, value: unknown): boolean {
 }
 
 /** Lists the fields of an answer and their types, one level deep. */
-function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const { type, properties } = resolve(schema, named);
+function outlineFields(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const { type, properties } = resolveSchema(schema, named);
   if (type !== 'object' || typeof properties !== 'object' || properties === null) return { type: 'object' };
   const fields = Object.entries(properties as Record<string, JsonSchema>);
   return {
@@ -188,14 +188,14 @@ function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>
 }
 
 /** Picks the first of several forms: the answer to a paying caller. */
-function resolve(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+function resolveSchema(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { $ref, anyOf } = schema;
-  if (typeof $ref === 'string') return resolve(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);
-  return Array.isArray(anyOf) ? resolve(anyOf[0] as JsonSchema, named) : schema;
+  if (typeof $ref === 'string') return resolveSchema(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);
+  return Array.isArray(anyOf) ? resolveSchema(anyOf[0] as JsonSchema, named) : schema;
 }
 
 function typeOf(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const { type, enum: values } = resolve(schema, named);
+  const { type, enum: values } = resolveSchema(schema, named);
   const nullable = Array.isArray(schema['anyOf']) && schema['anyOf'].some((one: JsonSchema) => one['type'] === 'null');
   if (type === undefined) return {};
   return { type: nullable ? [type, 'null'] : type, ...(values === undefined || nullable ? {} : { enum: values }) };

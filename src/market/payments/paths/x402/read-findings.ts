@@ -69,12 +69,12 @@ async function readOne(
   { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<OfBlock> },
 ): Promise<Finding> {
   const { rpc, latest } = view;
-  const show = async (log: Log): Promise<Finding> => {
+  const showUse = async (log: Log): Promise<Finding> => {
     const [receipt, ofBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
     return { nonceUsed: null, use: { log, receipt, ...ofBlock } };
   };
   const log = uses.logs.get(keyOf(payment));
-  if (log !== undefined) return await show(log);
+  if (log !== undefined) return await showUse(log);
   // Ask only once the answer can decide something, and for the head's own block: a node that lags behind does not know that block, and
   // fails instead of calling a used nonce unused.
   const isOver = clock.now() >= Number(payment.validBefore) * 1000;
@@ -85,7 +85,7 @@ async function readOne(
   const late = isApart
     ? await searchApart(view, payment, { nonceUsed, isOver })
     : await readUseAbove(view, payment, nonceUsed ? uses.endedAt.get(payment.id) : undefined);
-  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await show(late);
+  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(late);
 }
 
 /** A cancellation can come at any time, and blocks from two nodes may have ended the search too early. */
@@ -204,13 +204,13 @@ function usesOf(payments: readonly X402Payment[]): RangeFilter {
     address: first.asset,
     topics: [
       [AUTHORIZATION_USED_TOPIC, AUTHORIZATION_CANCELED_TOPIC],
-      distinct(payments.map((payment) => addressTopic(payment.payer))),
-      distinct(payments.map((payment) => payment.nonce)),
+      distinctHex(payments.map((payment) => addressTopic(payment.payer))),
+      distinctHex(payments.map((payment) => payment.nonce)),
     ],
   };
 }
 
-function distinct(values: Hex[]): Hex[] {
+function distinctHex(values: Hex[]): Hex[] {
   return [...new Set(values)];
 }
 
@@ -224,7 +224,7 @@ function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log)
     readLogs(rpc, { address, topics: [TRANSFER_TOPIC, payers], blockHash });
   return async (log) => {
     const { blockHash, blockNumber } = log;
-    const payersOf = (some: readonly Log[]): Hex[] => distinct(some.flatMap(({ topics }) => topics[1] ?? []));
+    const payersOf = (some: readonly Log[]): Hex[] => distinctHex(some.flatMap(({ topics }) => topics[1] ?? []));
     const all = payersOf(ofBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
     const shared = read.get(blockHash) ?? { block: readBlock(rpc, blockNumber), transfers: readTransfers(log, all) };
     read.set(blockHash, shared);
@@ -232,7 +232,7 @@ function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log)
     shared.transfers.catch(() => undefined);
     const own = payersOf([log]);
     // A payer with very many transfers in the block must not block the others.
-    const transfers = async (): Promise<Log[]> => {
+    const readOwnTransfers = async (): Promise<Log[]> => {
       const isIn = own.every((payer) => all.includes(payer));
       try {
         return isIn ? await shared.transfers : await readTransfers(log, own);
@@ -241,7 +241,7 @@ function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log)
         return await readTransfers(log, own);
       }
     };
-    const [block, transfersInBlock] = await Promise.all([shared.block, transfers()]);
+    const [block, transfersInBlock] = await Promise.all([shared.block, readOwnTransfers()]);
     return { block, transfersInBlock };
   };
 }

@@ -56,7 +56,7 @@ export interface SignerReading {
 }
 
 /** Stores a facilitator's answer. Former signers stay known, with the time at which they were last named. */
-export async function noteReading(tx: Tx, { chainId, url, addresses, now }: SignerReading): Promise<void> {
+export async function storeSignerReading(tx: Tx, { chainId, url, addresses, now }: SignerReading): Promise<void> {
   await tx.run(
     sql`insert into facilitator_readings as reading (chain_id, url, read_at, published)
       values (${chainId}, ${url}, ${now}, ${addresses.length}::int)
