@@ -46,15 +46,15 @@ export interface Added {
  * Lists goods and records the event. Repeats the checks made before the fee was asked, now that no other transaction can come in between.
  * The salt keeps the commitment from being guessed before the sale.
  */
-export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<Added> {
-  const { fingerprint, version } = given;
+export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<Added> {
+  const { fingerprint, version } = listing;
   const salt = market.random.bytes(32);
-  const commitment = sha256(salt, given.goods.content);
+  const commitment = sha256(salt, listing.goods.content);
   await tx.lock(LISTINGS_LOCK);
-  const versionChain = await checkVersion(tx, given.merchantId, version);
+  const versionChain = await checkVersion(tx, listing.merchantId, version);
   await checkNear(tx, market, fingerprint, versionChain);
   const id = await insertRow(tx, {
-    ...given,
+    ...listing,
     chainId: market.config.network.chainId,
     salt,
     commitment,
@@ -63,11 +63,11 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
   if (fingerprint !== null) insertFingerprint(tx, id, fingerprint);
   await recordListing(tx, market, {
     id,
-    merchantId: given.merchantId,
-    feeId: given.feeId,
-    priceUnits: given.goods.priceUnits,
-    sellerWallet: given.goods.sellerWallet,
-    aisle: given.goods.aisle,
+    merchantId: listing.merchantId,
+    feeId: listing.feeId,
+    priceUnits: listing.goods.priceUnits,
+    sellerWallet: listing.goods.sellerWallet,
+    aisle: listing.goods.aisle,
     about: {
       artifact_commitment: toHex(commitment),
       ...(version === null ? {} : { supersedes: Number(version.supersedes) }),

@@ -43,14 +43,14 @@ export async function checkGoods(market: Market, request: GoodsRequest): Promise
   const versionChain = await checkVersion(database, merchant.id, request.version);
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
-  if (owner !== null && !isOf(owner, versionChain)) throw duplicate(merchant.id, owner);
+  if (owner !== null && !isVersionSlot(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
   const fingerprint = fingerprintOf(goods.content);
   await checkNear(database, market, fingerprint, versionChain);
   return fingerprint;
 }
 
 /** True if an older version holds the guard slot, so that the newer one may take it over. */
-function isOf({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
+function isVersionSlot({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
   return listingId !== null && versionChain.includes(listingId);
 }
 
@@ -73,7 +73,7 @@ export async function checkWallet(market: Market, wallet: `0x${string}`, kind: W
 }
 
 /** Uses the same words for equal and for nearly equal goods. */
-export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
+export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal {
   if (owner.listingId !== null) return duplicateOf(owner.listingId);
   const whose = owner.merchantId === merchantId ? 'of yours ' : '';
   return new Refusal('duplicate_listing', {
@@ -110,28 +110,29 @@ export async function checkVersion(
   version: Version | null,
 ): Promise<readonly bigint[]> {
   if (version === null) return [];
-  const found = await findPredecessor(queryable, version.supersedes);
-  if (found === null) throw new Refusal('not_found', { detail: 'There is no listing with the id in supersedes.' });
-  if (found.merchantId !== merchantId) throw new Refusal('not_owner');
-  if (found.isThing) {
+  const predecessor = await findPredecessor(queryable, version.supersedes);
+  if (predecessor === null)
+    throw new Refusal('not_found', { detail: 'There is no listing with the id in supersedes.' });
+  if (predecessor.merchantId !== merchantId) throw new Refusal('not_owner');
+  if (predecessor.isThing) {
     throw new Refusal('listing_closed', {
       detail: `Listing ${version.supersedes} is a thing of the city, and has no versions.`,
     });
   }
-  if (found.successorId !== null) {
+  if (predecessor.successorId !== null) {
     throw new Refusal('already_superseded', {
-      detail: `Listing ${found.successorId} supersedes listing ${version.supersedes}.`,
-      fields: { listing_id: Number(found.successorId) },
+      detail: `Listing ${predecessor.successorId} supersedes listing ${version.supersedes}.`,
+      fields: { listing_id: Number(predecessor.successorId) },
     });
   }
-  return found.versionChain;
+  return predecessor.versionChain;
 }
 
 /** Requires the caller's own listing. Listings are public, so another merchant's is answered not_owner, not not_found. */
 export function mustOwn(listing: ChangingListing | null, caller: Merchant): ChangingListing {
-  const found = mustExist(listing);
-  if (found.merchantId !== caller.id) throw new Refusal('not_owner');
-  return found;
+  const existing = mustExist(listing);
+  if (existing.merchantId !== caller.id) throw new Refusal('not_owner');
+  return existing;
 }
 
 export function mustExist<T>(listing: T | null): T {

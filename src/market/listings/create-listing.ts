@@ -8,7 +8,7 @@ import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { addListing } from './add-listing.ts';
 import { answerListRequest } from './answer-list-request.ts';
-import { checkGoods, checkVersion, duplicate, type GoodsRequest, takeGuardRun } from './check-goods.ts';
+import { checkGoods, checkVersion, duplicateRefusal, type GoodsRequest, takeGuardRun } from './check-goods.ts';
 import { countCredits } from './fees/store.ts';
 import { bodyBytes, type ListedKind, type ListRequest, readFeePayment } from './list-request.ts';
 import type { Fingerprint } from './near/fingerprint.ts';
@@ -113,5 +113,5 @@ async function holdPlace(
   const now = new Date(term.now);
   const owner = { merchantId: merchant.id, ...by };
   if (await holdGuard(tx, guardKey, owner, { ...term, now })) return;
-  throw duplicate(merchant.id, (await findGuard(tx, guardKey, now)) ?? owner);
+  throw duplicateRefusal(merchant.id, (await findGuard(tx, guardKey, now)) ?? owner);
 }

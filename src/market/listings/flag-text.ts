@@ -52,7 +52,7 @@ function hasToolCall({ latin, words }: FoldedText): boolean {
 export function flagText(texts: readonly string[]): TextFlag[] {
   const text = texts.join('\n\n');
   const folded = foldText(text);
-  const found: Record<TextFlag, boolean> = {
+  const flags: Record<TextFlag, boolean> = {
     instructions: hasInstructions(folded),
     role_markup: hasRoleMarkup(folded),
     tool_call: hasToolCall(folded),
@@ -60,7 +60,7 @@ export function flagText(texts: readonly string[]): TextFlag[] {
     payment_request: requestsPayment(folded),
     encoded: hasEncoded(text),
   };
-  return TEXT_FLAGS.filter((flag) => found[flag]);
+  return TEXT_FLAGS.filter((flag) => flags[flag]);
 }
 
 /** Long enough to carry a message, and longer than a hash. */

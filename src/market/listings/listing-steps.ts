@@ -15,12 +15,12 @@ const NOT_FOR_SALE = 'listing_unavailable';
 const NOT_REMOVED = 'not_removed';
 
 /** States in which a thing of the world ends, as its city reports. A sale still leads out of `stale`: its buyer has paid. */
-const ended = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
-const only = <L extends Step, S extends Step>(live: L, other: S) => ({
+const allEnded = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
+const onlyLive = <L extends Step, S extends Step>(live: L, other: S) => ({
   live,
   withdrawn: other,
   removed: other,
-  ...ended(other),
+  ...allEnded(other),
 });
 
 /**
@@ -28,32 +28,32 @@ const only = <L extends Step, S extends Step>(live: L, other: S) => ({
  * beyond the state (owner, price, buyers, payments under way, earlier appeals) are checked where the act is made.
  */
 export const LISTING_STEPS = {
-  buy: only('same', NOT_FOR_SALE),
+  buy: onlyLive('same', NOT_FOR_SALE),
   // For an earlier buyer, without a payment.
-  inherit: { live: 'same', withdrawn: 'same', removed: NOT_FOR_SALE, ...ended(NOT_FOR_SALE) },
-  edit: only('same', CLOSED),
+  inherit: { live: 'same', withdrawn: 'same', removed: NOT_FOR_SALE, ...allEnded(NOT_FOR_SALE) },
+  edit: onlyLive('same', CLOSED),
   // Final: a listing withdrawn before its removal stays withdrawn.
   withdraw: {
     live: 'withdrawn',
     withdrawn: 'nothing',
     removed: { live: CLOSED, withdrawn: 'nothing' },
-    ...ended(CLOSED),
+    ...allEnded(CLOSED),
   },
   // The texts of a withdrawn listing are still public.
-  remove: { live: 'removed', withdrawn: 'removed', removed: 'nothing', ...ended(CLOSED) },
-  appeal: { live: NOT_REMOVED, withdrawn: NOT_REMOVED, removed: 'same', ...ended(NOT_REMOVED) },
+  remove: { live: 'removed', withdrawn: 'removed', removed: 'nothing', ...allEnded(CLOSED) },
+  appeal: { live: NOT_REMOVED, withdrawn: NOT_REMOVED, removed: 'same', ...allEnded(NOT_REMOVED) },
   restore: {
     live: NOT_REMOVED,
     withdrawn: NOT_REMOVED,
     removed: { live: 'live', withdrawn: 'withdrawn' },
-    ...ended(NOT_REMOVED),
+    ...allEnded(NOT_REMOVED),
   },
-  pin: only('same', CLOSED),
-  unpin: only('same', 'same'),
-  vote: only('same', CLOSED),
-  comment: { live: 'same', withdrawn: 'same', removed: CLOSED, ...ended('same') },
-  flag: only('same', 'same'),
-  supersede: only('same', 'same'),
+  pin: onlyLive('same', CLOSED),
+  unpin: onlyLive('same', 'same'),
+  vote: onlyLive('same', CLOSED),
+  comment: { live: 'same', withdrawn: 'same', removed: CLOSED, ...allEnded('same') },
+  flag: onlyLive('same', 'same'),
+  supersede: onlyLive('same', 'same'),
   // The outcome of the offer is recorded in any state of the listing.
   world_sale: { live: 'sold', withdrawn: 'sold', removed: 'sold', sold: 'nothing', canceled: CLOSED, stale: 'sold' },
   world_cancel: {

@@ -23,7 +23,7 @@ interface ListedFields extends FieldValues {
 export function readGoods(body: NewListing, limits: { artifact_bytes: number }): Goods {
   const content = contentOf(body);
   if (content.length === 0 || content.length > limits.artifact_bytes) {
-    throw invalid('artifact', `must have 1 to ${limits.artifact_bytes} bytes, has ${content.length}`);
+    throw invalidField('artifact', `must have 1 to ${limits.artifact_bytes} bytes, has ${content.length}`);
   }
   return {
     ...fieldsOf(body),
@@ -38,7 +38,7 @@ export function readGoods(body: NewListing, limits: { artifact_bytes: number }):
 
 const DEFAULT_MEDIA_TYPES = { 'utf-8': 'text/plain; charset=utf-8', base64: 'application/octet-stream' } as const;
 
-function invalid(path: string, message: string): Refusal {
+function invalidField(path: string, message: string): Refusal {
   return new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
@@ -46,10 +46,11 @@ function invalid(path: string, message: string): Refusal {
 function contentOf(body: NewListing): Buffer {
   if (body.artifact_encoding === 'base64') {
     const bytes = Buffer.from(body.artifact, 'base64');
-    if (bytes.toString('base64') !== body.artifact) throw invalid('artifact', 'must be canonical base64 with padding');
+    if (bytes.toString('base64') !== body.artifact)
+      throw invalidField('artifact', 'must be canonical base64 with padding');
     return bytes;
   }
-  if (!body.artifact.isWellFormed()) throw invalid('artifact', 'must be text that UTF-8 can hold');
+  if (!body.artifact.isWellFormed()) throw invalidField('artifact', 'must be text that UTF-8 can hold');
   return Buffer.from(body.artifact, 'utf8');
 }
 
@@ -68,7 +69,7 @@ function licenseOf({ license }: NewListing): string | null {
     parseExpression(license);
     return license;
   } catch {
-    throw invalid('license', LICENSE_EXAMPLES);
+    throw invalidField('license', LICENSE_EXAMPLES);
   }
 }
 

@@ -17,7 +17,7 @@ import { recordEvent } from '../../events/record-event.ts';
 import { stopAttempts } from '../../payments/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { answerListing } from '../answer-listing.ts';
-import { duplicate, type GoodsRequest, mustOwn, takeGuardRun } from '../check-goods.ts';
+import { duplicateRefusal, type GoodsRequest, mustOwn, takeGuardRun } from '../check-goods.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
 import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
@@ -64,22 +64,24 @@ async function planEdit(
   queryable: Queryable,
   market: Market,
   call: EditCall,
-  found: ChangingListing | null,
+  current: ChangingListing | null,
 ): Promise<Plan> {
   const { caller, body } = call;
-  const listing = mustOwn(found, caller);
+  const listing = mustOwn(current, caller);
   const fields = Object.keys(body);
   // Its offer in the city was checked against the listing's text.
-  if (listing.goods === null) throw refuse('listing_closed', fields, 'a thing of the city stays as it was listed');
+  if (listing.goods === null)
+    throw refuseFields('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
   const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
-  if (isRefused(judgeStep(listing, 'edit'))) throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
+  if (isRefused(judgeStep(listing, 'edit')))
+    throw refuseFields('listing_closed', fields, `the listing is ${listing.state}`);
   if (purchased) {
-    throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
+    throw refuseFields('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
   }
   const fixed = fixedFields(body, before);
-  if (fixed.length > 0) throw refuse('field_fixed', fixed, 'cannot be changed in this listing');
+  if (fixed.length > 0) throw refuseFields('field_fixed', fixed, 'cannot be changed in this listing');
   if (pending) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
   const request = {
     merchant: caller,
@@ -93,7 +95,7 @@ async function planEdit(
   return { listing, before, request };
 }
 
-function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], message: string): Refusal {
+function refuseFields(reason: 'listing_closed' | 'field_fixed', fields: string[], message: string): Refusal {
   return new Refusal(reason, {
     detail: `${fields.join(', ')}: ${message}.`,
     errors: fields.map((path) => ({ path, message })),
@@ -142,7 +144,7 @@ async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
   const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
   if (await holdGuard(tx, request.guardKey, owner, term)) return;
-  throw duplicate(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
+  throw duplicateRefusal(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 
 async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint: Fingerprint | null): Promise<void> {
@@ -164,39 +166,39 @@ const NAMES = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => n
 const FREE_ONLY = NAMES.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
 
 /** Returns the edit's fields that a listing of these goods can never change. */
-function fixedFields(given: ListingEdit, goods: ListedGoods): string[] {
+function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
   const fixed = goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
-  return fixed.filter((field) => given[field] !== undefined);
+  return fixed.filter((field) => edit[field] !== undefined);
 }
 
 /** True if the duplicate guard must check the edit. */
-function touchesGuard(given: ListingEdit): boolean {
-  return given.title !== undefined || namesArtifact(given);
+function touchesGuard(edit: ListingEdit): boolean {
+  return edit.title !== undefined || namesArtifact(edit);
 }
 
-function namesArtifact(given: ListingEdit): boolean {
-  return given.artifact !== undefined;
+function namesArtifact(edit: ListingEdit): boolean {
+  return edit.artifact !== undefined;
 }
 
 /** Builds the goods after the edit, under every rule for new ones. File name and media type stay unless the encoding changes. */
-function editedGoods(before: Goods, given: ListingEdit, limits: { artifact_bytes: number }): Goods {
-  if (given.artifact === undefined && given.artifact_encoding !== undefined) {
+function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes: number }): Goods {
+  if (edit.artifact === undefined && edit.artifact_encoding !== undefined) {
     // Alone, a new encoding would turn the stored goods into other bytes.
     const message = 'goes with an artifact only';
     throw new Refusal('invalid_fields', { errors: [{ path: 'artifact_encoding', message }] });
   }
-  const isKept = given.artifact === undefined;
-  const encoding = isKept ? before.artifact_encoding : (given.artifact_encoding ?? 'utf-8');
+  const isKept = edit.artifact === undefined;
+  const encoding = isKept ? before.artifact_encoding : (edit.artifact_encoding ?? 'utf-8');
   const mediaType = encoding === before.artifact_encoding ? before.artifact_media_type : undefined;
   const fields = Object.fromEntries(
-    FIELD_NAMES.map((name) => [name, (given[name] === undefined ? before[name] : given[name]) ?? undefined]),
+    FIELD_NAMES.map((name) => [name, (edit[name] === undefined ? before[name] : edit[name]) ?? undefined]),
   );
   return readGoods(
     {
       ...(fields as Omit<NewListing, 'artifact' | 'price_usdc' | 'seller_wallet'>),
-      artifact: given.artifact ?? before.content.toString(encoding === 'base64' ? 'base64' : 'utf8'),
+      artifact: edit.artifact ?? before.content.toString(encoding === 'base64' ? 'base64' : 'utf8'),
       artifact_encoding: encoding,
-      artifact_media_type: given.artifact_media_type ?? mediaType,
+      artifact_media_type: edit.artifact_media_type ?? mediaType,
       price_usdc: before.priceUnits,
       seller_wallet: before.sellerWallet,
     },

@@ -19,7 +19,7 @@ type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
  */
 export interface ThingFees {
   /** Locks the draft until the end of the transaction. `body` was stored when the fee was opened. */
-  take(tx: Tx, payment: Payment, held: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
+  take(tx: Tx, payment: Payment, pending: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
   /** Called if the fee makes no listing: the draft goes on if its time is not over, and its wallet is free. */
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function completeFee(market: Market, things: ThingFees): Completion {
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
       if (await goesLive(tx, market, payment, () => list(tx, feeId))) return;
-      await release(tx, things, payment, draftId);
+      await releaseHeld(tx, things, payment, draftId);
     },
     // The guard slot or draft was released when the review began, so the fee becomes a credit.
     completeReviewed: async (tx, payment, { transfer }) => {
@@ -58,12 +58,12 @@ export function completeFee(market: Market, things: ThingFees): Completion {
     },
     endUncompleted: async (tx, payment) => {
       const pending = await takePending(tx, payment.id);
-      await release(tx, things, payment, pending?.draftId ?? null);
+      await releaseHeld(tx, things, payment, pending?.draftId ?? null);
     },
   };
 }
 
-async function release(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
+async function releaseHeld(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
   if (draftId === null) await dropGuard(tx, payment.id);
   else await things.release(tx, draftId);
 }

@@ -32,7 +32,7 @@ export async function openFee(
     const { merchant } = request;
     await tx.lock(`fees:${merchant.id}`);
     await checkOpenFees(tx, market, merchant.id);
-    const payment = await insertAttempt(tx, market, request, proof, openedBlock);
+    const payment = await insertAttempt(tx, market, request, { proof, openedBlock });
     if (payment === null) return null;
     await checked.hold(tx, payment);
     return payment;
@@ -50,8 +50,7 @@ async function insertAttempt(
   tx: Tx,
   market: Market,
   request: ListRequest,
-  proof: Proof,
-  openedBlock: bigint,
+  { proof, openedBlock }: { proof: Proof; openedBlock: bigint },
 ): Promise<Payment | null> {
   const terms = feeTerms(market, request.subject);
   return await PAYMENT_PATHS.x402.open(market, tx, {
@@ -176,7 +175,7 @@ async function continueFeeClaim(
     bodyHash: request.bodyHash,
     checkPayer: async () => {},
     lock: (tx) => tx.lock(`fees:${merchant.id}`),
-    openClaim: async (tx, payer) => checked && (await open(tx, market, request, intent, { payer, checked })),
+    openClaim: async (tx, payer) => checked && (await openFeeClaim(tx, market, request, { intent, payer, checked })),
     mustBeSame: async (tx, standing) => {
       if (!isOfBody(standing, request)) throw await undecidedRefusal(tx, market, standing);
     },
@@ -198,12 +197,11 @@ function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
   return claim.bodyHash?.equals(bodyHash) === true;
 }
 
-async function open(
+async function openFeeClaim(
   tx: Tx,
   market: Market,
   { merchant, bodyHash }: ListRequest,
-  intent: Intent,
-  { payer, checked }: { payer: Hex; checked: CheckedGoods },
+  { intent, payer, checked }: { intent: Intent; payer: Hex; checked: CheckedGoods },
 ): Promise<DirectPayment | null> {
   await checkOpenFees(tx, market, merchant.id);
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash, surplus: false });

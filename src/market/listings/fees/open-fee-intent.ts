@@ -35,7 +35,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     const terms = feeIntentTerms(market);
     const signed = await findSignedIntent(market.database, merchant, terms, call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
-    const show = (intent: Intent, findings: IntentFindings) => ({
+    const present = (intent: Intent, findings: IntentFindings) => ({
       fee_intent: {
         ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
         listing_id: null,
@@ -44,7 +44,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     });
     if (signed !== null && hasTimeLeft(market, signed.intent)) {
       await mustBeUnclaimed(market.database, market, signed.intent);
-      return { status: 200, body: show(signed.intent, await readFindings(payments.readHead, payer, signed)) };
+      return { status: 200, body: present(signed.intent, await readFindings(payments.readHead, payer, signed)) };
     }
     await takeIntentQuota(market, { ...call, merchant }, shownAgain(market, { merchant, terms, payer }));
     await mustNotBeTransferred(market, payments.readHead, terms, call.body);
@@ -55,7 +55,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
       await tx.lock(`intents:${merchant.id}:fee`);
       return await openIntent(tx, market, { merchant, terms, payer, isContract: isContract(findings), createdAt });
     });
-    return { status: isNew ? 201 : 200, body: show(intent, findings) };
+    return { status: isNew ? 201 : 200, body: present(intent, findings) };
   };
 }
 

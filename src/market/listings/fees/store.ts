@@ -35,7 +35,7 @@ export async function readFees(
   page: { limit: number; beforeId: bigint | null },
 ): Promise<FeeSlice> {
   const older = page.beforeId === null ? empty : sql`where f.id < ${page.beforeId}`;
-  const found = await database.rows<Newest & (FeeRow | { [K in keyof FeeRow]: null })>(sql`
+  const fees = await database.rows<Newest & (FeeRow | { [K in keyof FeeRow]: null })>(sql`
     select newest.nth as fees, newest.running_units, page.*
     from (select 1) always
     left join (select coalesce(nth, id) as nth, running_units from fees order by id desc limit 1) newest on true
@@ -46,11 +46,11 @@ export async function readFees(
       ${older} order by f.id desc limit ${page.limit}
     ) page on true
     order by page.id desc`);
-  const [first] = found;
+  const [first] = fees;
   return {
     count: first?.fees ?? 0n,
     collectedUnits: first?.running_units ?? 0n,
-    rows: found.flatMap((row) => (row.id === null ? [] : [row])),
+    rows: fees.flatMap((row) => (row.id === null ? [] : [row])),
   };
 }
 
