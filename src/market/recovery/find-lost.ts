@@ -93,15 +93,15 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   };
   const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set(), appeals: new Set() };
   for (const { id, canonical } of events) {
-    const told: LoggedEvent = JSON.parse(canonical.toString('utf8'));
-    noteIds(lost, told);
-    noteMade(made, told);
-    noteIdentity(lost, told);
-    noteGoods(lost, told);
-    noteTrade(lost, id, told);
-    noteTexts(lost, told);
-    if (told.kind === 'recovery') lost.recoveries += 1n;
-    if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
+    const event: LoggedEvent = JSON.parse(canonical.toString('utf8'));
+    noteIds(lost, event);
+    noteMade(made, event);
+    noteIdentity(lost, event);
+    noteGoods(lost, event);
+    noteTrade(lost, id, event);
+    noteTexts(lost, event);
+    if (event.kind === 'recovery') lost.recoveries += 1n;
+    if (textOf(event, 'outcome') === 'refunded') lost.refunded.add(idOf(event, 'payment_id'));
   }
   for (const id of made.merchants) {
     for (const set of [lost.rotated, lost.recovered, lost.storeLinesRemoved]) set.delete(id);
@@ -120,11 +120,11 @@ interface Made {
   appeals: Set<bigint>;
 }
 
-function noteMade({ merchants, listings, comments, appeals }: Made, told: LoggedEvent): void {
-  if (told.kind === 'register') merchants.add(idOf(told, 'merchant_id'));
-  if (told.kind === 'listing' || told.kind === 'maintainer_seed') listings.add(idOf(told, 'listing_id'));
-  if (told.kind === 'comment') comments.add(idOf(told, 'comment_id'));
-  if (told.kind === 'appeal') appeals.add(idOf(told, 'appeal_id'));
+function noteMade({ merchants, listings, comments, appeals }: Made, event: LoggedEvent): void {
+  if (event.kind === 'register') merchants.add(idOf(event, 'merchant_id'));
+  if (event.kind === 'listing' || event.kind === 'maintainer_seed') listings.add(idOf(event, 'listing_id'));
+  if (event.kind === 'comment') comments.add(idOf(event, 'comment_id'));
+  if (event.kind === 'appeal') appeals.add(idOf(event, 'appeal_id'));
 }
 
 function idOf({ detail }: LoggedEvent, name: string): bigint {
@@ -142,55 +142,55 @@ function usdcOf({ detail }: LoggedEvent, name: string): number {
   return typeof value === 'number' ? value : 0;
 }
 
-function noteIds({ shown }: Lost, told: LoggedEvent): void {
+function noteIds({ shown }: Lost, event: LoggedEvent): void {
   for (const kind of Object.keys(LOGGED_IDS) as LoggedKind[]) {
-    const id = idOf(told, LOGGED_IDS[kind]);
+    const id = idOf(event, LOGGED_IDS[kind]);
     if (id > shown[kind]) shown[kind] = id;
   }
 }
 
-function noteIdentity(lost: Lost, told: LoggedEvent): void {
-  const merchantId = idOf(told, 'merchant_id');
-  if (told.kind === 'register') lost.registered.push({ merchantId, handle: told.actor, at: new Date(told.at) });
-  if (told.kind === 'rotate') lost.rotated.add(merchantId);
-  if (told.kind === 'recover') lost.recovered.add(merchantId);
+function noteIdentity(lost: Lost, event: LoggedEvent): void {
+  const merchantId = idOf(event, 'merchant_id');
+  if (event.kind === 'register') lost.registered.push({ merchantId, handle: event.actor, at: new Date(event.at) });
+  if (event.kind === 'rotate') lost.rotated.add(merchantId);
+  if (event.kind === 'recover') lost.recovered.add(merchantId);
 }
 
 /** Losses that cannot be restored here: buyers must show their sales, and comments are gone. */
-function noteTrade({ sales, comments }: Lost, eventId: bigint, told: LoggedEvent): void {
-  const of = { eventId, at: new Date(told.at), listingId: idOf(told, 'listing_id') };
-  if (told.kind === 'sale' || told.kind === 'world_sale') {
-    const via = textOf(told, 'verified_via') ?? 'unknown';
-    sales.push({ ...of, paidUsdc: usdcOf(told, 'paid_usdc'), via, txHash: textOf(told, 'tx_hash') });
+function noteTrade({ sales, comments }: Lost, eventId: bigint, event: LoggedEvent): void {
+  const of = { eventId, at: new Date(event.at), listingId: idOf(event, 'listing_id') };
+  if (event.kind === 'sale' || event.kind === 'world_sale') {
+    const via = textOf(event, 'verified_via') ?? 'unknown';
+    sales.push({ ...of, paidUsdc: usdcOf(event, 'paid_usdc'), via, txHash: textOf(event, 'tx_hash') });
   }
-  if (told.kind === 'comment') comments.push({ ...of, id: idOf(told, 'comment_id'), author: told.actor });
+  if (event.kind === 'comment') comments.push({ ...of, id: idOf(event, 'comment_id'), author: event.actor });
 }
 
-function noteGoods(lost: Lost, told: LoggedEvent): void {
-  const id = idOf(told, 'listing_id');
-  const action = textOf(told, 'action');
-  if (told.kind === 'listing' || told.kind === 'maintainer_seed') {
+function noteGoods(lost: Lost, event: LoggedEvent): void {
+  const id = idOf(event, 'listing_id');
+  const action = textOf(event, 'action');
+  if (event.kind === 'listing' || event.kind === 'maintainer_seed') {
     lost.listings.push({
       id,
-      merchantId: idOf(told, 'merchant_id'),
-      payee: textOf(told, 'seller_wallet'),
-      commitment: textOf(told, 'artifact_commitment'),
-      priceUsdc: usdcOf(told, 'price_usdc'),
+      merchantId: idOf(event, 'merchant_id'),
+      payee: textOf(event, 'seller_wallet'),
+      commitment: textOf(event, 'artifact_commitment'),
+      priceUsdc: usdcOf(event, 'price_usdc'),
     });
   }
-  if (told.kind === 'withdrawal') lost.withdrawn.add(id);
-  if (told.kind !== 'moderation') return;
-  const reason = textOf(told, 'reason_code') ?? 'other';
-  if (action === 'remove') lost.removed.set(id, { reason, at: new Date(told.at) });
-  if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
+  if (event.kind === 'withdrawal') lost.withdrawn.add(id);
+  if (event.kind !== 'moderation') return;
+  const reason = textOf(event, 'reason_code') ?? 'other';
+  if (action === 'remove') lost.removed.set(id, { reason, at: new Date(event.at) });
+  if (action === 'decide_appeal' && textOf(event, 'outcome') === 'restored') lost.removed.delete(id);
 }
 
 /** Texts that the maintainer removed. */
-function noteTexts(lost: Lost, told: LoggedEvent): void {
-  if (told.kind !== 'moderation') return;
-  const action = textOf(told, 'action');
-  const reason = textOf(told, 'reason_code') ?? 'other';
-  if (action === 'remove_comment') lost.commentsRemoved.set(idOf(told, 'comment_id'), reason);
-  if (action === 'remove_store_line') lost.storeLinesRemoved.set(idOf(told, 'merchant_id'), reason);
-  if (action === 'remove_statement') lost.statementsRemoved.set(idOf(told, 'appeal_id'), reason);
+function noteTexts(lost: Lost, event: LoggedEvent): void {
+  if (event.kind !== 'moderation') return;
+  const action = textOf(event, 'action');
+  const reason = textOf(event, 'reason_code') ?? 'other';
+  if (action === 'remove_comment') lost.commentsRemoved.set(idOf(event, 'comment_id'), reason);
+  if (action === 'remove_store_line') lost.storeLinesRemoved.set(idOf(event, 'merchant_id'), reason);
+  if (action === 'remove_statement') lost.statementsRemoved.set(idOf(event, 'appeal_id'), reason);
 }

@@ -31,7 +31,7 @@ import { isLocked, type MarketLosses, readLosses } from './store.ts';
  * process knows of a later recovery; one that has not heard of it yet answers as if there were no slip, and the next request brings the
  * slip again.
  */
-export async function takeBack(
+export async function restoreFromSlip(
   market: Pick<Market, 'database' | 'pepper' | 'clock'>,
   text: string,
   recoveredAt: Date | null,
@@ -49,8 +49,8 @@ export async function takeBack(
     if (!(await store.wasRecoveredSince(tx, slip.createdAt))) return;
     if (!(await isForSale(tx, slip))) return;
     await tx.lock(`slip:${slip.payee}:${slip.nonce}`);
-    if (slip.kind === 'intent') await putIntent(tx, slip);
-    else await putPayment(tx, slip, new Date(market.clock.now()));
+    if (slip.kind === 'intent') await restoreIntent(tx, slip);
+    else await restorePayment(tx, slip, new Date(market.clock.now()));
   });
 }
 
@@ -69,19 +69,19 @@ async function isForSale(tx: Tx, slip: PaymentSlip | IntentSlip): Promise<boolea
   return listingId === null || (await store.hasListing(tx, { listingId, payee, priceUnits, at }));
 }
 
-async function putIntent(tx: Tx, slip: IntentSlip): Promise<void> {
+async function restoreIntent(tx: Tx, slip: IntentSlip): Promise<void> {
   if (!(await store.hasMerchant(tx, slip.merchantId, openedBy(slip))) || (await store.hasIntent(tx, slip.id))) return;
   const { kind: _, ...intent } = slip;
   await insertIntent(tx, { ...intent, exactUnits: null } satisfies Intent);
 }
 
-async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
+async function restorePayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
   // It was refunded already.
   if (await store.wasRefunded(tx, slip.id)) return;
   const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId, openedBy(slip)));
   // A fee needs its merchant. Goods can be collected by the payer's signature if the account is gone.
   if (!isKnown && slip.purpose === 'listing_fee') return;
-  await store.putPayment(tx, {
+  await store.insertLostPayment(tx, {
     ...slip,
     merchantId: isKnown ? slip.merchantId : null,
     bodyHash: slip.bodyHash && toBytes(slip.bodyHash),
@@ -130,7 +130,7 @@ export function guardHistory(history: LossState, operations: MarketOperations): 
       }
       const { recoverySlip } = call.payment;
       if (recoverySlip !== null && isWrite(name as EndpointName)) {
-        await takeBack(market, recoverySlip, recoveredAt());
+        await restoreFromSlip(market, recoverySlip, recoveredAt());
       }
       return await act(market, call);
     };

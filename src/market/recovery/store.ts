@@ -23,11 +23,11 @@ export interface Recovery {
 }
 
 /** Call before other changes: the database allows them only in the transaction that holds the recovery. */
-export async function insertRecovery(tx: Tx, given: Recovery): Promise<bigint> {
+export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (chain_id, from_block, to_block, reason, kept_event_id, event_id, found, at)
-    values (${given.chainId}, ${given.fromBlock}, ${given.toBlock}, ${given.reason}, ${given.keptEventId}, ${given.eventId},
-      ${JSON.stringify(given.found)}::jsonb, ${given.now})
+    values (${recovery.chainId}, ${recovery.fromBlock}, ${recovery.toBlock}, ${recovery.reason}, ${recovery.keptEventId}, ${recovery.eventId},
+      ${JSON.stringify(recovery.found)}::jsonb, ${recovery.now})
     returning id`);
   return id;
 }
@@ -80,14 +80,14 @@ export async function insertLostListing(
 
 /** Revokes the key that the books call current, because it was replaced in the lost part. */
 export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, at: Date): Promise<number> {
-  const known = await tx.run(sql`
+  const count = await tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id)
     select id, 'recover', ${recoveryId} from merchants where id = ${merchantId}
     on conflict (merchant_id) do update set until = 'recover', recovery_id = excluded.recovery_id`);
   await tx.run(
     sql`update merchant_keys set revoked_at = ${at} where merchant_id = ${merchantId} and revoked_at is null`,
   );
-  return known;
+  return count;
 }
 
 /** Locks every merchant to reading and rotating, because it is unknown whose key was replaced. */
@@ -162,7 +162,7 @@ export async function hasIntent(queryable: Queryable, id: string): Promise<boole
   return has;
 }
 
-export interface PaymentToPut {
+export interface LostPayment {
   /** The payment's former number, kept unless another payment or an unsigned claim has taken it. */
   id: bigint;
   purpose: PaymentPurpose;
@@ -188,15 +188,15 @@ export interface PaymentToPut {
  * Restores a payment as `settling`, since it may have been submitted, so that only the chain ends it. Does nothing if the authorization, or
  * its slot, belongs to another row.
  */
-export async function putPayment(tx: Tx, put: PaymentToPut): Promise<void> {
+export async function insertLostPayment(tx: Tx, lost: LostPayment): Promise<void> {
   const made = await tx.maybe<{ id: bigint }>(sql`
     insert into payments (id, purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
       valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
     overriding system value
-    values (case when exists (select from payments where id = ${put.id}) or exists (select from unproven_claims where id = ${put.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${put.id} end,
-      ${put.purpose}, 'x402', 'verifying', ${put.listingId}, ${put.merchantId}, ${put.bodyHash}, ${put.chainId},
-      ${toBytes(put.asset)}, ${toBytes(put.payee)}, ${toBytes(put.payer)}, ${put.valueUnits}, ${toBytes(put.nonce)},
-      ${put.validAfter}, ${put.validBefore}, ${put.openedBlock}, ${put.tokenHash}, ${put.signersReadAt}, ${put.createdAt}, ${put.now})
+    values (case when exists (select from payments where id = ${lost.id}) or exists (select from unproven_claims where id = ${lost.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${lost.id} end,
+      ${lost.purpose}, 'x402', 'verifying', ${lost.listingId}, ${lost.merchantId}, ${lost.bodyHash}, ${lost.chainId},
+      ${toBytes(lost.asset)}, ${toBytes(lost.payee)}, ${toBytes(lost.payer)}, ${lost.valueUnits}, ${toBytes(lost.nonce)},
+      ${lost.validAfter}, ${lost.validBefore}, ${lost.openedBlock}, ${lost.tokenHash}, ${lost.signersReadAt}, ${lost.createdAt}, ${lost.now})
     on conflict do nothing returning id`);
   if (made === null) return;
   await tx.run(sql`update payments set status = 'settling', settling_at = created_at where id = ${made.id}`);
