@@ -145,7 +145,7 @@ async function listWithFee(
   );
 }
 
-/** Refuses another payment while an unsigned claim for the same fee waits. That claim's own wallet or intent may still be signed for. */
+/** Refuses another payment while an unsigned claim for the same fee waits, except a claim of that very transfer or intent. */
 async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
   if (unproven === null) return;

@@ -9,7 +9,7 @@ import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { findPayment } from './store.ts';
 
-/** Requests about one payment share a reading. The flight returns null if it shows nothing new. */
+/** A reading shared by all requests about one payment. Null: it showed nothing new. */
 interface SharedReading {
   /** The newest row that any of them has read. */
   newest: Payment;

@@ -29,7 +29,7 @@ export interface BuyRequest {
   takeAttempt(): Taken;
 }
 
-/** One request to buy a listing, with everything that answers it. */
+/** Everything that answering one request to buy a listing needs. */
 export interface BuyContext {
   market: Market;
   payments: Payments;
@@ -108,7 +108,7 @@ function isMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Paymen
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 
-/** The request's payer: known by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
+/** The payer of a request: known by a fresh signature, or only by an old proof whose payment has ended, which proves nothing. */
 interface KnownPayer {
   signedBy: Hex | null;
   ownPayer: Hex | null;

@@ -95,9 +95,7 @@ async function findInLoss(
   throw notFound();
 }
 
-/**
- * A provider that does not show a transaction may not have seen it, so never tell a buyer who says that it has paid that paying is safe.
- */
+/** Never tells a buyer who says that it has paid that paying is safe: the provider may not have seen the transaction yet. */
 function notFound(): Refusal {
   return new Refusal('transfer_not_found', {
     doNotPayAgain: true,

@@ -16,7 +16,7 @@ import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import { readLatestNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
-/** Ids that may have been shown in the second before they were copied. */
+/** Margin for ids that may have been shown in the second before they were copied. */
 const LOGGED_MARGIN = 1_000n;
 /** Margin for ids that the log does not name, and for all ids if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
@@ -238,7 +238,7 @@ interface EmptyTexts {
   again: { recovery_id: number };
 }
 
-/** The store line in the books may be an older one: its merchant can write it again. */
+/** Removes texts again that lost events removed. A store line in the books may be an older one; its merchant can write it again. */
 async function emptyTexts(tx: Tx, lost: Lost, { recordAgain, now, again }: EmptyTexts): Promise<void> {
   const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
     await recordAgain({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });

@@ -14,9 +14,7 @@ import { findListingOfFee, insertFee } from './store.ts';
 /** Lists what a fee was paid for. Throws a Refusal if that is no longer possible; then nothing of it is done. */
 type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
 
-/**
- * Handles the fee of a thing of a city. Passed in by create-market.ts, because things are built upon listings and not the other way round.
- */
+/** Handles the fee of a thing. Passed in by create-market.ts, because things are built upon listings and not the other way round. */
 export interface ThingFees {
   /** Locks the draft until the end of the transaction. `body` was stored when the fee was opened. */
   take(tx: Tx, payment: Payment, pending: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;

@@ -33,9 +33,7 @@ export function duplicateOf(listingId: bigint): Refusal {
 const BATCH = 10;
 const EVERY_MS = 60_000;
 
-/**
- * Remakes the fingerprints of earlier rules and returns their number. Each batch is a transaction, so that a stop loses one batch at most.
- */
+/** Remakes fingerprints of earlier rules and returns their number. One transaction a batch, so that a stop loses one batch at most. */
 export async function renewFingerprints(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {

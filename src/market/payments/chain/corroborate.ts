@@ -147,9 +147,7 @@ async function objectToUses(
   return objections;
 }
 
-/**
- * Names the block to search first: a provider that takes few blocks in one query either finds the same use there or searches all blocks.
- */
+/** Names the block to search first. A provider that takes few blocks a query finds the same use there, or searches all blocks. */
 function whereLeaderSaw({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }

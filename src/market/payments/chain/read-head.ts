@@ -14,9 +14,7 @@ export interface ChainHead {
   latest: Block;
   /** Null while the provider's finalized head is not accepted; `why` then names the failed check. */
   finalized: FinalizedHead | null;
-  /**
-   * The highest block ever accepted as final. Null before the first one, while the provider contradicts it, and while payments are halted.
-   */
+  /** Highest block ever accepted as final. Null before the first, while the provider contradicts it, and while payments are halted. */
   floor: FinalizedHead | null;
   why: string | null;
 }
@@ -70,9 +68,7 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
 }
 
 export interface FollowedHead extends ChainHead {
-  /**
-   * Counts the reorganisations that this process has noticed. Between two heads with the same count, no block of the first was replaced.
-   */
+  /** Reorganisations noticed by this process. Between two heads with the same count, no block of the first was replaced. */
   rewrites: number;
 }
 

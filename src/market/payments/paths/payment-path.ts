@@ -51,9 +51,7 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
   seenIn(evidence: Evidence): readonly (bigint | null)[];
   /** Ends the payment in one transaction if the evidence says so, else notes what was seen. Returns the resulting payment. */
   decide(context: PathContext, payment: P, evidence: Evidence): Promise<Payment>;
-  /**
-   * The log index of the payment's own final transfer, if another payment has the proof of the transaction. Null: none. Throws RpcFailure.
-   */
+  /** Log index of its own final transfer, if another payment has the proof of the transaction. Null: none. Throws RpcFailure. */
   locate(context: PathContext, head: ChainHead, payment: P): Promise<number | null>;
   present: Presentation<P>;
 }

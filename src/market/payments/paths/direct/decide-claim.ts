@@ -49,9 +49,7 @@ export type ClaimDecision =
   | { outcome: 'review'; reason: ClaimReview; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
-/**
- * Decides on one claimed transaction; no other code does. Pure. Like `decide`, calls unknown what is silent, not final or contradictory.
- */
+/** Decides on one claimed transaction; no other code does. Pure. Calls unknown whatever is silent, not final or contradictory. */
 export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDecision {
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');

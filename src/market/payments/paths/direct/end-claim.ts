@@ -38,7 +38,7 @@ export async function endClaimByEvidence(
     market.crashPoint('after_final_before_delivery');
     await market.database.transaction((tx) => endUnderLocks(context, tx, payment, reading));
   }
-  // Until one is final, the claim shows its first-named transaction that is in a block.
+  // Until one is final, the claim shows the first-named transaction that is in a block.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
   if (seen !== null || (await areAllRead(market, payment, decisions))) {
     await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));

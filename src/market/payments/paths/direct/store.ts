@@ -152,9 +152,7 @@ export interface NewClaim {
   surplus: boolean;
 }
 
-/**
- * Inserts a claim for an intent, bound to `payer`. Null if a unique index gives the intent, the listing's buyer or the body to another row.
- */
+/** Inserts a claim for an intent, bound to `payer`. Null if a unique index gives the intent, the buyer or the body to another row. */
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,

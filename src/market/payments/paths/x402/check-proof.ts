@@ -134,10 +134,7 @@ export interface ProofOptions {
   alsoAtFinalized?: boolean;
 }
 
-/**
- * Checks a fresh authorization; mustHaveFunds checks the balance. A refusal leaves nothing behind. An unreadable chain is 503, never a
- * verdict.
- */
+/** Checks a fresh authorization; mustHaveFunds checks the balance. A refusal stores nothing. An unreadable chain is 503, no verdict. */
 export async function checkProof(
   market: ProofMarket,
   { proof, terms }: ProofToCheck,

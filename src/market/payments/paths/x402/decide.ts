@@ -127,9 +127,7 @@ function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is 
   );
 }
 
-/**
- * Requires a successful receipt that holds the very log that led here, and whose transfers by the payer match the block's own log index.
- */
+/** Requires a successful receipt with the very log that led here, and the same transfers by the payer as in the block's log index. */
 function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean {
   if (receipt.status !== 'success' || use.log.removed || use.log.address !== terms.asset) return false;
   const event = decodeAuthorizationUsed(use.log) ?? decodeAuthorizationCanceled(use.log);
