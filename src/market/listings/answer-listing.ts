@@ -19,7 +19,6 @@ import { findFeeOfListing, noteAnswered } from './store.ts';
 const ONE_WALLET_ONE_MARKET =
   'Buyers are matched by wallet and amount. If another market lists goods with the same seller_wallet and price, a buyer can claim one plain transfer on both, and both hand out goods. Use a wallet that sells on this market alone.';
 
-/** Answer to a request to list that is no dry run, for goods and things. */
 export type ListAnswer = AnswerOf<Endpoints['listWorld']>;
 
 /** Answers 201 the first time the listing is named, 200 later; neither charges anything. */
@@ -72,7 +71,6 @@ export async function refuseWithoutListing(
   });
 }
 
-/** Answers a change of a listing with its present state. */
 export async function answerListing(
   market: Market,
   id: bigint,

@@ -52,7 +52,6 @@ async function dryRun(
   return { status: 200, body: { dry_run: true, would_cost_usdc: free ? 0 : usdcOfUnits(LISTING_FEE_UNITS) } };
 }
 
-/** The goods as the subject of a fee. */
 function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   return {
     path: '/api/listing',

@@ -76,7 +76,6 @@ const ESCAPES: readonly RegExp[] = [
 ];
 const DIFFERENT_LETTERS = 20;
 
-/** True if the text carries something encoded. */
 function hasEncoded(text: string): boolean {
   // Join the lines of an encoded block.
   const joined = text.replace(/\r?\n/g, '');

@@ -25,9 +25,7 @@ export interface ListRequest {
 
 /** What is to be listed: goods, or a thing of a city. Fees are the same for both apart from this. */
 export interface ListedKind {
-  /** Path of the request, named in the 402. */
   path: '/api/listing' | '/api/world/listing';
-  /** Noun that the merchant reads. */
   noun: 'goods' | 'a draft';
   /** Reason of the answer when a paid fee could not be spent on it. */
   unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;

@@ -114,7 +114,6 @@ export function mustStep(
   return step;
 }
 
-/** Returns the state after an act that the table allows. */
 export function nextState(listing: FullListingStatus, act: ListingAct): ListingState {
   const step = mustStep(listing, act);
   return step === 'same' || step === 'nothing' ? listing.state : step;

@@ -96,7 +96,6 @@ export function bodyHashOf(rawBody: unknown): Buffer {
   return sha256(canonicalJson(rawBody));
 }
 
-/** The own listing that a new one supersedes. */
 export interface Version {
   supersedes: bigint;
   /** True if buyers of that version or an older one get this one free. */

@@ -6,7 +6,6 @@ import { fieldColumns, fieldValues } from '../catalog/store.ts';
 import { flagText } from './flag-text.ts';
 import type { Goods, Version } from './read-goods.ts';
 
-/** The parts of a listing that a purchase needs, without its texts. */
 export interface ListingTerms {
   id: bigint;
   merchantId: bigint;
@@ -270,7 +269,6 @@ export async function findVersionChain(queryable: Queryable, id: bigint): Promis
   return row.line;
 }
 
-/** What a fee under way will list. */
 export interface PendingListing {
   body: Buffer;
   /** The draft of a thing of a city; null: goods. */

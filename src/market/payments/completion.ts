@@ -7,7 +7,6 @@ export type SettledTransfer = FoundTransfer;
 
 /** The listing or fee that is paid for, read under its lock. */
 export interface Subject {
-  /** Time when the maintainer removed it. */
   removedAt: Date | null;
   /** Null for a listing fee. */
   sellerId: bigint | null;

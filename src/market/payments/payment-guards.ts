@@ -52,7 +52,6 @@ export function createPayeeCheck(market: PayeeCheckMarket) {
     },
   };
 }
-/** A payment that is about to be opened. */
 interface Opening {
   payer: Hex;
   payee: Hex;

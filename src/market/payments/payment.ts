@@ -4,7 +4,6 @@ import { Refusal } from '../../platform/refusal.ts';
 
 export type ReviewOutcome = 'deliver' | 'refunded' | 'declined';
 
-/** One row of the ledger, for every way to pay. */
 interface AnyPayment {
   id: bigint;
   purpose: PaymentPurpose;
@@ -51,7 +50,6 @@ export interface X402Payment extends AnyPayment {
   signersReadAt: Date | null;
 }
 
-/** A signed claim that a transfer was made for an intent. */
 export interface DirectPayment extends AnyPayment {
   path: 'direct';
   merchantId: bigint;

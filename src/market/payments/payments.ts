@@ -35,7 +35,6 @@ import type { Proof, Terms } from './terms.ts';
 
 export interface PaymentsOptions {
   reconcileEveryMs: number;
-  /** Interval at which all providers are checked together. */
   watchEveryMs: number;
   /** See chain/read-schedule.ts. */
   longestPauseMs: number;
@@ -44,7 +43,6 @@ export interface PaymentsOptions {
 const SIGNERS_EVERY_MS = 60_000;
 const OLD_REVIEWS_EVERY_MS = 600_000;
 const PRUNE_EVERY_MS = 3_600_000;
-/** For the metrics. */
 const COUNT_EVERY_MS = 10_000;
 const FURTHER_EVERY_MS = 30_000;
 
@@ -99,7 +97,6 @@ export function createPayments(market: Market, completions: Completions, options
     advance: createAdvance(context, decider.readAndDecide),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
-    /** Reads the chain about one payment and ends it if possible. */
     readAndDecide: decider.readAndDecide,
     /** Finds the payment's own transfer when another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
@@ -108,7 +105,6 @@ export function createPayments(market: Market, completions: Completions, options
     /** Looks for further transfers from the payer of a claim in review to its payee. */
     further,
     reconcileOnce,
-    /** Declines reviews that were not decided in time. */
     declineOld,
     reconciler,
     /** Health of the providers and undecided payments, for metrics and `/readyz`. */
@@ -204,9 +200,7 @@ interface PaymentFacts {
 }
 
 interface PaymentFactsKeeper {
-  /** Queries the database. */
   count(): Promise<void>;
-  /** Wraps a round so that its duration is noted. */
   timed(pass: () => Promise<void>): () => Promise<void>;
   /** Null before the first count. */
   facts(): PaymentFacts | null;

@@ -54,7 +54,6 @@ function outcomeOf({ reviewOutcome, endReason }: Payment): { outcome?: string } 
   return outcome === null ? {} : { outcome };
 }
 
-/** The view of an intent without a claim. */
 export function presentIntent(intent: Intent, watermark: Watermark | null): PaymentOut {
   return {
     id: null,
@@ -187,7 +186,6 @@ export type Pending = z.input<typeof pendingAnswer>;
 
 const MAX_RETRY_SECONDS = 30;
 
-/** The 202 answer for an undecided payment. */
 export function pendingBody(
   market: Pick<Market, 'pepper'>,
   payment: Payment,

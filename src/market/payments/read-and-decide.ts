@@ -11,7 +11,6 @@ import { findPayment } from './store.ts';
 
 /** A reading shared by all requests about one payment. Null: it showed nothing new. */
 interface SharedReading {
-  /** The newest row that any of them has read. */
   newest: Payment;
   users: number;
   passes: Passes<Payment | null>;
@@ -20,11 +19,9 @@ interface SharedReading {
 interface DeciderDependencies {
   readHead(): Promise<FollowedHead>;
   isFarFromFinal: ReadSchedule['isFarFromFinal'];
-  /** Called after every reading. */
   noteReading: UnreadablePayments['note'];
 }
 
-/** Reads the chain about payments and moves them accordingly. */
 export function createDecider(context: PathContext, { readHead, isFarFromFinal, noteReading }: DeciderDependencies) {
   const sharedReadings = new Map<bigint, SharedReading>();
   const reader = createPaymentReader({ context, readHead, noteReading });
@@ -84,7 +81,6 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
   };
 }
 
-/** A payment and what the chain shows of it, for its own path to decide on. */
 interface PaymentEvidence {
   payment: Payment;
   evidence: unknown;

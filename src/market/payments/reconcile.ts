@@ -118,7 +118,6 @@ export function createReconciler(
       stopping.abort();
       await Promise.all([followerLoop, job.stop()]);
     },
-    /** True if this process is the leader. */
     isLeader: () => job.isLeader(),
   };
 }

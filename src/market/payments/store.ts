@@ -94,9 +94,7 @@ export function findPayment(queryable: Queryable, id: bigint): Promise<Payment |
 /** A payment to submit, with the reasons that may forbid it. */
 export interface ToDrive {
   payment: Payment;
-  /** The maintainer removed the listing. */
   isRemoved: boolean;
-  /** Payments on its chain are halted. */
   isHalted: boolean;
 }
 
@@ -284,7 +282,6 @@ export function listReviewsSince(queryable: Queryable, before: Date, limit: numb
   );
 }
 
-/** Number and oldest start of the undecided payments of one kind. */
 export interface OpenPayments {
   path: PaymentWay;
   status: string;
@@ -308,7 +305,6 @@ export async function countReviews(queryable: Queryable): Promise<number> {
   return Number(count);
 }
 
-/** Times of the payments that wait for the chain. */
 interface OpenTimes {
   /** Lowest block with a transfer that is not final yet. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;

@@ -12,7 +12,6 @@ import { findAllPaidOrPending, findByAuthorization, findByToken } from '../payme
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readToken, type ShownToken } from './delivery-token.ts';
 
-/** A request to buy, or to collect. */
 export interface BuyRequest {
   listingId: bigint;
   merchant: Merchant | null;

@@ -44,7 +44,6 @@ import { type BuyAnswer, deliverGoods } from './deliver.ts';
 import { refuseSafely } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
-/** A signature of an intent's challenge, before a transaction is named. */
 interface ShownSignature {
   merchant: Merchant;
   intent: Intent;

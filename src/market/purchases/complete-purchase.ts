@@ -8,7 +8,6 @@ import type { Completion, Paid, SettledTransfer } from '../payments/completion.t
 import type { Payment } from '../payments/payment.ts';
 import { insertPaidPurchase, shareHistories } from './store.ts';
 
-/** Defines what happens when a purchase's transfer is final: the purchase row and the sale event. */
 export function completePurchase(market: Market): Completion {
   return {
     listingOf: async (_queryable, payment) => payment.listingId,

@@ -24,7 +24,6 @@ const EVER = new Date(0);
 interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;
-  /** The wallet that signed to collect. */
   payer: Hex;
   txHash: Hex;
 }

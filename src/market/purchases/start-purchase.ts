@@ -21,7 +21,6 @@ import type { BuyAnswer } from './deliver.ts';
 import { checkOpeningToken, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
-/** Findings about a request, made before the listing is checked. */
 export interface RequestFindings {
   ledgerPayment: Payment | null;
   check: ProofCheck | null;

@@ -178,7 +178,6 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
   };
 }
 
-/** A collecting signature as shown by one caller. */
 export interface ShownSignature {
   payer: Hex;
   nonce: Hex;
@@ -212,7 +211,6 @@ export async function pruneShown(queryable: Queryable, before: Date, limit: numb
   );
 }
 
-/** The buyer, as far as a request shows it. */
 export interface Buyer {
   merchantId: bigint | null;
   payer: Hex | null;

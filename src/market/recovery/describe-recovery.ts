@@ -2,7 +2,6 @@ import { printableLine } from '../../platform/printable.ts';
 import type { BlockAt } from './read-chain.ts';
 import type { Recovered } from './recover.ts';
 
-/** The command's output, with the block that was found for a time. */
 export type RecoveryOutput = Recovered & { from_time?: { asked: string; block_number: number; block_time: string } };
 
 export function withBlockOfTime(recovered: Recovered, asked: Date, { number, time }: BlockAt): RecoveryOutput {

@@ -19,7 +19,6 @@ export interface LostListing {
   priceUsdc: number;
 }
 
-/** A sale that the books lack, of goods or of a thing of the city. */
 export interface LostSale {
   eventId: bigint;
   at: Date;
@@ -37,11 +36,9 @@ export interface LostComment {
   at: Date;
   id: bigint;
   listingId: bigint;
-  /** Handle of the author. */
   author: string;
 }
 
-/** Facts from events that the books have lost. */
 export interface Lost {
   /** The highest id of each kind that was shown; 0: none. */
   shown: Record<LoggedKind, bigint>;
@@ -185,7 +182,6 @@ function noteGoods(lost: Lost, event: LoggedEvent): void {
   if (action === 'decide_appeal' && textOf(event, 'outcome') === 'restored') lost.removed.delete(id);
 }
 
-/** Texts that the maintainer removed. */
 function noteTexts(lost: Lost, event: LoggedEvent): void {
   if (event.kind !== 'moderation') return;
   const action = textOf(event, 'action');

@@ -37,9 +37,7 @@ export interface Recovered {
   next_event_id: number;
   /** Whether a copy of the log was read: only then the losses are known. */
   copies: 'read' | 'none';
-  /** Number of losses of each kind, as far as the copies tell. */
   lost: Readonly<Record<string, number>>;
-  /** In the order of the log. */
   lost_sales: readonly LostSaleOut[];
   lost_comments: readonly LostCommentOut[];
 }
@@ -234,7 +232,6 @@ async function repeatEnds(
 interface EmptyTexts {
   recordAgain(event: Parameters<typeof recordEvent>[2]): Promise<void>;
   now: Date;
-  /** Marks the event as part of a recovery. */
   again: { recovery_id: number };
 }
 

@@ -55,7 +55,6 @@ export const editListing: MarketOperation<Endpoints['editListing']> = async (mar
 interface Plan {
   listing: ChangingListing;
   before: Goods;
-  /** The goods after the edit, as a request to list them. */
   request: GoodsRequest;
 }
 
@@ -171,7 +170,6 @@ function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
   return fixed.filter((field) => edit[field] !== undefined);
 }
 
-/** True if the duplicate guard must check the edit. */
 function touchesGuard(edit: ListingEdit): boolean {
   return edit.title !== undefined || namesArtifact(edit);
 }
@@ -207,7 +205,6 @@ function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes:
   );
 }
 
-/** Returns the wire names of the fields that differ. */
 function changedFields(before: Goods, after: Goods): string[] {
   return NAMES.filter((name) =>
     name === 'artifact' ? !before.content.equals(after.content) : isOther(before[name], after[name]),

@@ -10,7 +10,6 @@ import type { Goods } from '../read-goods.ts';
 /** Goods as they were listed, without the hidden artifact. */
 export type ListedGoods = Omit<Goods, 'content'>;
 
-/** The parts of a listing that a change needs. */
 export interface ChangingListing {
   id: bigint;
   merchantId: bigint;
@@ -65,7 +64,6 @@ export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing |
   return changingOf(await tx.maybe<Row>(sql`select ${columns} from listings where id = ${id} for update`));
 }
 
-/** Facts from other tables that decide whether an edit is allowed. */
 export interface EditConditions {
   /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts. */
   content: Buffer;

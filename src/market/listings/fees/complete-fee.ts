@@ -22,7 +22,6 @@ export interface ThingFees {
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
 
-/** Defines what happens when a listing fee is final: a row in the books, and the listing that it paid for. */
 export function completeFee(market: Market, things: ThingFees): Completion {
   return {
     listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),

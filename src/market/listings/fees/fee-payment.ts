@@ -88,7 +88,6 @@ export async function answerEarlier(
   return null;
 }
 
-/** Finds the fee or purchase that this proof opened. */
 export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
   if (proof === null) return null;
   const { network } = market.config;
@@ -184,7 +183,6 @@ async function continueFeeClaim(
   });
 }
 
-/** Answers only if the body is the one with which the fee was claimed. */
 async function answerCompleted(market: Market, request: ListRequest, claim: DirectPayment): Promise<ListAnswer> {
   if (!isOfBody(claim, request))
     throw new Refusal('transaction_used', { detail: 'That fee paid for another listing.' });

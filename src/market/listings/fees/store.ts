@@ -24,7 +24,6 @@ export interface FeeSlice {
 }
 
 interface Newest {
-  /** Number of fees up to the newest. */
   fees: bigint | null;
   running_units: bigint | null;
 }
@@ -54,7 +53,6 @@ export async function readFees(
   };
 }
 
-/** Counts this merchant's paid fees that no listing has spent. */
 export async function countCredits(database: Queryable, merchantId: bigint): Promise<bigint> {
   const { credits } = await database.one<{ credits: bigint }>(sql`
     select count(*) as credits from fees f

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { mixBits, shinglesOf } from './shingles.ts';
 
-/** Values in a sketch. */
 export const SLOTS = 512;
 
 /** Turns each round number into another random stream. */
@@ -61,7 +60,6 @@ function readHashes(bytes: Buffer): Set<number> {
   return hashes;
 }
 
-/** Drops runs of words that stand in common licences: these are no one's own work. */
 function withoutLicences(shingles: Uint32Array): Uint32Array {
   return shingles.filter((hash) => !COMMON.has(hash));
 }

@@ -174,7 +174,6 @@ export function judgeUse(
   return finalized !== null && finalized.timestamp >= terms.validBefore ? judgeFinalized(finalized, said) : null;
 }
 
-/** A question for all other providers at once. */
 interface Question<Key> extends CorroborationRequest<Key> {
   /** The leading provider, which is not asked. */
   leader: Rpc;
@@ -216,7 +215,6 @@ interface WithheldPayments {
   /** Returns true if this is news. `provider` disagrees; null if none does. */
   note(paymentId: bigint, provider: Provider | null, why: WithheldReason): boolean;
   release(paymentId: bigint): void;
-  /** Number of waiting payments by reason. */
   counts(): Record<WithheldReason, number>;
 }
 

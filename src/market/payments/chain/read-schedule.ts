@@ -39,7 +39,6 @@ interface Final {
 interface ReadScheduleDependencies {
   database: Queryable;
   clock: Clock;
-  /** Time between two blocks of the network. */
   blockSeconds: number;
   chainId: bigint;
   /** 0: every look is due. */

@@ -126,7 +126,6 @@ interface ChainCommand {
   chainId: bigint;
   act: ChainAct;
   reason: string;
-  /** JSON. */
   before: Readonly<Record<string, unknown>>;
   after: Readonly<Record<string, unknown>>;
   now: Date;

@@ -5,7 +5,6 @@ import type { Payment } from '../payment.ts';
 
 /** One reading of several payments of the same path. */
 interface PathReading {
-  /** The leading provider. */
   rpc: Rpc;
   path: Payment['path'];
   about: PaymentQuestion;
@@ -17,7 +16,6 @@ interface PathReading {
 /** Counts open payments about which the chain cannot be read, for operators. */
 export interface UnreadablePayments {
   note(reading: PathReading): void;
-  /** Number of payments whose last reading failed. */
   count(): number;
   /** True if a whole reading failed just now: then no payment of that path can end. */
   isFailing(): boolean;

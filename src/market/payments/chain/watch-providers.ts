@@ -28,7 +28,6 @@ interface WatchOptions {
   /** The last head read for any purpose; null before the first. */
   lastRead(): { head: ChainHead; at: number } | null;
   everyMs: number;
-  /** True if this process runs the background job for all payments. */
   isLeader(): boolean;
 }
 
@@ -184,7 +183,6 @@ interface HeadReport {
   finalized: FinalizedHead;
 }
 
-/** Two providers, and the blocks that they call final at the same height. */
 interface Conflict {
   number: bigint;
   one: HeadReport & { block: Pick<Block, 'hash'> };

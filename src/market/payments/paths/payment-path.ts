@@ -9,7 +9,6 @@ import type { Completions } from '../completion.ts';
 import type { Payment } from '../payment.ts';
 import type { Proof, Terms } from '../terms.ts';
 
-/** Dependencies that the money core hands to a path. */
 export interface PathContext {
   market: Market;
   completions: Completions;
@@ -26,7 +25,6 @@ export interface Reading {
   isUnchanged(payment: Payment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
-/** A payment after its proof was submitted. */
 export interface Driven {
   current: Payment;
   /** The answer if the chain shows nothing better. Null says only that the payment may be on its way. */
@@ -56,11 +54,9 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
   present: Presentation<P>;
 }
 
-/** Texts and facts that answers show about a payment. */
 export interface Presentation<P extends Payment> {
   /** Milliseconds: no transfer from then on can pay it. */
   expiresAt(payment: P): number;
-  /** Next step in each state. */
   verifying(payment: P): string;
   settling: string;
   unpaid: string;

@@ -88,7 +88,6 @@ async function checkSenders(
   return { payer: signer };
 }
 
-/** True if one of these wallets has code at the latest block. */
 async function hasCode(rpc: Rpc, wallets: readonly Hex[]): Promise<boolean> {
   const codes = await Promise.all(wallets.map((wallet) => readCode(rpc, wallet, 'latest')));
   return codes.some((code) => code !== '0x');
@@ -109,10 +108,8 @@ export interface SignedIntent {
   signature: Hex;
 }
 
-/** The result of checking a signature before money moves. */
 export interface EarlyCheck {
   isGood: boolean;
-  /** The wallet that signed; null if none did. */
   signer: Hex | null;
   nextStep: string;
 }

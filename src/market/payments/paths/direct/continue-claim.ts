@@ -24,7 +24,6 @@ import { findClaim, findSurplus, type Intent, listClaimHashes, refuseHash } from
 import { refuseUnsigned } from './unproven-claim.ts';
 import { endUnprovenOf, lockTransfer, lockTransfers } from './unproven-store.ts';
 
-/** A transaction that is claimed for an intent of the caller, with its sender's signature. */
 export interface SignedClaim extends SignedIntent {
   txHash: Hex;
 }
@@ -164,7 +163,6 @@ async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex):
 interface Joining {
   standing: DirectPayment;
   payer: Hex;
-  /** Transactions whose locks are held. */
   transfers: ReadonlySet<Hex>;
 }
 

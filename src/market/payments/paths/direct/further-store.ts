@@ -8,7 +8,6 @@ import { MOST_HASHES } from './store.ts';
 /** Reason in claim_hashes of transactions that a claim in review keeps: they are judged once the payee has decided. */
 export const WAITING = 'payment_undecided';
 
-/** A transaction that waits for a decision on another one. */
 export interface WaitingHash {
   txHash: Hex;
   /** The block in which it moved money from the payer to the payee when last seen; null if it was not seen. */
@@ -90,10 +89,8 @@ async function findNaming(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql
   return claim?.path === 'direct' ? claim : null;
 }
 
-/** A claim that was in review when its wallet named another transaction. */
 export interface WaitingClaim {
   claim: DirectPayment;
-  /** The block in which that transaction was seen. */
   seenBlock: bigint;
 }
 
@@ -108,7 +105,6 @@ export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promi
   return row !== null && claim?.path === 'direct' ? { claim, seenBlock: row.seen_block } : null;
 }
 
-/** A transfer from the payer to the payee, other than the one in review. */
 export interface FurtherTransfer {
   txHash: Hex;
   logIndex: number;

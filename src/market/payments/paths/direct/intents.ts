@@ -61,7 +61,6 @@ export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Int
   return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
 }
 
-/** The code of an intent's wallet, and the check of a signature that came along. */
 export interface IntentFindings {
   /** Code of the intent's wallet at the latest block; `0x` if it has none or no wallet is named. */
   code: Hex;
@@ -206,7 +205,6 @@ const PROVE_FIRST =
 type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId' | 'exactUnits'> & { baseUrl: string; buyer: string };
 
 const SERVICE = 'Openaisle';
-/** Used when the intent names no wallet. */
 const ANY_SIGNER = 'the wallet that signs this text';
 
 /** Writes the text that the payer signs: every term of the intent, one a line, so that the signature can serve for nothing else. */

@@ -13,7 +13,6 @@ import { heldRefusal } from './name-transaction.ts';
 import { MOST_HASHES } from './store.ts';
 import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
 
-/** A further transaction, and the wallet that signed for it. */
 interface FurtherClaim {
   txHash: Hex;
   payer: Hex;

@@ -143,7 +143,6 @@ export function isClaimOf(payment: Payment | null, intentId: string): payment is
   return isDirect(payment) && payment.intentId === intentId;
 }
 
-/** A signed claim that a transfer was made for an intent. */
 export interface NewClaim {
   intent: Intent;
   payer: Hex;
@@ -202,7 +201,6 @@ export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Pr
 /** Number of undecided transactions that one claim may name. */
 export const MOST_HASHES = 5;
 
-/** A transaction that a claim names. */
 export interface ClaimHash {
   txHash: Hex;
   /** The last block in which it was seen; null: no receipt yet. */
@@ -258,7 +256,6 @@ export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason:
   );
 }
 
-/** Marks the transaction that decided the claim. */
 export async function markProven(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
     sql`update claim_hashes set proven = true where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,

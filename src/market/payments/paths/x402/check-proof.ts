@@ -291,7 +291,6 @@ export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: 
   return acceptedForms.has(proof) || (await readSignature(market, proof, {})).form !== null;
 }
 
-/** Returns the proof with its signature in the accepted form, as facilitators get it. */
 export function asAccepted(proof: Proof): Proof {
   return { ...proof, signature: acceptedForms.get(proof) ?? proof.signature };
 }

@@ -13,7 +13,6 @@ import { findSigner } from './store.ts';
 /** Time that a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
-/** Ends the payment if the evidence says so, or notes what was seen. */
 export async function endPaymentByEvidence(
   context: PathContext,
   payment: X402Payment,

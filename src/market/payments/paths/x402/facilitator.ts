@@ -148,7 +148,6 @@ export function createX402Gate(market: X402GateMarket) {
       countRefusal(state.refusal.why);
       throw notBegun(terms, state.refusal);
     },
-    /** Number of refusals by reason, for the metrics. */
     refused: (): ReadonlyMap<string, number> => refused,
   };
 }
@@ -240,7 +239,6 @@ async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
     .filter((address): address is Hex => /^0x[0-9a-f]{40}$/.test(address));
 }
 
-/** State of our own facilitator, and of one payer if one is named. */
 interface FacilitatorState extends Readiness {
   /** Why it would not begin a settlement for that payer now. */
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;

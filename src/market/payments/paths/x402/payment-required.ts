@@ -76,7 +76,6 @@ export function endedRefusal(config: MarketConfig, terms: Terms, ended: Payment 
   return new Refusal(refusal.reason, { ...refusal.options, nextStep });
 }
 
-/** Example bodies of the paid requests, for catalogs of paid services. */
 const EXAMPLES: Readonly<Record<string, object>> = {
   buyListing: { max_price_usdc: 5 },
   createListing: {

@@ -26,7 +26,6 @@ const PAYMENTS_A_QUERY = 240;
 /** A provider's view of one authorization. */
 export type Finding = Pick<Evidence, 'nonceUsed' | 'use'>;
 
-/** One provider, and the block that it called its latest. */
 export interface View {
   rpc: Rpc;
   latest: { number: bigint };
@@ -196,7 +195,6 @@ function endOfSpan(from: bigint, { rpc, latest }: View): bigint {
   return end < latest.number ? end : latest.number;
 }
 
-/** Filters for payments of one asset. */
 function usesOf(payments: readonly X402Payment[]): RangeFilter {
   const [first] = payments;
   if (first === undefined) throw new TypeError('a query for the uses of no authorization');

@@ -7,7 +7,6 @@ import type { Payment } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
 import type { Proof } from '../../terms.ts';
 
-/** A checked proof, and what it pays for. */
 export interface Attempt {
   purpose: PaymentPurpose;
   listingId: bigint | null;
