@@ -118,10 +118,7 @@ export function unseenRefusal(payment: Payment): Refusal {
     : new Refusal('settlement_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS });
 }
 
-/**
- * Refusal for a payment that an edit of the listing stopped before it was submitted. It is never submitted, and ends unpaid once its
- * authorization has expired at `expiresAt` (milliseconds).
- */
+/** Refusal for a payment that an edit stopped: it is never submitted, and ends unpaid at `expiresAt` (ms), with its authorization. */
 export function stoppedRefusal(expiresAt: number, now: number): Refusal {
   const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
   return new Refusal('listing_changed', { retryAfterSeconds });

@@ -265,10 +265,7 @@ const DIFFERENCES: readonly (readonly [name: NewerVersion['changed'][number], di
 const cases = DIFFERENCES.map(([name, differ]) => `case when ${differ} then '${name}' end`).join(', ');
 const differences = raw(`array_remove(array[${cases}], null)`);
 
-/**
- * Finds for each bought listing its newest live successor, if there is one. Compares the goods themselves and their texts: commitments
- * cannot be compared, because each has its own salt.
- */
+/** Finds the newest live successor of each bought listing. Compares the goods themselves: each commitment has a salt of its own. */
 export async function readNewerVersions(
   queryable: Queryable,
   merchantId: bigint,

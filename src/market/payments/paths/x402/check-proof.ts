@@ -326,10 +326,7 @@ async function readSignature(
   return { ...now, isFinal: !isAsked || (await readAt('finalized')).form !== null };
 }
 
-/**
- * Checks the balance last, and only for a request that would open a row. The same proof works once the wallet holds enough: nothing was
- * stored, and no other signature is needed.
- */
+/** Checks the balance last. The same proof works once the wallet holds enough: nothing was stored, no new signature is needed. */
 export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];

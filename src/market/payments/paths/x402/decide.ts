@@ -73,10 +73,7 @@ export type Decision =
   | { outcome: 'review'; reason: ReviewReason; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
-/**
- * Decides on one attempt; no other code does. Pure. Silence, disagreement and anything not final are `unknown`, which is read again and
- * never becomes refused here.
- */
+/** Decides on one attempt; no other code does. Pure. Silence, disagreement and anything not final are unknown, never refused. */
 export function decide(evidence: Evidence, terms: AttemptTerms): Decision {
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   return evidence.use ? decideUse(evidence, evidence.use, terms) : decideAbsence(evidence, terms);
