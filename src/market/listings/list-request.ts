@@ -23,7 +23,7 @@ export interface ListRequest {
   subject: ListedKind;
 }
 
-/** What is to be listed: goods, or a thing of a city. Fees are the same for both apart from this. */
+/** The subject of a listing: goods, or a thing of a city. Fees are the same for both apart from this. */
 export interface ListedKind {
   path: '/api/listing' | '/api/world/listing';
   noun: 'goods' | 'a draft';

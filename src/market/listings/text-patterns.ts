@@ -154,7 +154,7 @@ export function foldText(text: string): FoldedText {
   const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LATIN_LOOKS.get(letter) ?? letter);
   // Keep a name that begins with a dot as one word.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');
-  // Of several marks in a row the last one ends the sentence: searching from each of them would take quadratic time.
+  // The last of several marks in a row ends the sentence: searching from each of them would take quadratic time.
   const sentences = named.replace(/\n\s{0,9}\n|[.!?;:](?=\s|$)|[|\p{Pd}](?=\s)|。/gu, ' | ');
   return { folded, latin, words: wordsOf(named), sentences: wordsOf(sentences) };
 }

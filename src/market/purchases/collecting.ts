@@ -93,7 +93,7 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
   return new Refusal(required.reason, { ...required.options, fields: { ...required.options.fields, collect } });
 }
 
-/** What a request proves about its caller. A proof that was submitted once proves nothing, because it is public. */
+/** Proofs of identity in a request. A payment proof that was submitted once proves nothing, because it is public. */
 export interface Collector {
   merchantId: bigint | null;
   /** SHA-256 of the delivery token sent along. */

@@ -81,7 +81,7 @@ export async function answerEarlier(
       const payment = open ?? presented;
       return payment && (await continueFee(market, payments, request, payment));
     }
-    // Nothing was checked yet, so this only continues a claim that was opened before.
+    // Unchecked so far, so this only continues a claim that was opened before.
     const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }

@@ -28,7 +28,7 @@ export interface SignedClaim extends SignedIntent {
   txHash: Hex;
 }
 
-/** What is claimed: goods, or a listing for its fee. */
+/** The subject of a claim: goods, or a listing for its fee. */
 export interface ClaimSubject<Answer> {
   /** Identifies the listing that the fee is for; null for goods. */
   bodyHash: Buffer | null;

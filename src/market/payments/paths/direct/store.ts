@@ -207,7 +207,7 @@ export interface ClaimHash {
   seenBlock: bigint | null;
   /** Why it proves nothing; null while it is undecided, and if it proves the claim. */
   refusedReason: string | null;
-  /** Neither refused nor the claim's proof. */
+  /** True if it is not refused and not the claim's proof. */
   isUndecided: boolean;
 }
 
