@@ -1,4 +1,10 @@
-import { likenessOf, MOST_DIFFERENT_BITS, type Shape, SLOTS, shapeOf } from '../../src/market/listings/near/shape.ts';
+import {
+  type Fingerprint,
+  fingerprintOf,
+  likenessOf,
+  MOST_DIFFERENT_BITS,
+  SLOTS,
+} from '../../src/market/listings/near/fingerprint.ts';
 import { SHINGLE_WORDS } from '../../src/market/listings/near/shingles.ts';
 
 /** From here on goods are nearly the same (W6). */
@@ -26,12 +32,12 @@ function runsOf(words: readonly string[]): Set<string> {
 }
 
 /** Null where nothing but a licence is left. */
-export function shapeOfText(text: string): Shape | null {
-  return shapeOf(Buffer.from(text));
+export function fingerprintOfText(text: string): Fingerprint | null {
+  return fingerprintOf(Buffer.from(text));
 }
 
 /** As the query of the guard decides: a band in common, and few enough bits that differ. */
-export function wouldRefuse(one: Shape | null, other: Shape | null): boolean {
+export function wouldRefuse(one: Fingerprint | null, other: Fingerprint | null): boolean {
   if (one === null || other === null) return false;
   if (!one.bands.some((key, band) => other.bands[band] === key)) return false;
   return likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;

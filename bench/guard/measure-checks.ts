@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { shapeOf } from '../../src/market/listings/near/shape.ts';
+import { fingerprintOf } from '../../src/market/listings/near/fingerprint.ts';
 import { findAlike } from '../../src/market/listings/near/store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
@@ -101,7 +101,7 @@ async function checkOne(database: Database, kind: Kind, content: Buffer, nowMs: 
   const before = performance.now();
   await database.one(sql`select 1`);
   const begin = performance.now();
-  const shape = shapeOf(content);
+  const shape = fingerprintOf(content);
   const shaped = performance.now();
   const withdrawnSince = new Date(nowMs - WITHDRAWN_SINCE_MS);
   const alike = shape && (await findAlike(database, shape, { exempt: [], withdrawnSince }));

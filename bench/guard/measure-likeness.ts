@@ -1,6 +1,6 @@
-import type { Shape } from '../../src/market/listings/near/shape.ts';
+import type { Fingerprint } from '../../src/market/listings/near/fingerprint.ts';
 import { readLicences } from '../../test/licences/make-licence-texts.ts';
-import { jaccard, NEAR, shapeOfText, wouldRefuse } from './likeness.ts';
+import { fingerprintOfText, jaccard, NEAR, wouldRefuse } from './likeness.ts';
 import type { Texts } from './texts.ts';
 
 /** Pairs of one kind: how many the guard would refuse, and how alike they truly are. */
@@ -107,7 +107,10 @@ function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair
   const outcome = emptyOutcome(kind, isCopy);
   for (let n = 0; n < PAIRS; n += 1) {
     const { one, other, oneText, text } = pair(`${kind} ${n}`);
-    const refused = wouldRefuse(shapeOfText(oneText ?? one.join(' ')), shapeOfText(text ?? other.join(' ')));
+    const refused = wouldRefuse(
+      fingerprintOfText(oneText ?? one.join(' ')),
+      fingerprintOfText(text ?? other.join(' ')),
+    );
     count(outcome, jaccard(one, other), refused);
   }
   outcome.likeness /= outcome.pairs;
@@ -116,9 +119,9 @@ function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair
 
 function measureUnrelated(texts: Texts): KindOutcome {
   const outcome = emptyOutcome('two that have nothing to do with each other', false);
-  const all: { words: string[]; shape: Shape | null }[] = Array.from({ length: UNRELATED_TEXTS }, (_, n) => {
+  const all: { words: string[]; shape: Fingerprint | null }[] = Array.from({ length: UNRELATED_TEXTS }, (_, n) => {
     const words = texts.fresh(`unrelated ${n}`);
-    return { words, shape: shapeOfText(words.join(' ')) };
+    return { words, shape: fingerprintOfText(words.join(' ')) };
   });
   for (const [at, one] of all.entries()) {
     for (const other of all.slice(at + 1)) {

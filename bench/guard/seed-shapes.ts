@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { copyFile, withCopyFolder, writeRows } from '../catalog/copy-rows.ts';
-import { shapeOfText } from './likeness.ts';
+import { fingerprintOfText } from './likeness.ts';
 import type { Texts } from './texts.ts';
 
 export interface SeedOrder {
@@ -109,7 +109,7 @@ async function copyShapes(client: ClientBase, { listings, texts, signal, tell }:
 }
 
 function shapeLine(id: number, texts: Texts): string {
-  const shape = shapeOfText(texts.ofListing(id).join(' '));
+  const shape = fingerprintOfText(texts.ofListing(id).join(' '));
   if (shape === null) throw new Error('a text without a shape');
   const { bands, signature } = shape;
   return `${id}\t{${bands.join(',')}}\t${signature}`;

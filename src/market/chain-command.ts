@@ -21,7 +21,7 @@ import {
   resumePayments,
 } from './payments/chain/commands.ts';
 import { MIGRATIONS } from './prepare-database.ts';
-import { describeRecovery, type ToldRecovery, withBlockOfTime } from './recovery/describe-recovery.ts';
+import { describeRecovery, type RecoveryOutput, withBlockOfTime } from './recovery/describe-recovery.ts';
 import { findBlockAt } from './recovery/read-chain.ts';
 import { recover } from './recovery/recover.ts';
 import { type Unlocked, unlock } from './recovery/unlock.ts';
@@ -110,7 +110,7 @@ type Outcome =
   | ChainStatus
   | Awaited<ReturnType<typeof resumePayments>>
   | Awaited<ReturnType<typeof resetWatermark>>
-  | ToldRecovery
+  | RecoveryOutput
   | Unlocked;
 
 /** All that can be wrong without looking is said before anything is opened. */

@@ -22,7 +22,7 @@ import { retiredFlow } from './identity/register.ts';
 import { createBudgets } from './limits/budgets.ts';
 import { limitMounts, limitOperations, limitProbes, MOUNT_MS } from './limits/limit-requests.ts';
 import { completeFee } from './listings/fees/complete-fee.ts';
-import { createShapeRenewal } from './listings/near/near-guard.ts';
+import { createFingerprintRenewal } from './listings/near/near-guard.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import { chainFacts, paymentsFacts } from './observe-chain.ts';
 import { createReadFromMemory, marketOperations, type OperationDependencies } from './operations.ts';
@@ -170,7 +170,7 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
   const { config, database, clock, log } = market;
   const { reconciler, watch } = payments;
   const pruning = createPruning({ database, clock, log });
-  const renewal = createShapeRenewal({ database, clock, log });
+  const renewal = createFingerprintRenewal({ database, clock, log });
   const world = config.cityUrl === null ? null : createWorldSyncJob(market, payments, worldEveryMs);
   const parts = [reconciler, watch, pruning, renewal, ...(world === null ? [] : [world])];
   return {

@@ -124,7 +124,7 @@ describe('the transactions that a claim names', () => {
     await time.moveTo(world, secondOf(given.intent.expires_at) + 5);
     await finalize();
     for (const _request of ['the one that ends it', 'the one that comes too late']) {
-      expect(await world.running.payments.settle(readBefore)).toMatchObject({ status: 'unpaid' });
+      expect(await world.running.payments.readAndDecide(readBefore)).toMatchObject({ status: 'unpaid' });
     }
   });
 

@@ -9,27 +9,27 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { checkVersion } from './check-goods.ts';
+import type { Fingerprint } from './near/fingerprint.ts';
 import { checkNear } from './near/near-guard.ts';
-import type { Shape } from './near/shape.ts';
-import { insertShape } from './near/store.ts';
+import { insertFingerprint } from './near/store.ts';
 import type { Goods, Version } from './read-goods.ts';
 import { findHandle, insertListing } from './store.ts';
 
 /**
- * The lock under which listings and fees get their ids, and under which a transaction that lists goods looks whether others have nearly
- * the same.
+ * The lock under which listings and fees get their ids, and under which a transaction that lists goods checks that no other listing has
+ * nearly the same.
  *
- * A transaction that takes more than one lock on the way to a listing, or to the end of its fee, takes them in this order, which prevents
- * deadlocks: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; `world_wallet:` and then
- * the wallet's row; rows of older versions; rows of the exact guard. MONEY.md has the same for all transactions.
+ * A transaction that takes several locks on the way to a listing, or to the end of its fee, takes them in this order, which prevents
+ * deadlocks: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; `world_wallet:` and
+ * then the wallet's row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
  */
 export const LISTINGS_LOCK = 'listings';
 
 export interface ListingToAdd {
   merchantId: bigint;
   goods: Goods;
-  /** Of these goods: made before the lock is held, since a big artifact takes its time. */
-  shape: Shape | null;
+  /** Fingerprint of the goods, made before the lock is held because a big artifact takes time. */
+  fingerprint: Fingerprint | null;
   version: Version | null;
   bodyHash: Buffer;
   /** Null only for the maintainer, whose free listings are logged as such. */
@@ -38,42 +38,42 @@ export interface ListingToAdd {
 
 export interface Added {
   id: bigint;
-  /** The older versions, whose place in the exact guard the new one may take. */
-  line: readonly bigint[];
+  /** The older versions, whose guard slot the new listing may take. */
+  versionChain: readonly bigint[];
 }
 
 /**
- * Lists goods, with the event that says so. What was found before the fee was asked is looked at once more, now that no other transaction
- * can come in between. The salt keeps the commitment from being guessed before the sale.
+ * Lists goods and records the event. Repeats the checks made before the fee was asked, now that no other transaction can come in between.
+ * The salt keeps the commitment from being guessed before the sale.
  */
-export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<Added> {
-  const { shape, version } = given;
+export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<Added> {
+  const { fingerprint, version } = listing;
   const salt = market.random.bytes(32);
-  const commitment = sha256(salt, given.goods.content);
+  const commitment = sha256(salt, listing.goods.content);
   await tx.lock(LISTINGS_LOCK);
-  const line = await checkVersion(tx, given.merchantId, version);
-  await checkNear(tx, market, shape, line);
+  const versionChain = await checkVersion(tx, listing.merchantId, version);
+  await checkNear(tx, market, fingerprint, versionChain);
   const id = await insertRow(tx, {
-    ...given,
+    ...listing,
     chainId: market.config.network.chainId,
     salt,
     commitment,
     now: new Date(market.clock.now()),
   });
-  if (shape !== null) insertShape(tx, id, shape);
+  if (fingerprint !== null) insertFingerprint(tx, id, fingerprint);
   await recordListing(tx, market, {
     id,
-    merchantId: given.merchantId,
-    feeId: given.feeId,
-    priceUnits: given.goods.priceUnits,
-    sellerWallet: given.goods.sellerWallet,
-    aisle: given.goods.aisle,
+    merchantId: listing.merchantId,
+    feeId: listing.feeId,
+    priceUnits: listing.goods.priceUnits,
+    sellerWallet: listing.goods.sellerWallet,
+    aisle: listing.goods.aisle,
     about: {
       artifact_commitment: toHex(commitment),
       ...(version === null ? {} : { supersedes: Number(version.supersedes) }),
     },
   });
-  return { id, line };
+  return { id, versionChain };
 }
 
 export interface Listed {
@@ -83,11 +83,11 @@ export interface Listed {
   priceUnits: bigint;
   sellerWallet: Hex;
   aisle: Aisle;
-  /** Beyond what every listing has: the commitment to its goods, ids of what it comes from. */
+  /** Further facts, besides those of every listing: the commitment to the goods, ids of what it comes from. */
   about: Readonly<Record<string, number | string>>;
 }
 
-/** The event of a new listing, of whichever kind: with what was promised for which price, so that every sale can be held against it. */
+/** Records the event of a new listing, with what was promised at which price, so that an auditor can compare every sale with it. */
 export async function recordListing(tx: Tx, market: Market, listed: Listed): Promise<void> {
   await recordEvent(tx, market, {
     kind: listed.feeId === null ? 'maintainer_seed' : 'listing',

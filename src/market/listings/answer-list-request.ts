@@ -5,8 +5,8 @@ import type { Market } from '../context.ts';
 import { withUnjudged } from '../payments/paths/direct/name-transaction.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
-import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
-import { lapsedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
+import { checkProof, mustHaveFunds, mustNotLag } from '../payments/paths/x402/check-proof.ts';
+import { endedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid, warnAfterRecovery } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -23,9 +23,9 @@ import { countCredits, takeCredit } from './fees/store.ts';
 import { type CheckedGoods, feeTerms, type ListRequest } from './list-request.ts';
 
 /**
- * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods or the draft, superseded
- * what they are to supersede, listed the offer and let a buyer reserve it, used the nonce and the money, spent the credit without which
- * another fee is asked, and took runs and one of the open fees. A city that cannot be read hides as much.
+ * Refusals that may come from the same request, sent twice at once, when the other one came through: it took the guard slot or the draft,
+ * superseded the old listing, listed the offer and let a buyer reserve it, used the nonce and the money, spent the credit (so another fee
+ * is asked), and used guard runs and an open fee. An unreadable city may hide any of these.
  */
 const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
@@ -50,15 +50,12 @@ const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'transaction_used',
 ]);
 
-/**
- * The one way to a listing, of goods and of things (W6): earlier request, checks, then the fee. A proof that comes where no fee is due is
- * left alone.
- */
+/** Lists goods or a thing: answers an earlier request, checks, then charges the fee. If no fee is due, a proof is left alone. */
 export async function answerListRequest(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   try {
     return await answerOrList(market, payments, request);
   } catch (error) {
-    throw error instanceof Refusal ? await keepFromPaying(market, request, error) : error;
+    throw error instanceof Refusal ? await warnOfUnspentFee(market, request, error) : error;
   }
 }
 
@@ -68,7 +65,7 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
   try {
     return await listAnew(market, payments, request);
   } catch (error) {
-    // Then the one that came through is the answer, and never a 402 to a merchant who has paid.
+    // Then answer with the request that came through, and never with a 402 to a merchant who has paid.
     const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
     const rival = bySelf ? await answerEarlier(market, payments, request) : null;
     if (rival === null) throw error;
@@ -76,8 +73,8 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
   }
 }
 
-/** Who has sent a transfer, or has a fee unspent, and cannot list for it, is not told that paying is safe. */
-async function keepFromPaying(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
+/** Adds "do not pay again" for a merchant who has sent a transfer or has an unspent fee, and cannot list for it. */
+async function warnOfUnspentFee(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
   const { claim, merchant } = request;
   const { reason, row, options } = refusal;
   const isSaid = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
@@ -102,7 +99,7 @@ async function listAnew(market: Market, payments: Payments, request: ListRequest
   return await listWithFee(market, payments, request, checked);
 }
 
-/** The maintainer's listings are free, and a merchant's unspent fee is spent before another is asked for. Null: a fee is due. */
+/** Lists free for the maintainer, or spends the merchant's unspent fee before another one is asked. Null: a fee is due. */
 async function listWithoutFee(
   market: Market,
   { merchant }: ListRequest,
@@ -133,13 +130,13 @@ async function listWithFee(
   }
   const presented = await findPresented(market, proof);
   if (presented !== null) return await answerPresented(market, payments, request, presented);
-  const check = await checkProof(market, proof, terms, payments.readHead);
+  const check = await checkProof(market, { proof, terms }, payments.readHead);
   await payments.x402Gate.beforeSigning(terms, check);
   if ('refusal' in check) throw warnAfterRecovery(market, check.refusal);
-  mustMoveOn(market.clock, check.latest);
+  mustNotLag(market.clock, check.latest);
   const { payee, valueUnits } = terms;
   await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
-  mustHold(market.config, terms, check.balanceUnits);
+  mustHaveFunds(market.config, terms, check.balanceUnits);
   await payments.x402Gate.mustBeOffered(terms, check.payer);
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
@@ -148,7 +145,7 @@ async function listWithFee(
   );
 }
 
-/** A fee for the same, which waits for the maintainer, comes before any other. Its own wallet may still sign for it, or for that intent. */
+/** Refuses another payment while an unsigned claim for the same fee waits, except a claim of that very transfer or intent. */
 async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
   if (unproven === null) return;
@@ -158,7 +155,7 @@ async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: List
   throw withUnjudged(refusal, claim.tx_hash);
 }
 
-/** The same request, sent at once, was first: then its payment is the answer, whatever has become of it. */
+/** The same request, sent at once, was first: answer with its payment, whatever became of it. */
 async function answerPresented(
   market: Market,
   payments: Payments,
@@ -169,7 +166,7 @@ async function answerPresented(
   return earlier ?? (await refuseEnded(market, payments, request, presented));
 }
 
-/** A payment that answers nothing any more ended unpaid, was given back or declined, or is paid and could not be spent. */
+/** Refuses a payment that yields no answer any more: it ended unpaid, was refunded or declined, or is paid and could not be spent. */
 async function refuseEnded(
   market: Market,
   payments: Payments,
@@ -178,5 +175,5 @@ async function refuseEnded(
 ): Promise<never> {
   const payment = ended && (await payments.reread(ended));
   if (payment?.status === 'completed') throw await refuseWithoutListing(market, payment, subject);
-  throw lapsedRefusal(market.config, feeTerms(market, subject), payment);
+  throw endedRefusal(market.config, feeTerms(market, subject), payment);
 }

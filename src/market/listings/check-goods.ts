@@ -7,8 +7,8 @@ import { ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { ChangingListing } from './changes/store.ts';
+import { type Fingerprint, fingerprintOf } from './near/fingerprint.ts';
 import { checkNear, duplicateOf } from './near/near-guard.ts';
-import { type Shape, shapeOf } from './near/shape.ts';
 import type { Goods, Version } from './read-goods.ts';
 import {
   countPaidListings,
@@ -23,7 +23,7 @@ import {
 
 const DAY_MS = 86_400_000;
 
-/** Goods that a merchant means to list, after everything that can be read from the request alone. */
+/** Goods that a merchant wants to list, after all checks that need only the request. */
 export interface GoodsRequest {
   merchant: Merchant;
   goods: Goods;
@@ -34,27 +34,27 @@ export interface GoodsRequest {
 }
 
 /**
- * No merchant is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. Gives the
- * shape of the goods, for the look that comes when they go live.
+ * Finds every fault of a listing before the 402, so that no merchant is asked to pay for a listing that would be refused. Returns the
+ * fingerprint of the goods, for the check when they go live.
  */
-export async function checkGoods(market: Market, request: GoodsRequest): Promise<Shape | null> {
+export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
-  const line = await checkVersion(database, merchant.id, request.version);
+  const versionChain = await checkVersion(database, merchant.id, request.version);
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
-  if (owner !== null && !isOf(owner, line)) throw duplicate(merchant.id, owner);
-  const shape = shapeOf(goods.content);
-  await checkNear(database, market, shape, line);
-  return shape;
+  if (owner !== null && !isVersionSlot(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
+  const fingerprint = fingerprintOf(goods.content);
+  await checkNear(database, market, fingerprint, versionChain);
+  return fingerprint;
 }
 
-/** Whether a newer version may take the place over. */
-function isOf({ listingId }: GuardOwner, line: readonly bigint[]): boolean {
-  return listingId !== null && line.includes(listingId);
+/** True if an older version holds the guard slot, so that the newer one may take it over. */
+function isVersionSlot({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
+  return listingId !== null && versionChain.includes(listingId);
 }
 
-/** Whether this wallet can be paid, and sells nothing of the other kind: one transfer must not buy on two sites. */
+/** Checks that the wallet can be paid and sells nothing of the other kind: one transfer must not buy on two sites. */
 export async function checkWallet(market: Market, wallet: `0x${string}`, kind: WalletKind): Promise<void> {
   const { network, treasury } = market.config;
   if (wallet === ZERO_ADDRESS || wallet === network.usdc || wallet === treasury) {
@@ -72,8 +72,8 @@ export async function checkWallet(market: Market, wallet: `0x${string}`, kind: W
   }
 }
 
-/** In the same words whether the goods are the same or nearly so. */
-export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
+/** Uses the same words for equal and for nearly equal goods. */
+export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal {
   if (owner.listingId !== null) return duplicateOf(owner.listingId);
   const whose = owner.merchantId === merchantId ? 'of yours ' : '';
   return new Refusal('duplicate_listing', {
@@ -82,8 +82,8 @@ export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
 }
 
 /**
- * Runs of the guard that no paid listing came of are few a day; the maintainer lists without a cap. The same body counts once: who
- * was asked to pay for it is not refused when the payment comes.
+ * Limits guard runs that led to no paid listing, per day; the maintainer has no limit. The same body counts once: a merchant who was asked
+ * to pay for it is not refused when the payment comes.
  */
 export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
@@ -101,8 +101,8 @@ export async function takeGuardRun(market: Market, request: GoodsRequest): Promi
 }
 
 /**
- * Any own listing of goods can be superseded, in whatever state, once; there is one of each thing. Gives the listing that is named and all
- * older ones of its line: with these the new one may be alike.
+ * Checks that the merchant may supersede the named listing: any own listing of goods, in any state, once; a thing has no versions. Returns
+ * the named listing and all older versions, which the new one may resemble.
  */
 export async function checkVersion(
   queryable: Queryable,
@@ -110,28 +110,29 @@ export async function checkVersion(
   version: Version | null,
 ): Promise<readonly bigint[]> {
   if (version === null) return [];
-  const found = await findPredecessor(queryable, version.supersedes);
-  if (found === null) throw new Refusal('not_found', { detail: 'There is no listing with the id in supersedes.' });
-  if (found.merchantId !== merchantId) throw new Refusal('not_owner');
-  if (found.isThing) {
+  const predecessor = await findPredecessor(queryable, version.supersedes);
+  if (predecessor === null)
+    throw new Refusal('not_found', { detail: 'There is no listing with the id in supersedes.' });
+  if (predecessor.merchantId !== merchantId) throw new Refusal('not_owner');
+  if (predecessor.isThing) {
     throw new Refusal('listing_closed', {
       detail: `Listing ${version.supersedes} is a thing of the city, and has no versions.`,
     });
   }
-  if (found.successorId !== null) {
+  if (predecessor.successorId !== null) {
     throw new Refusal('already_superseded', {
-      detail: `Listing ${found.successorId} supersedes listing ${version.supersedes}.`,
-      fields: { listing_id: Number(found.successorId) },
+      detail: `Listing ${predecessor.successorId} supersedes listing ${version.supersedes}.`,
+      fields: { listing_id: Number(predecessor.successorId) },
     });
   }
-  return found.line;
+  return predecessor.versionChain;
 }
 
-/** The listing, if there is one and it is the caller's. A listing is public, so a foreign one is not denied to exist (W2). */
+/** Requires the caller's own listing. Listings are public, so another merchant's is answered not_owner, not not_found. */
 export function mustOwn(listing: ChangingListing | null, caller: Merchant): ChangingListing {
-  const found = mustExist(listing);
-  if (found.merchantId !== caller.id) throw new Refusal('not_owner');
-  return found;
+  const existing = mustExist(listing);
+  if (existing.merchantId !== caller.id) throw new Refusal('not_owner');
+  return existing;
 }
 
 export function mustExist<T>(listing: T | null): T {
@@ -139,14 +140,14 @@ export function mustExist<T>(listing: T | null): T {
   return listing;
 }
 
-/** For an id without a listing: after a loss of history the listing may have been shown, and a buyer may have paid for it (W16). */
+/** Call for an id without a listing: after a loss of history the listing may have been shown, and a buyer may have paid for it. */
 export async function mustNotBeLost(queryable: Queryable, id: bigint): Promise<void> {
   const lost = await findLostListing(queryable, id);
   if (lost === null) return;
   throw new Refusal('listing_lost', lost.payee === null ? {} : { fields: { payee: checksummed(lost.payee) } });
 }
 
-/** A wallet of another chain may belong to another owner here, or to a contract that does not exist here: nothing is paid to it. */
+/** Refuses payments to a wallet of another chain: here it may belong to somebody else, or be a contract that does not exist. */
 export function mustBeOnNetwork({ config: { network } }: Pick<Market, 'config'>, { chainId }: ListingTerms): void {
   if (chainId === null || chainId === network.chainId) return;
   const detail = `The listing is of chain ${chainId}, and this market takes payments on ${network.displayName}.`;

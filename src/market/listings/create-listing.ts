@@ -8,16 +8,16 @@ import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { addListing } from './add-listing.ts';
 import { answerListRequest } from './answer-list-request.ts';
-import { checkGoods, checkVersion, duplicate, type GoodsRequest, takeGuardRun } from './check-goods.ts';
+import { checkGoods, checkVersion, duplicateRefusal, type GoodsRequest, takeGuardRun } from './check-goods.ts';
 import { countCredits } from './fees/store.ts';
 import { bodyBytes, type ListedKind, type ListRequest, readFeePayment } from './list-request.ts';
-import type { Shape } from './near/shape.ts';
+import type { Fingerprint } from './near/fingerprint.ts';
 import { guardKeyOf, MEMORY_MS, readGoods, readVersion } from './read-goods.ts';
 import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
-/** POST /api/listing (W6). */
+/** POST /api/listing. */
 export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
   return async (market, call) => {
     const request = readRequest(market, call);
@@ -52,7 +52,6 @@ async function dryRun(
   return { status: 200, body: { dry_run: true, would_cost_usdc: free ? 0 : usdcOfUnits(LISTING_FEE_UNITS) } };
 }
 
-/** Goods as what a fee is paid for. */
 function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   return {
     path: '/api/listing',
@@ -60,22 +59,22 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
     unlistable: 'duplicate_listing',
     check: async () => {
       await takeGuardRun(market, request);
-      const shape = await checkGoods(market, request);
+      const fingerprint = await checkGoods(market, request);
       return {
         hold: (tx, payment) => holdGoods(tx, market, request, payment),
-        list: (tx, feeId) => listGoods(tx, market, request, { shape, feeId }),
+        list: (tx, feeId) => listGoods(tx, market, request, { fingerprint, feeId }),
       };
     },
   };
 }
 
-/** The place of the goods and their exact body, for a payment that was just opened. */
+/** Holds the guard slot of the goods and stores their exact body, for a payment that was just opened. */
 export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
-  const line = await checkVersion(tx, request.merchant.id, request.version);
-  // Before the guard's row, which may be one of theirs: an edit too has its listing first and then moves the guard.
-  await keepListings(tx, line);
+  const versionChain = await checkVersion(tx, request.merchant.id, request.version);
+  // Before the guard's row, which may belong to an older version: an edit too locks its listing first and then moves the guard.
+  await keepListings(tx, versionChain);
   const now = market.clock.now();
-  await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, line });
+  await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(request.rawBody), draftId: null });
 }
 
@@ -83,19 +82,24 @@ async function listGoods(
   tx: Tx,
   market: Market,
   request: GoodsRequest,
-  { shape, feeId }: { shape: Shape | null; feeId: bigint | null },
+  { fingerprint, feeId }: { fingerprint: Fingerprint | null; feeId: bigint | null },
 ): Promise<bigint> {
   const { merchant, goods, version, bodyHash } = request;
-  const { id, line } = await addListing(tx, market, {
+  const { id, versionChain } = await addListing(tx, market, {
     merchantId: merchant.id,
     goods,
-    shape,
+    fingerprint,
     version,
     bodyHash,
     feeId,
   });
   const now = market.clock.now();
-  await holdPlace(tx, request, { listingId: id, paymentId: null }, { until: new Date(now + MEMORY_MS), now, line });
+  await holdPlace(
+    tx,
+    request,
+    { listingId: id, paymentId: null },
+    { until: new Date(now + MEMORY_MS), now, versionChain },
+  );
   return id;
 }
 
@@ -103,10 +107,10 @@ async function holdPlace(
   tx: Tx,
   { merchant, guardKey }: GoodsRequest,
   by: { listingId: bigint | null; paymentId: bigint | null },
-  term: { until: Date | 'infinity'; now: number; line: readonly bigint[] },
+  term: { until: Date | 'infinity'; now: number; versionChain: readonly bigint[] },
 ): Promise<void> {
   const now = new Date(term.now);
   const owner = { merchantId: merchant.id, ...by };
   if (await holdGuard(tx, guardKey, owner, { ...term, now })) return;
-  throw duplicate(merchant.id, (await findGuard(tx, guardKey, now)) ?? owner);
+  throw duplicateRefusal(merchant.id, (await findGuard(tx, guardKey, now)) ?? owner);
 }

@@ -8,7 +8,7 @@ import {
   SENTENCE_NEAR,
 } from './text-patterns.ts';
 
-/** The marks by which models are told who speaks. */
+/** Markup that tells a model who is speaking. */
 const ROLES: readonly RegExp[] = [
   /<\|[a-z_ ]{2,24}\|>/,
   /\[\/?inst\]|<<\/?sys>>/,
@@ -23,7 +23,7 @@ const ROLES: readonly RegExp[] = [
   /"role" ?: ?"(?:system|assistant|developer|tool)"/,
 ];
 
-/** Says who speaks, as if another part of the conversation began. */
+/** True if the text pretends that another party of the conversation begins to speak. */
 function hasRoleMarkup({ latin }: FoldedText): boolean {
   return ROLES.some((pattern) => pattern.test(latin));
 }
@@ -40,19 +40,19 @@ const CALLS: readonly RegExp[] = [
 const CALLS_IN_WORDS =
   / (?:call|invoke|trigger) (?:the |your |its |this |a )?(?:[^ ]+ ){0,2}tools? | use your (?:[^ ]+ ){0,2}tools? (?:to|and|now|for) /u;
 
-/** Looks like a call of a tool, or asks for one. */
+/** True if the text looks like a tool call or asks for one. */
 function hasToolCall({ latin, words }: FoldedText): boolean {
   return CALLS_IN_WORDS.test(words) || CALLS.some((pattern) => pattern.test(latin));
 }
 
 /**
- * Which of these public texts looks as if it was meant to steer the model that reads it. In the order of TEXT_FLAGS, each once. They
- * are read as one, as a model does: what begins in a title may go on in a description.
+ * Flags texts that seem meant to steer a model that reads them, in the order of TEXT_FLAGS, each once. The texts are joined as a model
+ * reads them: an attack that begins in a title may go on in the description.
  */
 export function flagText(texts: readonly string[]): TextFlag[] {
   const text = texts.join('\n\n');
   const folded = foldText(text);
-  const found: Record<TextFlag, boolean> = {
+  const flags: Record<TextFlag, boolean> = {
     instructions: hasInstructions(folded),
     role_markup: hasRoleMarkup(folded),
     tool_call: hasToolCall(folded),
@@ -60,10 +60,10 @@ export function flagText(texts: readonly string[]): TextFlag[] {
     payment_request: requestsPayment(folded),
     encoded: hasEncoded(text),
   };
-  return TEXT_FLAGS.filter((flag) => found[flag]);
+  return TEXT_FLAGS.filter((flag) => flags[flag]);
 }
 
-/** Long enough to say something, and longer than a hash. */
+/** Long enough to carry a message, and longer than a hash. */
 const HEX = /[0-9a-f]{65,}/i;
 const BASE64 = /[A-Za-z0-9+/_-]{120,}/g;
 const ESCAPES: readonly RegExp[] = [
@@ -76,9 +76,8 @@ const ESCAPES: readonly RegExp[] = [
 ];
 const DIFFERENT_LETTERS = 20;
 
-/** Carries something that is not to be read as it stands. */
 function hasEncoded(text: string): boolean {
-  // Lines of such a block are one run.
+  // Join the lines of an encoded block.
   const joined = text.replace(/\r?\n/g, '');
   return (
     HEX.test(joined) ||
@@ -87,7 +86,7 @@ function hasEncoded(text: string): boolean {
   );
 }
 
-/** Not a ruler, not a word with a letter held down, not a path of small words. */
+/** Excludes rulers, words with a letter held down and paths of small words. */
 function isBase64(run: string): boolean {
   return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run) && new Set(run).size >= DIFFERENT_LETTERS;
 }
@@ -95,7 +94,7 @@ function isBase64(run: string): boolean {
 const ADDRESS = /\b0x[0-9a-f]{40}\b|\b(?:bc1|ltc1)[0-9a-z]{25,60}\b|\b[a-z0-9-]{3,40}\.eth\b/g;
 const PAY =
   /\b(?:send|pay|transfer|deposit|wire|remit|donate|tip|forward|fund|top up)\b(?! events?\b| logs?\b| history\b)/;
-/** How far from an address it may be said what to do with it. */
+/** Distance from an address within which a payment verb counts. */
 const REACH = 100;
 
 const PLACE = '(?:market|marketplace|platform|site|escrow|store|checkout|app)';
@@ -114,7 +113,7 @@ const PAYMENT_NEAR_ADDRESS: readonly RegExp[] = [
   `(?:skip|avoid|save) ${SENTENCE_NEAR}(?:market|platform|marketplace) (?:fee|fees|checkout)`,
 ].map((words) => new RegExp(` ${words.trimEnd()} `, 'u'));
 
-/** Asks for money in another way than the market's own. */
+/** True if the text asks for money outside the market. */
 function requestsPayment({ latin, sentences }: FoldedText): boolean {
   if (PAYMENT_NEAR_ADDRESS.some((pattern) => pattern.test(sentences))) return true;
   return [...latin.matchAll(ADDRESS)].some(({ 0: address, index }) => {

@@ -42,7 +42,7 @@ async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequ
   return { first, request };
 }
 
-/** As the opening of a fee does, without the chain. */
+/** Opens a fee without the chain. */
 async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
   const payment = await openAttempt(opener(NOW), tx, {
     ...{ purpose: 'listing_fee', listingId: null, merchantId: keeper.id, bodyHash: request.bodyHash },

@@ -11,7 +11,7 @@ import { newListing, shelfQuery } from '../../contract/listings.ts';
 import type { Refusal } from '../../platform/refusal.ts';
 import { getMe } from '../history/get-me.ts';
 import { listPurchases } from '../history/purchase-history.ts';
-import { deliver } from '../purchases/deliver.ts';
+import { deliverGoods } from '../purchases/deliver.ts';
 import { editListing } from './changes/edit-listing.ts';
 
 const db = testDatabase();
@@ -138,7 +138,7 @@ it('a purchase shows it as it was at the sale, wherever the buyer looks, whateve
   expect(purchases[0]?.newer_version?.changed).toContain('license');
   const me = await ask(market, endpoints.getMe, getMe, { query: {}, caller: buyer });
   expect(me.purchases[0]).toMatchObject({ listing_id: old.id, license: 'MIT' });
-  const { body } = await deliver(market, BigInt(old.id), null, null);
+  const { body } = await deliverGoods(market, BigInt(old.id), { purchase: null, collectedBy: null });
   expect(body).toMatchObject({ listing_id: old.id, license: 'MIT' });
 });
 

@@ -11,39 +11,37 @@ import type { Payment } from '../payments/payment.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { bodyHashOf } from './read-goods.ts';
 
-/** One request to list, after everything that can be read from it alone. */
+/** A request to list, after all checks that need only the request. */
 export interface ListRequest {
   merchant: Merchant;
   bodyHash: Buffer;
   proof: Proof | null;
-  /** The transfer for a fee intent that was sent along in place of an authorization. */
+  /** The transfer for a fee intent, sent in place of an authorization. */
   claim: ClaimBody | null;
-  /** It was told of a transfer that may have been this fee, and pays all the same. */
+  /** The merchant was told about a transfer that may be this fee, and pays all the same. */
   payAnew: boolean;
   subject: ListedKind;
 }
 
-/** What is to be listed: goods, or a thing of a city. Everything about its fee is the same for both, but for this. */
+/** The subject of a listing: goods, or a thing of a city. Fees are the same for both apart from this. */
 export interface ListedKind {
-  /** Where it is listed, which the 402 names. */
   path: '/api/listing' | '/api/world/listing';
-  /** As the merchant calls it. */
   noun: 'goods' | 'a draft';
-  /** What a paid fee is answered with that could not be spent on it. */
+  /** Reason of the answer when a paid fee could not be spent on it. */
   unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;
-  /** No merchant is asked to pay for what would be refused: throws whatever can be wrong with it. */
+  /** Throws every possible refusal before a fee is asked, so that no merchant pays for what would be refused. */
   check(): Promise<CheckedGoods>;
 }
 
-/** What has passed its checks. Both are called in a transaction, and judge once more what others may have changed meanwhile. */
+/** A subject that passed its checks. Call both methods in a transaction; they check again what others may have changed meanwhile. */
 export interface CheckedGoods {
-  /** Keeps it for a fee that was just opened, with what it takes to list it when the fee is final. */
+  /** Holds the subject for a fee that was just opened, with everything needed to list it when the fee is final. */
   hold(tx: Tx, payment: Payment): Promise<void>;
-  /** Lists it for a fee that is paid; null: the maintainer's, free of charge. */
+  /** Lists the subject for a paid fee; null: free of charge, for the maintainer. */
   list(tx: Tx, feeId: bigint | null): Promise<bigint>;
 }
 
-/** What the treasury asks for a listing. An attempt under way keeps the terms that it was opened with. */
+/** The treasury's terms for a listing. An attempt under way keeps the terms with which it was opened. */
 export function feeTerms(market: Pick<Market, 'config'>, subject: Pick<ListedKind, 'path'>, payment?: Payment): Terms {
   const { baseUrl, treasury } = market.config;
   return {
@@ -65,7 +63,7 @@ interface FeeCall {
   rawBody: unknown;
 }
 
-/** What identifies a request to list, and how it pays. The same body with another payment is the same request (W6). */
+/** Reads what identifies a request to list, and how it pays. The same body with another payment is the same request. */
 export function readFeePayment(
   call: FeeCall,
 ): Pick<ListRequest, 'bodyHash' | 'proof' | 'claim' | 'payAnew'> & { rawBody: unknown } {

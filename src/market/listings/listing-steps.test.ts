@@ -43,13 +43,13 @@ const rowOf = (id: bigint) =>
     sql`select state, withdrawn_at is not null as withdrawn from listings where id = ${id}`,
   );
 
-/** The states that these acts lead to from there, the one in which it stands left out. */
+/** States that these acts lead to from there, without the present one. */
 function followersOf(standing: ListingSetup, acts = ACTS): ListingState[] {
   const steps = acts.map((of) => judgeStep(standingOf(standing), of));
   return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));
 }
 
-/** As plainly as SQL can, with whatever the other columns need. */
+/** Changes the state by plain SQL, with the other columns that the state needs. */
 const moveTo = (id: bigint, state: ListingState) =>
   ruleAgainst(
     db.database.run(sql`
@@ -61,9 +61,9 @@ const moveTo = (id: bigint, state: ListingState) =>
 
 interface Kind {
   make(): Promise<{ id: bigint }>;
-  /** By which rule the database keeps it from that state; `none`: it lets it in. */
+  /** Returns the database rule that forbids the state; `none` if it is allowed. */
   ruleTo(standing: ListingSetup, state: ListingState): string;
-  /** Gives the rule that the database holds against it. */
+  /** Returns the database rule that forbids the move. */
   move(id: bigint, from: ListingState, to: ListingState): Promise<string>;
 }
 
@@ -121,7 +121,7 @@ describe.each(CASES)('$name', ({ standing, kind }) => {
 
   it.each(ACTS.filter((name) => name in OPERATIONS))('answer %s as the table says', async (name) => {
     const id = await brought();
-    // What was listed of a city stays as it was listed, in every state.
+    // A thing of a city cannot be edited in any state.
     const isFixed = kind === THING && name === 'edit';
     const step = isFixed ? 'listing_closed' : judgeStep(standingOf(standing), name);
     const reason = await reasonOf(OPERATIONS[name]?.(id) ?? expect.fail());
@@ -139,7 +139,7 @@ it('a thing is sold when, and only when, there is its sale', async () => {
   expect((await rowOf(id)).state).toBe('live');
 });
 
-/** Those that need no more than a listing in that state. Removed ones alone have an appeal, and are restored where appeals are tested. */
+/** Operations that need only a listing in that state. Removed listings alone have an appeal, and restoring is tested with the appeals. */
 const OPERATIONS: Partial<Record<ListingAct, (id: bigint) => Promise<unknown>>> = {
   edit: (id) => act(market, endpoints.editListing, editListing, { id, body: { preview: 'new' }, caller: seller }),
   withdraw: (id) => act(market, endpoints.withdrawListing, withdrawListing, { id, caller: seller }),
@@ -168,7 +168,7 @@ const OPERATIONS: Partial<Record<ListingAct, (id: bigint) => Promise<unknown>>> 
     }),
 };
 
-/** A vote is no event, and what is not pinned is not unpinned. */
+/** A vote is no event, and unpinning an unpinned listing changes nothing. */
 const SILENT: readonly ListingAct[] = ['vote', 'unpin'];
 
 function pin(id: bigint, pinned: boolean): Promise<unknown> {

@@ -4,57 +4,57 @@ import { Refusal } from '../../platform/refusal.ts';
 
 type StepRefusal = Extract<Reason, 'listing_closed' | 'listing_unavailable' | 'not_removed'>;
 
-/** The state that follows; `same`: allowed, and the state stays; `nothing`: it is so already; else the reason of the refusal. */
+/** The next state. `same`: allowed without a change. `nothing`: already done. Otherwise the reason of the refusal. */
 export type Step = ListingState | 'same' | 'nothing' | StepRefusal;
 
-/** Where it matters how the listing stood beneath its removal. */
+/** Steps for a removed listing that depend on its state before the removal. */
 type ByStateBeforeRemoval = Readonly<Record<'live' | 'withdrawn', Step>>;
 
 const CLOSED = 'listing_closed';
 const NOT_FOR_SALE = 'listing_unavailable';
 const NOT_REMOVED = 'not_removed';
 
-/** In these a thing of the world ends, by what its city tells. Out of `stale` a sale leads all the same: its buyer has paid. */
-const ended = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
-const only = <L extends Step, S extends Step>(live: L, other: S) => ({
+/** States in which a thing of the world ends, as its city reports. A sale still leads out of `stale`: its buyer has paid. */
+const allEnded = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
+const onlyLive = <L extends Step, S extends Step>(live: L, other: S) => ({
   live,
   withdrawn: other,
   removed: other,
-  ...ended(other),
+  ...allEnded(other),
 });
 
 /**
- * What each act leads to from each state: the only place that says so. The trigger `listing_states_step` holds the same steps. What
- * an act asks beyond the state (whose listing it is, its price, its buyers, payments under way, earlier appeals) is with the act.
+ * Defines which state each act leads to. This is the only table; the trigger `listing_states_step` enforces the same steps. Conditions
+ * beyond the state (owner, price, buyers, payments under way, earlier appeals) are checked where the act is made.
  */
 export const LISTING_STEPS = {
-  buy: only('same', NOT_FOR_SALE),
-  // By an earlier buyer, without a payment.
-  inherit: { live: 'same', withdrawn: 'same', removed: NOT_FOR_SALE, ...ended(NOT_FOR_SALE) },
-  edit: only('same', CLOSED),
-  // For good: one that is withdrawn beneath its removal stays so.
+  buy: onlyLive('same', NOT_FOR_SALE),
+  // For an earlier buyer, without a payment.
+  inherit: { live: 'same', withdrawn: 'same', removed: NOT_FOR_SALE, ...allEnded(NOT_FOR_SALE) },
+  edit: onlyLive('same', CLOSED),
+  // Final: a listing withdrawn before its removal stays withdrawn.
   withdraw: {
     live: 'withdrawn',
     withdrawn: 'nothing',
     removed: { live: CLOSED, withdrawn: 'nothing' },
-    ...ended(CLOSED),
+    ...allEnded(CLOSED),
   },
-  // The texts of a withdrawn one are public still.
-  remove: { live: 'removed', withdrawn: 'removed', removed: 'nothing', ...ended(CLOSED) },
-  appeal: { live: NOT_REMOVED, withdrawn: NOT_REMOVED, removed: 'same', ...ended(NOT_REMOVED) },
+  // The texts of a withdrawn listing are still public.
+  remove: { live: 'removed', withdrawn: 'removed', removed: 'nothing', ...allEnded(CLOSED) },
+  appeal: { live: NOT_REMOVED, withdrawn: NOT_REMOVED, removed: 'same', ...allEnded(NOT_REMOVED) },
   restore: {
     live: NOT_REMOVED,
     withdrawn: NOT_REMOVED,
     removed: { live: 'live', withdrawn: 'withdrawn' },
-    ...ended(NOT_REMOVED),
+    ...allEnded(NOT_REMOVED),
   },
-  pin: only('same', CLOSED),
-  unpin: only('same', 'same'),
-  vote: only('same', CLOSED),
-  comment: { live: 'same', withdrawn: 'same', removed: CLOSED, ...ended('same') },
-  flag: only('same', 'same'),
-  supersede: only('same', 'same'),
-  // What came of the offer is recorded in whatever state the listing is.
+  pin: onlyLive('same', CLOSED),
+  unpin: onlyLive('same', 'same'),
+  vote: onlyLive('same', CLOSED),
+  comment: { live: 'same', withdrawn: 'same', removed: CLOSED, ...allEnded('same') },
+  flag: onlyLive('same', 'same'),
+  supersede: onlyLive('same', 'same'),
+  // The outcome of the offer is recorded in any state of the listing.
   world_sale: { live: 'sold', withdrawn: 'sold', removed: 'sold', sold: 'nothing', canceled: CLOSED, stale: 'sold' },
   world_cancel: {
     live: 'canceled',
@@ -76,7 +76,7 @@ export const LISTING_STEPS = {
 
 export type ListingAct = keyof typeof LISTING_STEPS;
 
-/** Acts for which it matters how the listing stood beneath its removal. */
+/** Acts that depend on the state before the removal. */
 type ActOnRemoved = 'withdraw' | 'restore';
 
 interface ListingStatus {
@@ -87,7 +87,6 @@ interface FullListingStatus extends ListingStatus {
   withdrawnAt: Date | null;
 }
 
-/** What the table says of the act. */
 export function judgeStep(listing: ListingStatus, act: Exclude<ListingAct, ActOnRemoved>): Step;
 export function judgeStep(listing: FullListingStatus, act: ListingAct): Step;
 export function judgeStep({ state, withdrawnAt }: ListingStatus & Partial<FullListingStatus>, act: ListingAct): Step {
@@ -103,7 +102,7 @@ export function isRefused(step: Step): step is StepRefusal {
   return REFUSALS.includes(step);
 }
 
-/** The same, for acts of which a refusal says no more than the state. */
+/** Throws if the act is refused. For acts whose refusal says only the state. */
 export function mustStep(listing: ListingStatus, act: Exclude<ListingAct, ActOnRemoved>): Exclude<Step, StepRefusal>;
 export function mustStep(listing: FullListingStatus, act: ListingAct): Exclude<Step, StepRefusal>;
 export function mustStep(
@@ -115,7 +114,6 @@ export function mustStep(
   return step;
 }
 
-/** The state after an act that the table allows. */
 export function nextState(listing: FullListingStatus, act: ListingAct): ListingState {
   const step = mustStep(listing, act);
   return step === 'same' || step === 'nothing' ? listing.state : step;

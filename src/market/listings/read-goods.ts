@@ -7,14 +7,14 @@ import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { fieldsOf } from '../catalog/store.ts';
 
-/** A new listing after every rule that needs no database and no chain. */
+/** A new listing after every check that needs no database and no chain. */
 export interface Goods extends ListedFields {
   priceUnits: bigint;
   sellerWallet: `0x${string}`;
   content: Buffer;
 }
 
-/** What may be left out and is never missing. */
+/** Fields that a request may omit and that get a default. */
 interface ListedFields extends FieldValues {
   aisle: Aisle;
   artifact_media_type: string;
@@ -23,7 +23,7 @@ interface ListedFields extends FieldValues {
 export function readGoods(body: NewListing, limits: { artifact_bytes: number }): Goods {
   const content = contentOf(body);
   if (content.length === 0 || content.length > limits.artifact_bytes) {
-    throw invalid('artifact', `must have 1 to ${limits.artifact_bytes} bytes, has ${content.length}`);
+    throw invalidField('artifact', `must have 1 to ${limits.artifact_bytes} bytes, has ${content.length}`);
   }
   return {
     ...fieldsOf(body),
@@ -38,22 +38,23 @@ export function readGoods(body: NewListing, limits: { artifact_bytes: number }):
 
 const DEFAULT_MEDIA_TYPES = { 'utf-8': 'text/plain; charset=utf-8', base64: 'application/octet-stream' } as const;
 
-function invalid(path: string, message: string): Refusal {
+function invalidField(path: string, message: string): Refusal {
   return new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** Kept byte for byte; so the spelling must be one that stands for exactly these bytes. */
+/** The goods are kept byte for byte, so their spelling must stand for exactly these bytes. */
 function contentOf(body: NewListing): Buffer {
   if (body.artifact_encoding === 'base64') {
     const bytes = Buffer.from(body.artifact, 'base64');
-    if (bytes.toString('base64') !== body.artifact) throw invalid('artifact', 'must be canonical base64 with padding');
+    if (bytes.toString('base64') !== body.artifact)
+      throw invalidField('artifact', 'must be canonical base64 with padding');
     return bytes;
   }
-  if (!body.artifact.isWellFormed()) throw invalid('artifact', 'must be text that UTF-8 can hold');
+  if (!body.artifact.isWellFormed()) throw invalidField('artifact', 'must be text that UTF-8 can hold');
   return Buffer.from(body.artifact, 'utf8');
 }
 
-/** The aisle named, else the first tag that names one, else other. The world has its own way in. */
+/** Returns the named aisle, else the first tag that names one, else `other`. Things of the world are listed by drafts. */
 function aisleOf(body: NewListing): Aisle {
   if (body.aisle === 'world') throw new Refusal('world_needs_draft');
   if (body.aisle !== undefined) return body.aisle;
@@ -61,28 +62,28 @@ function aisleOf(body: NewListing): Aisle {
   return tagged ?? 'other';
 }
 
-/** What the contract lets through may still be no expression, or name a license that the list of SPDX has not. */
+/** The contract does not check whether the text is an expression and its licenses are in SPDX's list. */
 function licenseOf({ license }: NewListing): string | null {
   if (license === undefined || license === 'other') return license ?? null;
   try {
     parseExpression(license);
     return license;
   } catch {
-    throw invalid('license', LICENSE_EXAMPLES);
+    throw invalidField('license', LICENSE_EXAMPLES);
   }
 }
 
-/** Below this many characters goods of two merchants may be alike by chance, and a guard over all would serve to guess them. */
+/** Goods shorter than this may be alike by chance, and a guard across merchants would help to guess them. */
 const SHARED_GUARD_CHARACTERS = 200;
 
-/** What makes two listings the same goods: the folded title and the exact artifact (W6). */
+/** Identifies equal goods: the folded title and the exact artifact. */
 export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
   const title = cutPiles(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
   const owner = hasSharedLength(goods) ? '' : merchantId.toString();
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
 }
 
-/** Counts characters of short goods only: a character has at most four bytes. */
+/** Counts characters only of short goods: a character has at most four bytes. */
 function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boolean {
   if (encoding === 'base64' || content.length >= 4 * SHARED_GUARD_CHARACTERS) {
     return content.length >= SHARED_GUARD_CHARACTERS;
@@ -90,15 +91,14 @@ function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boole
   return [...content.toString('utf8')].length >= SHARED_GUARD_CHARACTERS;
 }
 
-/** Identity of a request: the same merchant and the same body are the same listing to be. */
+/** Identity of a request: the same merchant and body mean the same listing. */
 export function bodyHashOf(rawBody: unknown): Buffer {
   return sha256(canonicalJson(rawBody));
 }
 
-/** Of which own listing a new one is the newer version. */
 export interface Version {
   supersedes: bigint;
-  /** Whether who bought that one, or an older one, gets this one free of charge. */
+  /** True if buyers of that version or an older one get this one free. */
   entitles: boolean;
 }
 
@@ -110,5 +110,5 @@ export function readVersion({ supersedes, entitles_previous_buyers: entitles }: 
   throw new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** How long the same request is answered with its listing, and goods that were listed are held against others (W6). */
+/** Time for which the same request gets the same listing, and listed goods block equal ones. */
 export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;

@@ -6,17 +6,16 @@ import { fieldColumns, fieldValues } from '../catalog/store.ts';
 import { flagText } from './flag-text.ts';
 import type { Goods, Version } from './read-goods.ts';
 
-/** What a buyer has to know of a listing, without its texts. */
 export interface ListingTerms {
   id: bigint;
   merchantId: bigint;
   priceUnits: bigint;
   sellerWallet: Hex;
-  /** Where that wallet is; null: on the network of this market. */
+  /** Chain of that wallet; null: this market's network. */
   chainId: bigint | null;
   state: ListingState;
   removedAt: Date | null;
-  /** A thing of a city, which is neither paid for nor delivered here. */
+  /** True for a thing of a city, which is neither paid for nor delivered here. */
   isThing: boolean;
 }
 
@@ -51,7 +50,7 @@ export async function findListingTerms(queryable: Queryable, id: bigint): Promis
   return row && termsOf(row);
 }
 
-/** What was shown under an id that the books lack, or may have been; null where nothing was. `payee` is null where no copy of the log tells. */
+/** Tells whether an id that the books lack was, or may have been, shown; null if not. `payee` is null if no copy of the log names it. */
 export async function findLostListing(queryable: Queryable, id: bigint): Promise<{ payee: Hex | null } | null> {
   const row = await queryable.maybe<{ payee: Buffer | null }>(sql`
     select (select payee from lost_listings where id = ${id}) as payee from id_floors
@@ -59,13 +58,13 @@ export async function findLostListing(queryable: Queryable, id: bigint): Promise
   return row && { payee: row.payee && toHex(row.payee) };
 }
 
-/** Until the end of the transaction no other one changes, withdraws or removes the listing; others may share. */
+/** Keeps others from changing, withdrawing or removing the listing until the end of the transaction; several may share. */
 export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | null> {
   const row = await tx.maybe<TermsRow>(sql`select ${termColumns} from listings where id = ${id} for share`);
   return row && termsOf(row);
 }
 
-/** Whether that wallet receives, or received by then, for any listing of the merchant: then it is the merchant who would be buying. */
+/** True if that wallet receives (or received at `by`) for any listing of the merchant, who would then buy from itself. */
 export async function isSellerWallet(
   queryable: Queryable,
   merchantId: bigint,
@@ -88,7 +87,7 @@ export async function findWalletKind(queryable: Queryable, wallet: Hex): Promise
   return row?.kind ?? null;
 }
 
-/** The newest listing of this merchant that this very body made since then. */
+/** Finds this merchant's newest listing since then that was made by this very body. */
 export async function findListingByBody(
   queryable: Queryable,
   merchantId: bigint,
@@ -102,7 +101,7 @@ export async function findListingByBody(
   return row?.id ?? null;
 }
 
-/** How much of which fee paid for a listing; null for one that was free. */
+/** Returns the fee that paid for a listing; null if it was free. */
 export async function findFeeOfListing(
   queryable: Queryable,
   listingId: bigint,
@@ -133,7 +132,7 @@ export interface NewListingRow {
   now: Date;
 }
 
-/** Call under the lock `listings`: ids then follow the order of commits. */
+/** Call under the lock `listings`, so that ids follow the order of commits. */
 export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint> {
   const { goods, version } = row;
   const flags = flagText([goods.title, goods.description, goods.preview]);
@@ -167,19 +166,19 @@ export async function findGuard(queryable: Queryable, key: Buffer, now: Date): P
 export interface GuardTerm {
   until: Date | 'infinity';
   now: Date;
-  /** Older versions of the goods, whose place may be taken. */
-  line: readonly bigint[];
+  /** Versions of the goods whose slot may be taken. */
+  versionChain: readonly bigint[];
 }
 
 /**
- * Takes the place of these goods, or that of an expired owner or of an older version. False when another owner holds it. A fee under way
- * remembers from whom it took the place: it may have to be given back.
+ * Takes the guard slot of these goods, also from an expired owner or an older version. False if another owner holds it. A fee under way
+ * stores from whom it took the slot, because it may have to give it back.
  */
 export async function holdGuard(
   tx: Tx,
   key: Buffer,
   owner: GuardOwner,
-  { until, now, line }: GuardTerm,
+  { until, now, versionChain }: GuardTerm,
 ): Promise<boolean> {
   const touched = await tx.run(
     sql`insert into artifact_guards as guard (guard_key, merchant_id, listing_id, payment_id, expires_at)
@@ -188,12 +187,12 @@ export async function holdGuard(
         payment_id = excluded.payment_id, expires_at = excluded.expires_at,
         taken_from = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.listing_id end,
         taken_until = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.expires_at end
-      where guard.expires_at <= ${now} or guard.listing_id = any(${line}::bigint[])`,
+      where guard.expires_at <= ${now} or guard.listing_id = any(${versionChain}::bigint[])`,
   );
   return touched === 1;
 }
 
-/** From a fee that was on its way to the listing that it made. */
+/** Passes the slot from a fee to the listing that it made. */
 export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, expiresAt: Date): Promise<void> {
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = ${listingId}, expires_at = ${expiresAt},
@@ -202,7 +201,7 @@ export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, ex
   );
 }
 
-/** A place that was taken from an older version goes back to it, for as long as it had it. */
+/** Frees the slot, or gives it back to the older version from which it was taken, for its remaining time. */
 export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
   const taken = await tx.maybe<{ taken_from: bigint }>(
     sql`select taken_from from artifact_guards where payment_id = ${paymentId} and taken_from is not null`,
@@ -211,7 +210,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
     await tx.run(sql`delete from artifact_guards where payment_id = ${paymentId}`);
     return;
   }
-  // While the fee is there no other transaction changes the row. Lock order, as everywhere: listing, then guard row.
+  // No other transaction changes the row while the fee holds it. Lock order as everywhere: listing, then guard row.
   await keepListings(tx, [taken.taken_from]);
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = taken_from, expires_at = taken_until, taken_from = null,
@@ -220,7 +219,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
   );
 }
 
-/** As a foreign key will hold them, and before it does: who has one for itself is waited for now and not later. */
+/** Waits now, not later, for transactions that hold these rows exclusively: takes the lock that a foreign key will take. */
 export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void> {
   if (ids.length > 0)
     await tx.run(sql`select from listings where id = any(${ids}::bigint[]) order by id for key share`);
@@ -231,8 +230,8 @@ export interface Predecessor {
   isThing: boolean;
   /** Each listing has one at most. */
   successorId: bigint | null;
-  /** The listing itself and all older ones that it goes back to. */
-  line: bigint[];
+  /** The listing itself and all versions before it. */
+  versionChain: bigint[];
 }
 
 export async function findPredecessor(queryable: Queryable, id: bigint): Promise<Predecessor | null> {
@@ -250,11 +249,13 @@ export async function findPredecessor(queryable: Queryable, id: bigint): Promise
         array(select id from older) as line
       from listings l where id = ${id}`,
   );
-  return row && { merchantId: row.merchant_id, isThing: row.is_thing, successorId: row.successor_id, line: row.line };
+  return (
+    row && { merchantId: row.merchant_id, isThing: row.is_thing, successorId: row.successor_id, versionChain: row.line }
+  );
 }
 
-/** All versions of a listing, older and newer ones, and itself. */
-export async function findLine(queryable: Queryable, id: bigint): Promise<bigint[]> {
+/** Returns all versions of a listing, older and newer ones, and itself. */
+export async function findVersionChain(queryable: Queryable, id: bigint): Promise<bigint[]> {
   const row = await queryable.one<{ line: bigint[] }>(
     sql`with recursive older as (
         select id, supersedes from listings where id = ${id}
@@ -268,10 +269,9 @@ export async function findLine(queryable: Queryable, id: bigint): Promise<bigint
   return row.line;
 }
 
-/** What a fee under way will list. */
 export interface PendingListing {
   body: Buffer;
-  /** Of a thing of a city; null: goods. */
+  /** The draft of a thing of a city; null: goods. */
   draftId: bigint | null;
 }
 
@@ -287,7 +287,7 @@ export async function insertPending(
   );
 }
 
-/** Hands it out once and forgets it. */
+/** Returns it once and deletes it. */
 export async function takePending(tx: Tx, paymentId: bigint): Promise<PendingListing | null> {
   const row = await tx.maybe<{ body: Buffer; draft_id: bigint | null }>(
     sql`delete from pending_listings where payment_id = ${paymentId} returning body, draft_id`,

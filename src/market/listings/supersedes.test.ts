@@ -20,7 +20,7 @@ import { LISTINGS_LOCK } from './add-listing.ts';
 import { editListing } from './changes/edit-listing.ts';
 import { countCredits } from './fees/store.ts';
 import { flagText } from './flag-text.ts';
-import { findLine } from './store.ts';
+import { findVersionChain } from './store.ts';
 
 const NOW = Date.UTC(2026, 0, 20, 12);
 const db = testDatabase();
@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 const owned = async (merchant = seller): Promise<number> => Number((await seedListing(db.database, merchant.id)).id);
 
-/** In a dry run and in earnest, without a payment: no merchant is asked to pay for what would be refused. */
+/** Asks in a dry run and for real, without a payment: no merchant is asked to pay for a listing that would be refused. */
 async function refusalsOf(body: ReturnType<typeof newGoods>): Promise<unknown[]> {
   const all: unknown[] = [];
   for (const dryRun of ['true', undefined] as const) {
@@ -85,7 +85,7 @@ describe('a new version', () => {
     ]);
     expect((await eventsOf(db.database, BigInt(first.id)))[0]?.detail).not.toHaveProperty('supersedes');
     for (const { id } of [first, second, third]) {
-      expect((await findLine(db.database, BigInt(id))).map(Number).sort((a, b) => a - b)).toEqual([
+      expect((await findVersionChain(db.database, BigInt(id))).map(Number).sort((a, b) => a - b)).toEqual([
         first.id,
         second.id,
         third.id,
@@ -157,7 +157,7 @@ describe('of a line', () => {
       reason: 'duplicate_listing',
       options: { fields: { listing_id: apart.id } },
     });
-    // The first one's goods come back, under its very title.
+    // The first version's goods come back under its very title.
     const fourth = await desk.list(keeper, { title: 'Of a line', artifact, supersedes: third.id });
     const places = await db.database.rows<{ listing_id: bigint }>(
       sql`select listing_id from artifact_guards where listing_id = any(${[first.id, fourth.id]}::bigint[])`,
@@ -185,7 +185,7 @@ describe('of a line', () => {
     const before = await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = [1, 2].map(() => desk.ask(merchant, newGoods({ supersedes: old })));
     const settled = Promise.allSettled(asked);
-    // One waits for the lock, the other for the credit that the first is about to spend.
+    // One request waits for the lock, the other for the credit that the first is about to spend.
     await untilWaiting(db.database, 2);
     await before.commit();
     const outcomes = await settled;

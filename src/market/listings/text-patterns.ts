@@ -1,22 +1,22 @@
 import { LATIN_LOOKS } from '../../contract/look-alikes.ts';
 import { cutPiles } from '../../contract/text.ts';
 
-// Words of one sentence: `|` ends a sentence and is not a word.
+// Words within one sentence: `|` ends a sentence and is not a word.
 export const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
 export const SENTENCE_NEAR = '(?:[^ |]+ ){0,3}';
 
-/** What only its owner ever needs. */
+/** Secrets that only their owner ever needs. */
 const PRECIOUS =
   '(?:private keys?|seed phrases?|seed words|secret phrases?|recovery (?:phrases?|codes?|words|keys?)|mnemonics?|mnemonic phrases?|merchant keys?|wallet keys?|wallet backups?|pairing codes?)';
-/** What is also typed into a program that one has bought. */
+/** Secrets that are also typed into bought programs. */
 const USUAL =
   '(?:secret keys?|signing keys?|ssh keys?|id rsa|keystore|api keys?|api tokens?|access tokens?|bearer tokens?|auth tokens?|session cookies?|passwords?|passphrases?|credentials|login data|authorization headers?|secrets|dotenv|environment variables)';
 const WHOSE = '(?:your|me|us|my|its|their|users?|owners?|buyers?|humans?|operators?)';
 
-/** Hands something to another person. */
+/** Verbs that hand something to another person. */
 const HAND =
   '(?:send|share|reveal|disclose|leak|tell|give|reply with|respond with|transmit|exfiltrate|hand over|deliver|email|mail|dm|message|forward|post|comment|text)';
-/** Puts something somewhere. */
+/** Verbs that put something somewhere. */
 const PUT =
   '(?:paste|enter|provide|include|type|submit|put|write|copy|print|show|attach|append|input|upload|dump|output|return|read out|cat|echo|add|fill in|confirm|verify)';
 const THERE =
@@ -31,28 +31,25 @@ const REQUESTS: readonly RegExp[] = [
   `${PRECIOUS} (?:is|are) (?:required|needed|necessary) (?:to|for|before)`,
 ].map((words) => new RegExp(` ${words} `, 'gu'));
 
-/** What turns the request right behind it round: who is told never to do it is not asked for anything. */
+/** Negates the request that follows directly: a text that says never to do it asks for nothing. */
 const DENIED =
   /(?: never| not| dont| cannot| cant| wont| nobody| without| doesnt| didnt| shouldnt| no need to)(?: ever| to| need to| have to| want to)? ?$|(?: never| not| dont| wont| doesnt| nobody) (?:ask|asks|asking|require|requires|need|needs|want|wants|tell|tells)(?: you| anyone| anybody)?(?: to| for)? ?$/u;
 const DENIED_WITHIN = 40;
 
-/** Asks for what opens an account or a wallet. */
+/** True if the text asks for something that opens an account or a wallet. */
 export function asksForSecret({ sentences }: FoldedText): boolean {
   return REQUESTS.some((pattern) => {
     pattern.lastIndex = 0;
     for (let found = pattern.exec(sentences); found !== null; found = pattern.exec(sentences)) {
       if (!DENIED.test(sentences.slice(Math.max(0, found.index - DENIED_WITHIN), found.index))) return true;
-      // What is denied may hold the beginning of what is not.
+      // A denied request may contain the beginning of one that is not denied.
       pattern.lastIndex = found.index + 1;
     }
     return false;
   });
 }
 
-/**
- * Patterns over words that are one space apart: a gap is a few whole words, so there is one way to read each text and no work that
- * grows faster than the text.
- */
+/** A gap is a few whole words with single spaces, so a text can be read in one way only, and the work grows no faster than it. */
 const GAP = '(?:[^ ]+ ){0,4}';
 const NEAR = '(?:[^ ]+ ){0,2}';
 const MODEL = '(?:ai|llm|llms|language model|model|models|assistant|assistants|agent|agents|bot|bots|chatbot|crawler)';
@@ -64,7 +61,7 @@ const BEFORE =
   '(?:previous|previously|prior|above|earlier|preceding|foregoing|former|original|initial|existing|your|system)';
 
 const IN_WORDS: readonly RegExp[] = [
-  // To put away what the model was told.
+  // Makes the model drop its instructions.
   `(?:ignore|disregard|forget|neglect|dismiss|discard) ${GAP}${BEFORE} ${NEAR}${ORDERS}`,
   `(?:ignore|disregard|forget) (?:all|any|the) (?:of )?(?:the )?(?:instructions?|prompts?|directives?)`,
   `(?:override|overrule|bypass|circumvent|violate|cancel|suspend) ${GAP}(?:your|system|previous|prior) ${NEAR}${BOUNDS}`,
@@ -74,7 +71,7 @@ const IN_WORDS: readonly RegExp[] = [
   `(?:ignore|disregard|override|bypass|violate|suspend) ${GAP}(?:safety|security) (?:protocols?|rules?|checks?|policies|measures|constraints|restrictions|filters|guidelines)`,
   `ignore (?:the |your )(?:users?|operators?|humans?) `,
   `(?:abandon|stop|drop|suspend) (?:your |the )?(?:current|normal|usual) (?:task|tasks|operations?|work)`,
-  // To give the reader another identity.
+  // Gives the reader another identity.
   `you are now (?!${NEAR}(?:owner|owners|ready|able|set|holder) )(?:a|an|the|my|acting|playing|called|dan|unrestricted|free|jailbroken|operating|running|in (?:[^ ]+ )?mode)`,
   `you are no longer (?:a|an|the|bound|restricted|limited|required|your)`,
   `from (?:now|here|this (?:point|moment)|this) (?:on|onward|onwards|forward) (?:you|your|always|only|never|ignore|act|answer|respond)`,
@@ -82,7 +79,7 @@ const IN_WORDS: readonly RegExp[] = [
   `(?:developer|god|dan|jailbreak|unrestricted|admin|sudo) mode (?:is )?(?:now )?(?:enabled|activated|unlocked|engaged)`,
   `do anything now`,
   `your (?:new|real|true|actual|updated|secret|hidden) ${NEAR}(?:task|goal|objective|instructions?|mission|directives?|purpose|role|job|identity|persona) (?:is|are|will|follows?)`,
-  // To speak to whatever reads this.
+  // Addresses whatever model reads the text.
   `as an? (?:ai|llm|large language model|language model)(?: [^ ]+){0,2} (?:you|your)`,
   `(?:if|when|since|because) you are an? ${NEAR}${MODEL} ${GAP}(?:reading|processing|parsing|seeing|viewing|summari[sz]ing|reviewing) (?:this|these|the)`,
   `(?:to|any|every|all|the|attention|dear|hello|hey|note to) ${NEAR}${MODEL} (?:reading|processing|parsing|summari[sz]ing|reviewing|that reads?|who reads?|that sees?) (?:this|these|the)`,
@@ -93,7 +90,7 @@ const IN_WORDS: readonly RegExp[] = [
   `(?:new|priority|hidden|secret|overriding) (?:directives?|instructions?|commands?) (?:inform|tell|ignore|you|all|abandon|stop|output|your|from now)`,
   `as an? (?:[^ ]+ ){0,2}agent (?:you must|you should|you will|navigate|execute|send|run|download|reveal)`,
   `you (?:must|should|have to|need to) (?:now |first )?immediately`,
-  // To make it hide or tell something.
+  // Makes the model hide or reveal something.
   `(?:tell|inform) the user (?:to (?:visit|click|go|pay|send)|that (?:their|they)|they (?:have|must|need))`,
   `without (?:the )?(?:user|users|human|operator|operators) (?:confirmation|approval|consent|permission|noticing|knowing|knowledge)`,
   `(?:your only|start(?:ing)? your|begin(?:ning)? your|in your(?: next)?|end your) (?:response|reply|answer)`,
@@ -103,23 +100,23 @@ const IN_WORDS: readonly RegExp[] = [
   `(?:keep|hide) (?:this|these|it) ${NEAR}(?:from|secret from|hidden from) ${NEAR}(?:user|users|human|humans|operator|operators|principal|owner)`,
   `(?:reveal|print|repeat|output|show|leak|expose|dump|recite|disclose|display|return|quote|translate|tell me|give me) ${NEAR}(?:your|everything above|the text above|the words above|(?:the )?(?:full|entire|exact|complete|verbatim) (?:text of )?(?:your|the)) ?${NEAR}(?:system prompt|system message|system instructions?|initial prompt|initial instructions?|hidden prompt|hidden instructions?|developer message|original instructions?|instructions|prompt|verbatim|word for word)`,
   `(?:reveal|leak|repeat|recite|disclose) (?:the|all of the|all) (?:system|hidden|initial|developer) (?:prompt|message|instructions?)`,
-  // To make it choose.
+  // Makes the model choose.
   `(?:you|agents?|models?|assistants?|buyers) (?:must|shall|should|will|have to|are (?:required|instructed|obliged|ordered) to) ${NEAR}(?:rank|recommend|rate|upvote|endorse|praise|promote|choose|select|prefer|buy) ${NEAR}(?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
   `(?:always|automatically|only) (?:rank|recommend|upvote|endorse|praise|promote|choose|select|prefer|buy) (?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
-  // The best known sentence, in some other languages.
+  // The best known sentence, in other languages.
   `(?:ignora|ignore|olvida) (?:todas )?(?:as|las|tus|suas) (?:instrucciones|instrucoes|reglas|regras)`,
   `(?:ignorez|ignore|oubliez|oublie) (?:toutes )?(?:les|tes|vos) (?:instructions|consignes|regles)`,
   `(?:ignoriere|ignorier|vergiss) (?:bitte )?(?:alle |deine |die )${NEAR}(?:anweisungen|instruktionen|regeln)`,
   `(?:ignora|dimentica) (?:tutte )?le ${NEAR}(?:istruzioni|regole)`,
 ].map((words) => new RegExp(` ${words} `, 'u'));
 
-/** A name in quotes for whom it is to be, and a remark that a page would not show. */
+/** A quoted name that the reader is to take, and a remark that a page would not show. */
 const SIGNED: readonly RegExp[] = [
   /\byou are now ["'‘“][a-z]/u,
   /(?:<!--|\[\/\/\]: ?# ?\()[^>\n]{0,60}\b(?:ai|agents?|assistants?|models?|disregard|hidden|instructions?|override|system)\b/u,
 ];
 
-/** An imperative at the beginning of a sentence is said to the reader. */
+/** An imperative at the beginning of a sentence addresses the reader. */
 const IMPERATIVES =
   /(?:^|[\n.!?:;>*"-]) {0,4}(?:please |now |always |you must |you should |you will )?(?:act|behave|roleplay|role-play) as (?:a|an|my|the|if|though)\b/u;
 
@@ -130,7 +127,7 @@ const IN_FOLDED: readonly RegExp[] = [
   /(?:以前|これまて|上記|すへて)[^\n。]{0,6}(?:指示|命令)[^\n。]{0,4}無視/u,
 ];
 
-/** Says something to a model in place of telling of the goods. */
+/** True if the text addresses a model instead of describing goods. */
 export function hasInstructions({ folded, latin, words }: FoldedText): boolean {
   return (
     IN_WORDS.some((pattern) => pattern.test(words)) ||
@@ -141,13 +138,13 @@ export function hasInstructions({ folded, latin, words }: FoldedText): boolean {
 }
 
 export interface FoldedText {
-  /** Compatibility forms and marks folded, lower case; signs and lines as they are. */
+  /** Compatibility forms and marks folded, in lower case; punctuation and lines stay. */
   folded: string;
   /** The same with letters that only look Latin made Latin. */
   latin: string;
-  /** Its words, one space apart, with nothing between them. */
+  /** Only the words, with single spaces between them. */
   words: string;
-  /** Its words with a bar where a sentence or a paragraph ends. */
+  /** The words, with a bar where a sentence or paragraph ends. */
   sentences: string;
 }
 
@@ -155,9 +152,9 @@ export interface FoldedText {
 export function foldText(text: string): FoldedText {
   const folded = cutPiles(text).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
   const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LATIN_LOOKS.get(letter) ?? letter);
-  // A name that begins with a dot is a word of its own.
+  // Keep a name that begins with a dot as one word.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');
-  // Of several marks in a row the last one ends the sentence: to look for it from each of them would take the square of their number.
+  // The last of several marks in a row ends the sentence: searching from each of them would take quadratic time.
   const sentences = named.replace(/\n\s{0,9}\n|[.!?;:](?=\s|$)|[|\p{Pd}](?=\s)|。/gu, ' | ');
   return { folded, latin, words: wordsOf(named), sentences: wordsOf(sentences) };
 }

@@ -5,9 +5,8 @@ import type { Payment } from './payment.ts';
 
 export type SettledTransfer = FoundTransfer;
 
-/** What is paid for, as it is under its lock. */
+/** The listing or fee that is paid for, read under its lock. */
 export interface Subject {
-  /** When the maintainer removed it. */
   removedAt: Date | null;
   /** Null for a listing fee. */
   sellerId: bigint | null;
@@ -15,30 +14,30 @@ export interface Subject {
 
 export interface Paid<Transfer> {
   transfer: Transfer;
-  /** True: the transaction came from none of the facilitator's signers, so only the payer is known to have brought the payment here. */
+  /** True if none of the facilitator's signers sent the transaction, so only the payer is known to have brought the payment here. */
   payerCollectsOnly: boolean;
   subject: Subject;
 }
 
 /**
- * What a purpose does when its payment ends. Every function runs inside the transaction that ends the payment, so that proof,
- * goods and event stand or fall together. The money core is handed one of these per purpose and knows nothing else about them.
+ * Defines what a purpose does when its payment ends. Every function runs inside the transaction that ends the payment, so that proof, goods
+ * and event are committed together or not at all. The money core gets one of these per purpose and knows nothing else about purposes.
  */
 export interface Completion {
-  /** The listing that was bought, or that the fee has paid for; null while there is none. */
+  /** Returns the bought listing, or the listing that the fee paid for; null while there is none. */
   listingOf(queryable: Queryable, payment: Payment): Promise<bigint | null>;
-  /** The merchant that decides on a review: who got the money, or answers for it. */
+  /** Returns the merchant that decides on a review: the seller, or the maintainer for a fee. */
   deciderOf(queryable: Queryable, payment: Payment): Promise<bigint>;
-  /** Share-locks what is paid for. Called before the payment row is locked. */
+  /** Takes a share lock on what is paid for. Call before the payment row is locked. */
   lockSubject(tx: Tx, payment: Payment): Promise<Subject>;
-  /** The money is final and the proof row is written. */
+  /** Called once the money is final and the proof row is written. */
   complete(tx: Tx, payment: Payment, paid: Paid<SettledTransfer>): Promise<void>;
   /**
-   * The payee, or the maintainer for a fee, takes a reviewed payment as paid. `transfer` is null where another payment has the
-   * transaction's proof. Refuses what cannot be given any more.
+   * Takes a reviewed payment as paid, because its payee (for a fee the maintainer) decided so. `transfer` is null if another payment has
+   * the transaction's proof. Throws if the goods cannot be given any more.
    */
   completeReviewed(tx: Tx, payment: Payment, paid: Paid<SettledTransfer | null>): Promise<void>;
-  /** The payment ended without completing: unpaid, or for review. */
+  /** Called when the payment ended unpaid or for review. */
   endUncompleted(tx: Tx, payment: Payment): Promise<void>;
 }
 

@@ -28,12 +28,12 @@ interface Call {
   method: string;
   params: [{ fromBlock: string; toBlock: string; topics: string[] }];
 }
-/** Recoveries only grow, so each test has a chain of its own. */
+/** Recoveries cannot be deleted, so each test has a chain of its own. */
 let chainId = 0n;
-/** What was asked for, and of that what was refused. */
+/** Block ranges that were queried, and the number that was refused. */
 let asked: string[];
 let refused: number;
-/** More blocks than that at once are refused, by an error or by a status. */
+/** Longer block ranges are refused, by an error or by an HTTP status. */
 let most: bigint;
 let refuseBy: 'error' | number;
 let transfers: { block: bigint; units: bigint }[];
@@ -153,7 +153,7 @@ test.each(['error', 413] as const)(
     await recovered({ from: 1n, to: 20_000n });
     [most, refuseBy] = [6_000n, by];
     expect(await look()).toBe('nothing found');
-    // The newest 32 blocks are read by themselves.
+    // The newest 32 blocks are read separately.
     expect(asked.slice(-5)).toEqual(['19969-20000', '14969-19968', '9969-14968', '4969-9968', '1-4968']);
     transfers = [{ block: 1n, units: 5n }];
     expect(await look()).toMatchObject(FOUND);
@@ -179,7 +179,7 @@ test('who refuses single blocks, is silent, or lags behind says nothing about th
   most = 0n;
   expect(await look()).toMatchObject(UNREADABLE);
   expect(asked).toEqual(['1-5000', '1-1', '5000-5000']);
-  // A status that says nothing of a size is not asked again.
+  // A status that does not mean "too large" is not retried.
   [refuseBy, refused] = [503, 0];
   expect(await look()).toMatchObject(UNREADABLE);
   expect(refused).toBe(1);

@@ -18,16 +18,16 @@ type PayeeCheckMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 const PAYEE_CACHE_MS = 60_000;
 const PAYEE_CACHE_SIZE = 10_000;
 
-/** Asks whether money can reach a wallet at all; answers are kept for a minute. One per market. */
+/** Checks whether a wallet can receive USDC at all, and caches the answer for a minute. Create one per market. */
 export function createPayeeCheck(market: PayeeCheckMarket) {
-  const known = new Map<Hex | 'paused', { value: boolean; readAt: number }>();
+  const cache = new Map<Hex | 'paused', { value: boolean; readAt: number }>();
 
-  async function read(key: Hex | 'paused', ask: () => Promise<boolean>): Promise<boolean> {
-    const hit = known.get(key);
+  async function readCached(key: Hex | 'paused', ask: () => Promise<boolean>): Promise<boolean> {
+    const hit = cache.get(key);
     if (hit && market.clock.now() - hit.readAt < PAYEE_CACHE_MS) return hit.value;
     const value = await ask();
-    if (known.size >= PAYEE_CACHE_SIZE) known.clear();
-    known.set(key, { value, readAt: market.clock.now() });
+    if (cache.size >= PAYEE_CACHE_SIZE) cache.clear();
+    cache.set(key, { value, readAt: market.clock.now() });
     return value;
   }
 
@@ -40,8 +40,8 @@ export function createPayeeCheck(market: PayeeCheckMarket) {
       let blocked: boolean;
       try {
         [paused, blocked] = await Promise.all([
-          read('paused', () => readPaused(rpc, usdc)),
-          read(payee, () => readBlacklisted(rpc, usdc, payee)),
+          readCached('paused', () => readPaused(rpc, usdc)),
+          readCached(payee, () => readBlacklisted(rpc, usdc, payee)),
         ]);
       } catch (error) {
         if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
@@ -52,20 +52,19 @@ export function createPayeeCheck(market: PayeeCheckMarket) {
     },
   };
 }
-/** A payment that is about to be opened. */
 interface Opening {
   payer: Hex;
   payee: Hex;
   valueUnits: bigint;
-  /** The payer has been told what was found, and pays all the same. */
+  /** The payer was told about the transfer that was found, and pays all the same. */
   payAnew: boolean;
 }
 
 type LostPaymentMarket = Pick<Market, 'config' | 'database' | 'clock' | 'hasRecentRecovery'>;
 
 /**
- * While a recovery is young, a buyer whose payment was lost might pay again without knowing it: so the chain is asked for a transfer that
- * is in no book, of exactly this value from this payer to this payee. Without such a recovery this costs nothing.
+ * Stops a buyer from paying twice after a recovery: the books may have lost the first payment, and the buyer may not know it. Searches the
+ * chain for a transfer that is in no book, of exactly this value from this payer to this payee. Costs nothing without a recent recovery.
  */
 export async function mustNotBePaid(
   market: LostPaymentMarket,
@@ -81,7 +80,7 @@ export async function mustNotBePaid(
     const head = await readHead();
     if (head.chainId !== chainId) throw notReadable();
     for (const window of windows) {
-      // A provider that lags behind has not seen all of it.
+      // A provider that lags behind has not seen the whole window.
       if (head.latest.number < window.toBlock) throw notReadable();
       await mustNotBeIn(market, head.rpc, window, opening);
     }
@@ -90,7 +89,7 @@ export async function mustNotBePaid(
   }
 }
 
-/** While the chain cannot be read, paying is not called safe. */
+/** After a recovery, says "do not pay again" while the chain cannot be read. */
 export function warnAfterRecovery(market: Pick<LostPaymentMarket, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
   if (refusal.reason !== 'payment_check_unavailable' || !market.hasRecentRecovery()) return refusal;
   return new Refusal(refusal.reason, { ...refusal.options, doNotPayAgain: true });
@@ -114,11 +113,11 @@ async function mustNotBeIn(
   const transfers = logs.filter((log) => decodeTransfer(log)?.value === valueUnits);
   if (transfers.length === 0) return;
   const [hash] = await leaveUnbooked(database, [...new Set(transfers.map((log) => log.transactionHash))]);
-  const found = transfers.find((log) => log.transactionHash === hash);
-  if (found === undefined) return;
-  const block = Number(found.blockNumber);
+  const lost = transfers.find((log) => log.transactionHash === hash);
+  if (lost === undefined) return;
+  const block = Number(lost.blockNumber);
   throw new Refusal('payment_may_be_lost', {
-    detail: `Transaction ${found.transactionHash} in block ${block} moved exactly this amount from this wallet to this payee.`,
-    fields: { tx_hash: found.transactionHash, block },
+    detail: `Transaction ${lost.transactionHash} in block ${block} moved exactly this amount from this wallet to this payee.`,
+    fields: { tx_hash: lost.transactionHash, block },
   });
 }

@@ -4,7 +4,6 @@ import { Refusal } from '../../platform/refusal.ts';
 
 export type ReviewOutcome = 'deliver' | 'refunded' | 'declined';
 
-/** One row of the ledger, whichever way it is paid. */
 interface AnyPayment {
   id: bigint;
   purpose: PaymentPurpose;
@@ -16,42 +15,41 @@ interface AnyPayment {
   asset: Hex;
   payee: Hex;
   payer: Hex;
-  /** What is asked for: exactly that by x402, at least that by a transfer. */
+  /** The exact value for x402; the least value for a direct transfer. */
   valueUnits: bigint;
   deliveryTokenHash: Buffer | null;
   payerCollectsOnly: boolean;
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
-  /** Its own transfer in `txHash`; null while there is none, and where the transfer is what another payment was made with. */
+  /** Log index of this payment's own transfer in `txHash`. Null if there is none, and if the transfer belongs to another payment. */
   logIndex: number | null;
   endReason: string | null;
-  /** The outcome of its review; null: there was no review, or it has not ended. */
+  /** Outcome of the review; null if there was none or it has not ended. */
   reviewOutcome: ReviewOutcome | null;
-  /** When the money may first have been on its way. */
+  /** Time from which the money may have been on its way. */
   settlingAt: Date | null;
   createdAt: Date;
-  /** When an edit of the listing stopped it, before it was submitted; null: none did. */
+  /** Time when an edit of the listing stopped this payment before it was submitted; null if none did. */
   stoppedAt: Date | null;
-  /** The goods were bought before: its transfer can only be reviewed. */
+  /** The buyer had the goods already, so the transfer can only be reviewed. */
   surplus: boolean;
-  /** When the chain had its say; a review comes after that. */
+  /** Time when the chain decided; a review comes later. */
   endedAt: Date | null;
   updatedAt: Date;
 }
 
-/** An authorization and the request that it belongs to for ever. */
+/** An authorization, bound for ever to the request that opened it. */
 export interface X402Payment extends AnyPayment {
   path: 'x402';
   nonce: Hex;
   validAfter: bigint;
   validBefore: bigint;
   openedBlock: bigint;
-  /** When the facilitator had last said who its signers are; null: never. */
+  /** Time of the facilitator's last list of signers before this payment was opened; null: it gave none. */
   signersReadAt: Date | null;
 }
 
-/** A signed claim that a transfer was made for an intent. */
 export interface DirectPayment extends AnyPayment {
   path: 'direct';
   merchantId: bigint;
@@ -64,7 +62,7 @@ export interface DirectPayment extends AnyPayment {
 
 export type Payment = X402Payment | DirectPayment;
 
-/** What the columns hold of which each way to pay fills some, and the merchant, whom some ways need. */
+/** Columns that only some ways to pay fill, and the merchant, which only some ways need. */
 export interface OwnRow {
   merchant_id: bigint | null;
   nonce: Buffer | null;
@@ -92,7 +90,7 @@ export const OWN_COLUMNS: readonly string[] = Object.keys(OWN);
 
 type OwnFields<Way extends PaymentWay> = Omit<Extract<Payment, { path: Way }>, Exclude<keyof AnyPayment, 'merchantId'>>;
 
-/** What a payment has of its way, out of its row; null: the row lacks some of it. */
+/** Builds the fields of one way to pay from a row; null if a column is missing. */
 export const OWN_FIELDS: { readonly [Way in PaymentWay]: (row: OwnRow) => OwnFields<Way> | null } = {
   x402: ({ nonce, valid_after: validAfter, valid_before: validBefore, opened_block: openedBlock, ...row }) =>
     nonce === null || validAfter === null || validBefore === null || openedBlock === null
@@ -113,25 +111,22 @@ export function isOpen(payment: Payment): boolean {
 
 const LEAST_RETRY_SECONDS = 2;
 
-/** What an undecided payment is answered with while no transfer of it is seen on the chain. */
+/** Refusal for an undecided payment while the chain shows no transfer for it. */
 export function unseenRefusal(payment: Payment): Refusal {
   return payment.status === 'verifying'
     ? new Refusal('verification_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS })
     : new Refusal('settlement_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS });
 }
 
-/**
- * The listing was edited before the payment was submitted: it never will be, and it ends unpaid once its authorization has run out, at
- * `expiresAt` in milliseconds.
- */
+/** Refusal for a payment that an edit stopped: it is never submitted, and ends unpaid at `expiresAt` (ms), with its authorization. */
 export function stoppedRefusal(expiresAt: number, now: number): Refusal {
   const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
   return new Refusal('listing_changed', { retryAfterSeconds });
 }
 
 /**
- * Where a payment may go from each state; the trigger `payments_move_forward` holds the same. By x402 one begins as `verifying`; a
- * claim has nothing to verify before it may be on the chain, and begins as `settling`. What has ended stays as it ended.
+ * Steps that a payment may take; the trigger `payments_move_forward` holds the same table. An x402 payment begins as `verifying`. A claim
+ * begins as `settling`, because there is nothing to verify before its transfer may be on the chain. An ended payment never changes.
  */
 export const PAYMENT_STEPS = {
   verifying: ['settling', 'completed', 'unpaid', 'needs_review'],
@@ -143,7 +138,7 @@ export const PAYMENT_STEPS = {
 } as const;
 
 export type PaymentStatus = keyof typeof PAYMENT_STEPS;
-/** What the chain alone ends a payment as. */
+/** Statuses in which the chain alone ends a payment. */
 export type ChainEnd = (typeof PAYMENT_STEPS)['settling'][number];
 
 function mayStep(from: PaymentStatus, to: PaymentStatus): boolean {
@@ -151,28 +146,28 @@ function mayStep(from: PaymentStatus, to: PaymentStatus): boolean {
   return next.includes(to);
 }
 
-/** The chain has not had its say: it may still show that nothing was paid. */
+/** The chain has not decided yet, and may still show that nothing was paid. */
 export function isOpenStatus(status: PaymentStatus): boolean {
   return mayStep(status, 'unpaid');
 }
 
-/** Nothing more becomes of it. */
+/** The status is final. */
 export function hasEnded(status: PaymentStatus): boolean {
   return PAYMENT_STEPS[status].length === 0;
 }
 
 /**
- * Ends of a claim that its wallet did not sign which leave the money with the payee: the wallet's own signature came, or the payee took the
- * transfer as paid, or gave it back, for another claim.
+ * Outcomes of an unsigned claim that leave the money with the payee. `proven`: the wallet's own signature came. `superseded`: the payee
+ * delivered or refunded the transfer for another claim.
  */
 const COUNTS_ELSEWHERE = ['proven', 'superseded'] as const;
 
-/** How such a claim ended; null: it is a payment, or ended otherwise. */
+/** Returns how an unsigned claim ended; null if this is a payment or ended otherwise. */
 export function endElsewhere({ endReason }: Payment): (typeof COUNTS_ELSEWHERE)[number] | null {
   return COUNTS_ELSEWHERE.find((end) => end === endReason) ?? null;
 }
 
-/** False from the committed row until the attempt has ended without the money being kept. */
+/** False from the committed row until the payment has ended without the payee keeping the money. */
 export function mayPayAgain(payment: Payment): boolean {
   return hasEnded(payment.status) && payment.status !== 'completed' && endElsewhere(payment) === null;
 }

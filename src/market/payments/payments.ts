@@ -18,13 +18,13 @@ import { pathOf } from './paths/payment-paths.ts';
 import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x402/facilitator.ts';
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
-import { createSettler } from './read-and-decide.ts';
+import { createDecider } from './read-and-decide.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
 import { decideUnproven } from './review-unproven.ts';
 import {
   countOpenPayments,
   countReviews,
-  deleteLapsedAttempts,
+  deleteEndedAttempts,
   endReview,
   findPayment,
   listReviewsSince,
@@ -35,7 +35,6 @@ import type { Proof, Terms } from './terms.ts';
 
 export interface PaymentsOptions {
   reconcileEveryMs: number;
-  /** How often all providers are looked at together. */
   watchEveryMs: number;
   /** See chain/read-schedule.ts. */
   longestPauseMs: number;
@@ -44,11 +43,10 @@ export interface PaymentsOptions {
 const SIGNERS_EVERY_MS = 60_000;
 const OLD_REVIEWS_EVERY_MS = 600_000;
 const PRUNE_EVERY_MS = 3_600_000;
-/** For the metrics. */
 const COUNT_EVERY_MS = 10_000;
 const FURTHER_EVERY_MS = 30_000;
 
-/** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
+/** The money core as the features see it. Created once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const providerHealth = createProviderHealth(market.providers, market.clock);
   let lastRead: { head: ChainHead; at: number } | null = null;
@@ -73,9 +71,9 @@ export function createPayments(market: Market, completions: Completions, options
   const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
   const unreadable = createUnreadablePayments(market.clock, providerHealth);
   const { isFarFromFinal } = whenToLook;
-  const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
+  const decider = createDecider(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
   const facts = createPaymentFacts(market);
-  const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
+  const reconcileOnce = createPass(market, decider.readAndDecideMany, heads.fresh);
   const timedPass = facts.timed(reconcileOnce);
   const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
   const passIfOverdue = async (): Promise<void> => ((await whenToLook.isOverdue()) ? await timedPass() : undefined);
@@ -91,27 +89,25 @@ export function createPayments(market: Market, completions: Completions, options
     completions,
     payees: createPayeeCheck(market),
     x402Gate: createX402Gate(market),
-    /** The heads of the chain, read once for all who ask at the same time. */
+    /** Reads the heads of the chain once for all callers of that moment. */
     readHead: heads.fresh,
-    /** Whether all providers that have a say show a receipt alike. */
+    /** True if all providers that count show the receipt alike. */
     corroborate: corroboration.onReceipt,
-    /** Hands on a proof and reads the chain; see `drive` of its path and read-and-decide.ts. */
-    advance: createAdvance(context, settler.settle),
+    /** Submits the proof if it may, then reads the chain and decides; see `drive` of the payment's path and read-and-decide.ts. */
+    advance: createAdvance(context, decider.readAndDecide),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
-    /** Reads the chain about one payment and ends it if it can. */
-    settle: settler.settle,
-    /** Which transfer is its own, where another payment has the proof of the transaction. */
+    readAndDecide: decider.readAndDecide,
+    /** Finds the payment's own transfer when another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
-    /** The same for further transactions of a claim that is already decided. */
-    readSurplus: settler.readSurplus,
-    /** Further transfers of the payer of a claim in review to its payee. */
+    /** Reads and decides further transactions of a claim that is already decided. */
+    readSurplus: decider.readSurplus,
+    /** Looks for further transfers from the payer of a claim in review to its payee. */
     further,
     reconcileOnce,
-    /** Ends reviews that were not decided in time. */
     declineOld,
     reconciler,
-    /** How the providers stand, and what is undecided: for metrics and `/readyz`. */
+    /** Health of the providers and undecided payments, for metrics and `/readyz`. */
     providerHealth,
     watch,
     withheld: corroboration.withheld,
@@ -123,28 +119,28 @@ export type Payments = ReturnType<typeof createPayments>;
 
 function choresOf(
   market: Market,
-  given: { declineOld(): Promise<void>; count(): Promise<void>; readFurther(): Promise<void> },
+  jobs: { declineOld(): Promise<void>; count(): Promise<void>; readFurther(): Promise<void> },
 ): Chore[] {
   return [
     { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
-    { name: 'old_reviews', act: given.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
+    { name: 'old_reviews', act: jobs.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
     { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
     { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
-    { name: 'count_payments', act: given.count, everyMs: COUNT_EVERY_MS },
-    { name: 'further_transfers', act: given.readFurther, everyMs: FURTHER_EVERY_MS },
+    { name: 'count_payments', act: jobs.count, everyMs: COUNT_EVERY_MS },
+    { name: 'further_transfers', act: jobs.readFurther, everyMs: FURTHER_EVERY_MS },
   ];
 }
 
-/** The trigger asks for thirty days by the clock of the database; one more keeps the two clocks apart. */
+/** The trigger requires thirty days by the database's clock; one more day covers the difference between the two clocks. */
 const KEPT_MS = 31 * 86_400_000;
 const BATCH = 500;
 
-/** Rows of attempts that came to nothing do not pile up. Short transactions: a purchase never waits for this. */
+/** Deletes attempts that were never submitted. Works in small batches, so that a purchase never waits for it. */
 export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - KEPT_MS);
   let count = 0;
   for (;;) {
-    const deleted = await deleteLapsedAttempts(database, before, BATCH);
+    const deleted = await deleteEndedAttempts(database, before, BATCH);
     count += deleted;
     if (deleted < BATCH) return count;
   }
@@ -153,15 +149,15 @@ export async function pruneAttempts({ database, clock }: Pick<Market, 'database'
 const DAY_MS = 86_400_000;
 const AT_ONCE = 50;
 
-/** No payer waits for ever: a review that was not decided in time is declined by the system, publicly. */
+/** Declines, publicly and as `system`, reviews that were not decided in time, so that no payer waits for ever. */
 export async function declineOldReviews(market: Market, completions: Completions): Promise<void> {
   const now = new Date(market.clock.now());
   const before = new Date(now.getTime() - REVIEW_DAYS * DAY_MS);
   for (const payment of await listReviewsSince(market.database, before, AT_ONCE)) {
     try {
-      await market.database.transaction((tx) => decline(tx, market, completions, payment, now));
+      await market.database.transaction((tx) => declineReview(tx, market, { completions, payment, now }));
     } catch (error) {
-      // The others must not wait for what ails this one.
+      // One failure must not hold up the others.
       market.log.error('review_not_ended', { payment_id: payment.id, error });
     }
   }
@@ -169,7 +165,7 @@ export async function declineOldReviews(market: Market, completions: Completions
     try {
       await market.database.transaction((tx) => declineUnproven(tx, market, completions, claim));
     } catch (error) {
-      // Decided just now: there is nothing left to end.
+      // It was decided just now: there is nothing left to end.
       if (error instanceof Refusal && error.reason === 'already_decided') continue;
       market.log.error('review_not_ended', { payment_id: claim.id, error });
     }
@@ -183,7 +179,11 @@ async function declineUnproven(tx: Tx, market: Market, completions: Completions,
   await recordReview(tx, market, payment, { outcome: 'declined', actor: 'system' });
 }
 
-async function decline(tx: Tx, market: Market, completions: Completions, payment: Payment, now: Date): Promise<void> {
+async function declineReview(
+  tx: Tx,
+  market: Market,
+  { completions, payment, now }: { completions: Completions; payment: Payment; now: Date },
+): Promise<void> {
   await completions[payment.purpose].lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
   if (locked?.status !== 'needs_review') return;
@@ -191,20 +191,18 @@ async function decline(tx: Tx, market: Market, completions: Completions, payment
   await recordReview(tx, market, locked, { outcome: 'declined', actor: 'system' });
 }
 
-/** What is told of payments: by the leader, or they would be told as often as there are processes. */
+/** Figures about payments. Only the leader reports them; otherwise every process would report the same ones. */
 interface PaymentFacts {
   open: readonly OpenPayments[];
   reviews: number;
-  /** The last pass over all open payments that came to its end; null: none yet. Milliseconds. */
+  /** Duration and end of the last complete round over all open payments, in milliseconds; null before the first. */
   pass: { tookMs: number; endedAt: number } | null;
 }
 
 interface PaymentFactsKeeper {
-  /** Asks the database. */
   count(): Promise<void>;
-  /** Runs a pass and notes how long it took. */
   timed(pass: () => Promise<void>): () => Promise<void>;
-  /** Null until something has been counted. */
+  /** Null before the first count. */
   facts(): PaymentFacts | null;
 }
 
@@ -225,30 +223,27 @@ function createPaymentFacts({ database, clock }: Pick<Market, 'database' | 'cloc
   };
 }
 
-/**
- * Moves a payment on as far as its proof and the chain allow: the proof is handed on, then the chain is read. A proof that is not the
- * payment's own moves nothing.
- */
-function createAdvance(context: PathContext, settle: (payment: Payment) => Promise<Payment>) {
+/** Submits the proof if it is the payment's own, then reads the chain and decides. Another proof moves nothing. */
+function createAdvance(context: PathContext, readAndDecide: (payment: Payment) => Promise<Payment>) {
   const drive = createDriver(context);
 
-  return async function advance(given: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
-    let { current, refusal }: Driven = { current: given, refusal: null };
+  return async function advance(payment: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
+    let { current, refusal }: Driven = { current: payment, refusal: null };
     for (;;) {
-      // What stands in a block is submitted already.
+      // A payment that is in a block was submitted already.
       const isDriven = proof !== null && current.blockNumber === null;
       if (isDriven && (await pathOf(current).mayDrive(context, current, proof))) {
         ({ current, refusal } = await drive(current, proof, terms));
       }
-      current = await settle(current);
-      // Its block is gone: it is handed on once more.
+      current = await readAndDecide(current);
+      // A reorganisation removed its block: submit the proof once more.
       const isGone = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
       if (!isGone) return { current, refusal };
     }
   };
 }
 
-/** One driver per payment at a time, across all processes; others wait here or go by what the row says. */
+/** Runs one driver per payment, across all processes. Calls in this process wait for it; other processes go by the row. */
 function createDriver(context: PathContext) {
   const { database } = context.market;
   const underway = new Map<bigint, Promise<Driven>>();
@@ -270,7 +265,7 @@ function createDriver(context: PathContext) {
   };
 }
 
-/** The public word of a decision: the seller's own, or the maintainer's use of its power over fees (W13). */
+/** Publishes a decision on a review: as the seller's own, or as moderation where the maintainer decided on a fee. */
 export async function recordReview(
   tx: Tx,
   market: Market,

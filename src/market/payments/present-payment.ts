@@ -22,7 +22,7 @@ import { findByAuthorization, findPayment } from './store.ts';
 
 type Stage = PaymentOut['stage'];
 
-/** The public view of a payment: where it stands and what to do, never who bought or with what signature. */
+/** The public view of a payment: its state and the next step. It never shows the buyer or a signature. */
 export function presentPayment(
   payment: Payment,
   watermark: Watermark | null,
@@ -48,13 +48,12 @@ export function presentPayment(
   };
 }
 
-/** Why it ended as it did: what a person decided, else what the chain showed. */
+/** The reason for its end: a person's decision, or else what the chain showed. */
 function outcomeOf({ reviewOutcome, endReason }: Payment): { outcome?: string } {
   const outcome = reviewOutcome ?? endReason;
   return outcome === null ? {} : { outcome };
 }
 
-/** The view of an intent that has no claim. */
 export function presentIntent(intent: Intent, watermark: Watermark | null): PaymentOut {
   return {
     id: null,
@@ -73,7 +72,7 @@ export function presentIntent(intent: Intent, watermark: Watermark | null): Paym
   };
 }
 
-/** The sale of a thing, of which the market writes down nothing before it is final. */
+/** The view of a sale in the city, for which the market writes nothing before the transfer is final. */
 export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: Watermark | null): PaymentOut {
   return {
     id: null,
@@ -93,8 +92,8 @@ export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: W
 }
 
 /**
- * A transaction that the payer named while the payee decides on another one for the same intent. It is no payment yet: it is judged once it
- * is claimed after that decision, or by itself where the payee has delivered.
+ * The view of a transaction that the payer named while the payee decides on another one for the same intent. It is no payment yet. It is
+ * judged when it is claimed after that decision, or automatically once the payee has delivered.
  */
 function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Watermark | null): PaymentOut {
   const isDecided = hasEnded(claim.status);
@@ -120,8 +119,8 @@ function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Waterm
 }
 
 /**
- * When a payment that no transfer follows ends, in milliseconds: at validBefore if it was never handed over for settlement, else when
- * a block of that time is final, which is as much later as finality lags now. Null once it has ended or a transfer is seen.
+ * Latest end, in milliseconds, of a payment for which no transfer is seen. While `verifying` that is validBefore. Afterwards it is when a
+ * block of that time is final, which comes later by finality's current lag. Null once the payment has ended or a transfer is seen.
  */
 function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
@@ -148,7 +147,7 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
   return payment.settlingAt === null ? 'verifying' : 'settling';
 }
 
-/** The transfer of a claim that its wallet did not sign is looked for by its hash: its proof is another payment's. */
+/** The transfer of an unsigned claim is looked up by its hash, because its proof belongs to another payment. */
 const ELSEWHERE = {
   proven:
     'The wallet’s own signature has claimed this transfer: GET /api/payment by tx_hash shows for what. Do not pay again.',
@@ -176,7 +175,7 @@ function nextStepOf(payment: Payment): string {
   }
 }
 
-/** Whole seconds until the transfer's block should be final: finality moves forward as fast as time does. Null while not mined. */
+/** Whole seconds until the transfer's block should be final, as finality advances at the pace of time. Null while not mined. */
 function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
   if (payment.blockTime === null || watermark === null) return null;
   const behind = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
@@ -187,13 +186,10 @@ export type Pending = z.input<typeof pendingAnswer>;
 
 const MAX_RETRY_SECONDS = 30;
 
-/** The 202 for a payment that is undecided. */
 export function pendingBody(
   market: Pick<Market, 'pepper'>,
   payment: Payment,
-  watermark: Watermark | null,
-  retry: 'same_request' | 'same_proof',
-  now: number,
+  { watermark, retry, now }: { watermark: Watermark | null; retry: 'same_request' | 'same_proof'; now: number },
 ): Pending {
   const estimate = estimateSeconds(payment, watermark);
   const view = presentPayment(payment, watermark, payment.listingId, now);
@@ -217,37 +213,41 @@ export function pendingHeaders(network: Network, payment: Payment, body: Pending
   return { ...settlement, 'retry-after': body.retry_after_seconds.toString() };
 }
 
-/** A field of the answer. */
+/** The `recovery_slip` field of an answer, if the payment has one. */
 export function slipIn(market: Pick<Market, 'pepper'>, payment: Payment): { recovery_slip?: string } {
   const slip = slipOf(market, payment);
   return slip === null ? {} : { recovery_slip: slip };
 }
 
-/** The money arrived and a person decides: never delivered, never to be paid again. */
+/** The money arrived and a person decides: nothing is delivered yet, and the buyer must not pay again. */
 export function reviewRefusal(payment: Payment, watermark: Watermark | null, now: number): Refusal {
   return new Refusal('needs_review', {
     fields: { payment_status: 'needs_review', payment: presentPayment(payment, watermark, payment.listingId, now) },
   });
 }
 
-/** The settlement as x402 clients read it, in both versions. */
+/** Settlement headers for x402 clients, in both versions. */
 export function settlementHeaders(network: Network, transaction: string, payer: string): Record<string, string> {
-  const encode = (name: string): string =>
+  const encodeFor = (name: string): string =>
     Buffer.from(JSON.stringify({ success: true, transaction, network: name, payer })).toString('base64');
-  return { 'x-payment-response': encode(network.name), 'payment-response': encode(network.caip2) };
+  return { 'x-payment-response': encodeFor(network.name), 'payment-response': encodeFor(network.caip2) };
 }
 
 type Waiting = WaitingClaim & { txHash: Hex };
 
 type StatusCall = MarketCall<Endpoints['getPayment']>;
 
-/** GET /api/payment: public, never looks at who asks. By transaction only once it proves something here (W9), or waits for a decision on another one; a refund shows the payment that it gives back. */
+/**
+ * GET /api/payment: public, never looks at the caller. A lookup by transaction answers only once the transaction proves something here or
+ * waits for a decision on another one. For a refund it shows the payment that was refunded.
+ */
 export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['getPayment']> {
   return async (market, call) => {
     const named = (await findCitySale(market, call)) ?? (await findWaiting(market, call));
     if (named !== null) return { status: 200, body: { payment: named } };
     const intent = call.query.intent_id === undefined ? null : await findIntent(market.database, call.query.intent_id);
-    const payment = intent === null ? await find(market, call) : await findIntentPayment(market.database, intent.id);
+    const payment =
+      intent === null ? await findByQuery(market, call) : await findIntentPayment(market.database, intent.id);
     if (intent !== null && payment === null) {
       const watermark = await findWatermark(market.database, intent.chainId);
       return { status: 200, body: { payment: presentIntent(intent, watermark) } };
@@ -262,8 +262,8 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
 }
 
 /**
- * A claim by a key, of a transfer that another wallet sent, for an intent that names none. A contract that sent it may have signed, and is
- * asked when the claim comes again.
+ * Answer for a claim signed by a key when another wallet sent the transfer and the intent names no wallet. If a contract sent it, that
+ * contract may have signed: it is asked when the same claim comes again.
  */
 const PAID_BY_OTHER = {
   next_step:
@@ -271,7 +271,7 @@ const PAID_BY_OTHER = {
   do_not_pay_again: true,
 };
 
-/** The sale of a thing is paid in the city: the ledger here has no payment for it, and its proof says all there is to say. */
+/** Finds the sale of a thing, which is paid in the city: the ledger has no payment for it, and the proof holds everything. */
 async function findCitySale(market: Market, { query }: StatusCall): Promise<PaymentOut | null> {
   const proof = query.tx_hash === undefined ? null : await findProof(market.database, { txHash: query.tx_hash });
   if (proof?.worldListingId == null) return null;
@@ -282,7 +282,7 @@ async function findCitySale(market: Market, { query }: StatusCall): Promise<Paym
   );
 }
 
-/** Only what proves nothing may wait, and only what the chain showed as a transfer of the claim's own wallet is shown to everybody. */
+/** Shows a waiting transaction only if it proves nothing and the chain showed it as a transfer of the claim's own wallet. */
 async function findWaiting({ database }: Market, { query }: StatusCall): Promise<PaymentOut | null> {
   const { tx_hash: txHash } = query;
   if (txHash === undefined || (await findProof(database, { txHash })) !== null) return null;
@@ -291,7 +291,7 @@ async function findWaiting({ database }: Market, { query }: StatusCall): Promise
   return presentWaiting({ ...waiting, txHash }, await findWatermark(database, waiting.claim.chainId));
 }
 
-async function find(market: Market, call: StatusCall): Promise<Payment | null> {
+async function findByQuery(market: Market, call: StatusCall): Promise<Payment | null> {
   const { tx_hash: txHash, payer, nonce } = call.query;
   const { network } = market.config;
   if (txHash !== undefined) {

@@ -4,33 +4,31 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import type { Payment } from './payment.ts';
 
-/** What a transaction proves: the payment that it makes, or the one that it gives back. */
+/** The payment that a transaction makes, or the one that it refunds. */
 type LedgerPurpose = Payment['purpose'] | 'refund';
-/** Or the sale of a thing, for which the ledger has no payment. */
+/** `city`: the sale of a thing, for which the ledger has no payment. */
 export type ProofPurpose = LedgerPurpose | 'city';
 
-/** False when the transaction already proves something, whatever it is. */
+/** False if the transaction already proves anything. */
 export async function insertProof(
   tx: Tx,
   payment: Pick<Payment, 'id'>,
-  purpose: LedgerPurpose,
-  transfer: FoundTransfer,
-  now: Date,
+  { purpose, transfer, now }: { purpose: LedgerPurpose; transfer: FoundTransfer; now: Date },
 ): Promise<boolean> {
-  return await insert(tx, { purpose, paymentId: payment.id, worldListingId: null }, transfer, now);
+  return await insertRow(tx, { purpose, paymentId: payment.id, worldListingId: null }, transfer, now);
 }
 
-/** The same for the sale of a thing. */
+/** Writes the proof for the sale of a thing; false if the transaction already proves anything. */
 export async function insertCityProof(
   tx: Tx,
   worldListingId: bigint,
   transfer: FoundTransfer,
   now: Date,
 ): Promise<boolean> {
-  return await insert(tx, { purpose: 'city', paymentId: null, worldListingId }, transfer, now);
+  return await insertRow(tx, { purpose: 'city', paymentId: null, worldListingId }, transfer, now);
 }
 
-async function insert(
+async function insertRow(
   tx: Tx,
   proves: { purpose: ProofPurpose; paymentId: bigint | null; worldListingId: bigint | null },
   transfer: FoundTransfer,
@@ -47,7 +45,7 @@ async function insert(
   return touched === 1;
 }
 
-/** Whether this very transfer is what another payment, or a thing, was paid with. */
+/** True if this very transfer already paid for another payment or a thing. */
 export async function isTransferTaken(
   queryable: Queryable,
   { txHash, logIndex }: Pick<FoundTransfer, 'txHash' | 'logIndex'>,
@@ -65,18 +63,18 @@ export interface ProofRow {
   purpose: ProofPurpose;
   /** Null for the sale of a thing. */
   paymentId: bigint | null;
-  /** The thing that it sold; null for all else. */
+  /** The sold thing; null otherwise. */
   worldListingId: bigint | null;
   blockNumber: bigint;
   blockHash: Hex;
   blockTime: Date;
   logIndex: number;
-  /** What the payee received by it. */
+  /** Amount that the payee received. */
   valueUnits: bigint;
   writtenAt: Date;
 }
 
-/** By transaction: whatever it proves. By payment: what it was paid with, never its refund. */
+/** By transaction: whatever it proves. By payment: the transfer that paid it, never its refund. */
 export async function findProof(
   queryable: Queryable,
   by: { txHash: Hex } | { paymentId: bigint },
@@ -115,23 +113,23 @@ export async function findProof(
   );
 }
 
-/** For so long after a recovery the chain is searched for a lost payment before a buyer may pay, unless the request waives that. */
+/** Time after a recovery during which the chain is searched for a lost payment before a buyer may pay, unless the request waives it. */
 export const RECENT_RECOVERY_MS = 30 * 86_400_000;
 
-/** Blocks whose transfers may have been in books that were lost. */
+/** Range of blocks whose transfers the lost books may have held. */
 export interface LostWindow {
   fromBlock: bigint;
   toBlock: bigint;
 }
 
-/** Of the recoveries since then, the newest first. */
+/** Returns windows of recoveries since that time, newest first. */
 export async function listLostWindows(queryable: Queryable, chainId: bigint, since: Date): Promise<LostWindow[]> {
   return await queryable.rows<LostWindow>(sql`
     select from_block as "fromBlock", to_block as "toBlock" from recoveries
     where chain_id = ${chainId} and at > ${since} order by id desc`);
 }
 
-/** Those of the transactions that no payment names and that prove nothing, in the order given. */
+/** Keeps the transactions that no payment names and that prove nothing, in the given order. */
 export async function leaveUnbooked(queryable: Queryable, hashes: readonly Hex[]): Promise<Hex[]> {
   const rows = await queryable.rows<{ hash: Buffer }>(sql`
     select hash from unnest(${hashes.map(toBytes)}::bytea[]) with ordinality as found (hash, nth)

@@ -9,70 +9,71 @@ import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { findPayment } from './store.ts';
 
-/** Requests that look at one payment share a reading. Null: it shows nothing new. */
+/** A reading shared by all requests about one payment. Null: it showed nothing new. */
 interface SharedReading {
-  /** As it was read last by any of them. */
   newest: Payment;
   users: number;
   passes: Passes<Payment | null>;
 }
 
-interface SettlerDependencies {
+interface DeciderDependencies {
   readHead(): Promise<FollowedHead>;
   isFarFromFinal: ReadSchedule['isFarFromFinal'];
-  /** Hears of every reading. */
   noteReading: UnreadablePayments['note'];
 }
 
-/** Moves payments on by what the chain shows. */
-export function createSettler(context: PathContext, { readHead, isFarFromFinal, noteReading }: SettlerDependencies) {
+export function createDecider(context: PathContext, { readHead, isFarFromFinal, noteReading }: DeciderDependencies) {
   const sharedReadings = new Map<bigint, SharedReading>();
   const reader = createPaymentReader({ context, readHead, noteReading });
 
   async function decide({ payment, evidence }: PaymentEvidence): Promise<Payment> {
     return await pathOf(payment).decide(context, payment, evidence as never);
   }
-  async function settleOne(payment: Payment): Promise<Payment | null> {
+  async function readAndDecideOne(payment: Payment): Promise<Payment | null> {
     const shown = await reader.readOne(payment);
     return shown === undefined ? null : await decide(shown);
   }
-  function share(payment: Payment): SharedReading {
-    const started: SharedReading = { newest: payment, users: 0, passes: createPasses(() => settleOne(started.newest)) };
+  function startSharing(payment: Payment): SharedReading {
+    const started: SharedReading = {
+      newest: payment,
+      users: 0,
+      passes: createPasses(() => readAndDecideOne(started.newest)),
+    };
     return started;
   }
 
   return {
     /**
-     * Reads the chain about one open payment and moves it as far as that allows. An unreadable chain changes nothing, and a payment that is
-     * seconds from final is not read: the background pass sees a reorganisation.
+     * Reads the chain about one open payment and decides what it can. An unreadable chain changes nothing. A payment that is still seconds
+     * from final is not read: the background job notices a reorganisation.
      */
-    async settle(payment: Payment): Promise<Payment> {
+    async readAndDecide(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;
-      const shared = sharedReadings.get(payment.id) ?? share(payment);
+      const shared = sharedReadings.get(payment.id) ?? startSharing(payment);
       sharedReadings.set(payment.id, shared);
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
         const current = await shared.passes.fresh();
         if (current !== null && current.status !== 'verifying') return current;
-        // Another request may have ended it, which leaves nothing to read, or submitted it: then no answer may say that nothing was taken.
+        // Another request may have ended the payment, or submitted it: then no answer may say that no money was taken.
         return (await findPayment(context.market.database, payment.id)) ?? payment;
       } finally {
         shared.users -= 1;
         if (shared.users === 0) sharedReadings.delete(payment.id);
       }
     },
-    /** Looks at what a claim that has been decided on names besides. An unreadable chain changes nothing. */
+    /** Looks at further transactions of a claim that is already decided. An unreadable chain changes nothing. */
     async readSurplus(claim: Payment): Promise<void> {
-      await settleOne(claim);
+      await readAndDecideOne(claim);
     },
-    /** The same for many payments, with one reading of what they share. */
-    async settleMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
+    /** Does the same for many payments, and reads what they share once. */
+    async readAndDecideMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
       for (const shown of (await reader.readMany(payments, head)).values()) {
         try {
           await decide(shown);
         } catch (error) {
-          // One payment that cannot be ended must not keep the others waiting; it is looked at again in the next pass.
+          // A payment that cannot be ended must not hold up the others; the next round looks at it again.
           context.market.log.error('payment_not_ended', { payment_id: shown.payment.id, error });
         }
       }
@@ -80,7 +81,6 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal, 
   };
 }
 
-/** A payment, and what the chain shows of it: for its own path to decide on. */
 interface PaymentEvidence {
   payment: Payment;
   evidence: unknown;
@@ -88,21 +88,21 @@ interface PaymentEvidence {
 }
 
 interface PaymentReader {
-  /** Of one payment: all that are asked for at the same time share a reading. Undefined where it cannot be read, or has not changed. */
+  /** Reads one payment; all concurrent callers share a reading. Undefined if it cannot be read or has not changed. */
   readOne(payment: Payment): Promise<PaymentEvidence | undefined>;
-  /** By payment; without those that cannot be read, or have not changed. */
+  /** Returns results by payment, without those that cannot be read or have not changed. */
   readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, PaymentEvidence>>;
 }
 
-interface ReaderDependencies extends Pick<SettlerDependencies, 'readHead' | 'noteReading'> {
+interface ReaderDependencies extends Pick<DeciderDependencies, 'readHead' | 'noteReading'> {
   context: PathContext;
 }
 
-/** So many readings a second for live requests: under load more payments share each, and the provider is asked no more often. */
+/** Limits readings for live requests: under load more payments share each one, and the provider is asked no more often. */
 const READING_EVERY_MS = 25;
 const READINGS_AT_ONCE = 4;
 
-/** Reads the chain about payments. The heads and the logs cost the same for one payment as for a hundred. */
+/** Reads the chain about payments. Heads and logs cost the same for one payment as for a hundred. */
 function createPaymentReader({ context, readHead, noteReading }: ReaderDependencies): PaymentReader {
   const { market } = context;
   const waiting = new Map<bigint, Payment>();
@@ -131,7 +131,7 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
       if (isSame) unchanged.add(payment.id);
       return isSame;
     };
-    // One of a network that this market was on before is decided where its chain is read, and left as it is here.
+    // Skip payments of a network that this market was on before: only a market on that chain decides them.
     const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
     const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
     const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
@@ -159,20 +159,20 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
 const REMEMBERED = 20_000;
 
 /**
- * What this process has read of open payments, so that one that waits for finality is not read again while no block up to that reading has
- * gone: nothing can have changed, and nothing can be decided yet. It excludes nothing: once its block is final it is read again.
+ * Remembers what this process has read of open payments, so that a payment that waits for finality is not read again while no block up to
+ * that reading was replaced: nothing can have changed or be decided yet. Once its block is final it is read again.
  */
 function createMemory() {
   const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
-  const spelled = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
+  const spellBlocks = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
   return {
     note: (shown: PaymentEvidence, { rewrites, latest }: FollowedHead): void => {
       if (read.size >= REMEMBERED) read.clear();
-      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(shown.seenIn) });
+      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spellBlocks(shown.seenIn) });
     },
     isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
       const before = read.get(id);
-      if (before?.rewrites !== head.rewrites || before.seenIn !== spelled(seenIn)) return false;
+      if (before?.rewrites !== head.rewrites || before.seenIn !== spellBlocks(seenIn)) return false;
       const { finalized } = head;
       return seenIn.every(
         (block) => block !== null && block <= before.upTo && (finalized === null || block > finalized.number),

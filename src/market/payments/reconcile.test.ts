@@ -56,7 +56,7 @@ test('where the leader is frozen, another process passes once a minute', async (
     await thawed.promise;
   });
   await taken.promise;
-  // A minute of its sleep takes 60 ms.
+  // Sleeps 60 ms instead of a minute.
   const quick: Clock = { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(ms / 1_000, signal) };
   const waiting = reconciling(db.database, quick);
   await expect.poll(() => waiting.stoodIn(), patiently).toBeGreaterThan(2);

@@ -7,30 +7,30 @@ import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** A lost machine or network may leave the lock with a session whose client is gone. The pass only reads, so another process makes it too. */
+/** A lost machine or network may leave the lock with a session whose client is gone. A round only reads, so other processes run it too. */
 const STAND_IN_EVERY_MS = 60_000;
 
-type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
+type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
- * Moves every open payment on that the chain allows. It reads, it never submits: two at a time do no harm. What is mined and not final
- * is read again only after a reorganisation: see read-and-decide.ts.
+ * Moves every open payment as far as the chain allows. It reads and never submits, so two at a time do no harm. A payment that is mined but
+ * not final is read again only after a reorganisation: see read-and-decide.ts.
  */
 export function createPass(
   market: Market,
-  settleMany: SettleMany,
+  readAndDecideMany: ReadAndDecideMany,
   readHead: () => Promise<FollowedHead>,
 ): () => Promise<void> {
-  async function settleAll(list: typeof listOpenPayments, readOnce: () => Promise<FollowedHead>): Promise<void> {
+  async function decideAll(list: typeof listOpenPayments, readOnce: () => Promise<FollowedHead>): Promise<void> {
     let after = 0n;
     for (;;) {
       const batch = await list(market.database, after, BATCH);
       const last = batch.at(-1);
       if (last === undefined) return;
       try {
-        await settleMany(batch, await readOnce());
+        await readAndDecideMany(batch, await readOnce());
       } catch (error) {
-        // The other batches must not wait for what ails this one.
+        // One failing batch must not hold up the others.
         if (error instanceof RpcFailure) market.log.warn('chain_unreadable', { error });
         else market.log.error('batch_not_settled', { count: batch.length, error });
       }
@@ -40,13 +40,13 @@ export function createPass(
 
   return async () => {
     let head: Promise<FollowedHead> | null = null;
-    // Once for a pass, and not at all where nothing is undecided.
+    // Read the head once a round, and not at all when nothing is undecided.
     const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
-    for (const list of [listOpenPayments, listWithMore]) await settleAll(list, readOnce);
+    for (const list of [listOpenPayments, listWithMore]) await decideAll(list, readOnce);
   };
 }
 
-/** Periodic work in addition to the pass, in the leader: the one process that holds the lock. */
+/** Periodic work that only the leader does, besides the rounds. */
 export interface Chore {
   name: string;
   act(): Promise<unknown>;
@@ -55,15 +55,12 @@ export interface Chore {
 
 interface ReconcilerWork {
   pass(): Promise<void>;
-  /** What a follower does now and then; the pass, where it is left out. */
+  /** Runs in followers now and then; defaults to `pass`. */
   followerPass?(): Promise<void>;
   chores?: readonly Chore[];
 }
 
-/**
- * The background work on payments, from start to stop, by one leader at a time. Trouble is logged and the next tick tries
- * again: an attempt is never given up on.
- */
+/** Runs the background work on payments, in one leader at a time. After a failure the next tick tries again: no attempt is given up. */
 export function createReconciler(
   market: Market,
   { pass, followerPass = pass, chores = [] }: ReconcilerWork,
@@ -85,7 +82,7 @@ export function createReconciler(
     },
   });
 
-  /** A follower looks once in a while all the same: the holder may be frozen, and then its lock is not freed. */
+  /** A follower also looks now and then: if the leader is frozen, its lock is not freed. */
   const passAsFollower = async (): Promise<void> => {
     await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
@@ -104,7 +101,6 @@ export function createReconciler(
       stopping.abort();
       await Promise.all([followerLoop, job.stop()]);
     },
-    /** Whether this process is the one that does it. */
     isLeader: () => job.isLeader(),
   };
 }

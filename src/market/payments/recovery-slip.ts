@@ -7,13 +7,13 @@ import type { Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import type { Payment } from './payment.ts';
 
-/** No secret of a merchant has this text's form. */
+/** Domain separator for the key. No secret of a merchant has this form. */
 const USE = 'key of the recovery slips';
 const PREFIX = 'rs1_';
 
 type Sealing = Pick<Market, 'pepper'>;
 
-const hex = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
+const hexOf = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
 /** A whole number as text: ids, units of USDC, seconds, blocks. */
 const whole = z.string().regex(/^\d+$/).transform(BigInt);
 const at = z.number().transform((ms) => new Date(ms));
@@ -21,66 +21,66 @@ const terms = {
   purpose: z.enum(PAYMENT_PURPOSES),
   listingId: whole.nullable(),
   chainId: whole,
-  asset: hex(20),
-  payee: hex(20),
+  asset: hexOf(20),
+  payee: hexOf(20),
 };
-const payment = z.object({
+const paymentSlip = z.object({
   kind: z.literal('payment'),
   ...terms,
   id: whole,
   merchantId: whole.nullable(),
-  bodyHash: hex(32).nullable(),
-  payer: hex(20),
+  bodyHash: hexOf(32).nullable(),
+  payer: hexOf(20),
   valueUnits: whole,
-  nonce: hex(32),
+  nonce: hexOf(32),
   validAfter: whole,
   validBefore: whole,
   openedBlock: whole,
-  tokenHash: hex(32).nullable(),
+  tokenHash: hexOf(32).nullable(),
   signersReadAt: at.nullable(),
   createdAt: at,
 });
-const intent = z.object({
+const intentSlip = z.object({
   kind: z.literal('intent'),
   ...terms,
   merchantId: whole,
   id: z.string().regex(/^[0-9a-f]{32}$/),
-  payer: hex(20).nullable(),
+  payer: hexOf(20).nullable(),
   minimumUnits: whole,
   nonce: z.string().regex(/^[0-9a-f]{32}$/),
   challenge: z.string(),
   createdAt: at,
   expiresAt: at,
 });
-const slip = z.discriminatedUnion('kind', [payment, intent]);
+const anySlip = z.discriminatedUnion('kind', [paymentSlip, intentSlip]);
 
-export type PaymentSlip = z.output<typeof payment>;
-export type IntentSlip = z.output<typeof intent>;
+export type PaymentSlip = z.output<typeof paymentSlip>;
+export type IntentSlip = z.output<typeof intentSlip>;
 
-function seal({ pepper }: Sealing, content: Record<string, unknown>): string {
+function sealSlip({ pepper }: Sealing, content: Record<string, unknown>): string {
   const text = JSON.stringify(content, (_name, value) => (typeof value === 'bigint' ? value.toString() : value));
   return PREFIX + sealText(pepper.hash(USE), text);
 }
 
 const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toString('hex')}`;
 
-/** Null for a payment by a transfer: its intent has one. */
-export function slipOf(market: Sealing, given: Payment): string | null {
-  const opened = pathOf(given).present.slipTerms(given);
+/** Null for a direct payment: its intent has a slip. */
+export function slipOf(market: Sealing, payment: Payment): string | null {
+  const opened = pathOf(payment).present.slipTerms(payment);
   if (opened === null) return null;
-  const { id, purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits } = given;
-  return seal(market, {
+  const { id, purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits } = payment;
+  return sealSlip(market, {
     ...{ kind: 'payment', id, purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits, ...opened },
-    bodyHash: toHex32(given.bodyHash),
-    tokenHash: toHex32(given.deliveryTokenHash),
-    createdAt: given.createdAt.getTime(),
+    bodyHash: toHex32(payment.bodyHash),
+    tokenHash: toHex32(payment.deliveryTokenHash),
+    createdAt: payment.createdAt.getTime(),
   });
 }
 
-/** The same for the same intent, however it was read. */
-export function slipOfIntent(market: Sealing, given: Intent): string {
-  const { id, purpose, listingId, merchantId, chainId, asset, payee, payer, minimumUnits, nonce, challenge } = given;
-  return seal(market, {
+/** Returns the same slip for the same intent, however it was read. */
+export function slipOfIntent(market: Sealing, intent: Intent): string {
+  const { id, purpose, listingId, merchantId, chainId, asset, payee, payer, minimumUnits, nonce, challenge } = intent;
+  return sealSlip(market, {
     ...{
       kind: 'intent',
       id,
@@ -95,16 +95,16 @@ export function slipOfIntent(market: Sealing, given: Intent): string {
       nonce,
       challenge,
     },
-    createdAt: given.createdAt.getTime(),
-    expiresAt: given.expiresAt.getTime(),
+    createdAt: intent.createdAt.getTime(),
+    expiresAt: intent.expiresAt.getTime(),
   });
 }
 
-/** Null for what this market did not make. */
+/** Null if this market did not make the slip. */
 export function readSlip({ pepper }: Pick<Market, 'pepper'>, text: string): PaymentSlip | IntentSlip | null {
   if (!text.startsWith(PREFIX)) return null;
   const keys = pepper.hashes(USE).map(({ hash }) => hash);
   const opened = openSealed(keys, text.slice(PREFIX.length));
   if (opened === null) return null;
-  return slip.safeParse(JSON.parse(opened)).data ?? null;
+  return anySlip.safeParse(JSON.parse(opened)).data ?? null;
 }

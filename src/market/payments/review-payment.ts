@@ -27,7 +27,7 @@ import { endReview, findPayment, lockPayment } from './store.ts';
 
 type ReviewCall = MarketCall<Endpoints['reviewPayment']>;
 
-/** POST /api/review/:payment_id (W8): who got the money says what becomes of it. Once; a refund is proven on the chain. */
+/** POST /api/review/:payment_id: the payee decides on a payment in review, once. A refund must be proven on the chain. */
 export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints['reviewPayment']> {
   const { completions } = payments;
   return async (market, call) => {
@@ -36,7 +36,9 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
     const refund =
       call.body.tx_hash === undefined ? null : await readRefund(market, payments, payment, call.body.tx_hash);
     const located = call.body.outcome === 'deliver' ? await locateTransfer(market, payments, payment) : null;
-    await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund, located }));
+    await market.database.transaction((tx) =>
+      decideReview(tx, market, completions, { call, payment, refund, located }),
+    );
     const decided = (await findReviewed(market.database, payment.id)) ?? payment;
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(decided);
@@ -44,7 +46,7 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
   };
 }
 
-/** Or a claim that no signature proves, which has a number of payments. */
+/** Finds a payment, or an unsigned claim, which has a number from the same sequence. */
 async function findReviewed(queryable: Queryable, id: bigint): Promise<Payment | null> {
   const payment = await findPayment(queryable, id);
   if (payment !== null) return payment;
@@ -52,7 +54,7 @@ async function findReviewed(queryable: Queryable, id: bigint): Promise<Payment |
   return unproven && viewOfUnproven(unproven);
 }
 
-/** A payment that another merchant decides on is answered like an unknown one. */
+/** Throws payment_not_found also for a payment on which another merchant decides. */
 async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
   const payment = await findReviewed(market.database, call.params.payment_id);
   const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
@@ -62,7 +64,7 @@ async function findReviewable(market: Market, completions: Completions, call: Re
   return payment;
 }
 
-/** The transfer back, if it is one and final. */
+/** Returns the refund's transfer if it is valid and final. */
 async function readRefund(market: Market, payments: Payments, payment: Payment, txHash: Hex): Promise<FoundTransfer> {
   const { database } = market;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
@@ -85,7 +87,7 @@ async function readRefund(market: Market, payments: Payments, payment: Payment, 
   throw new Refusal(decision.outcome === 'refused' ? 'refund_not_found' : 'refund_not_final', { retryAfterSeconds: 5 });
 }
 
-/** What was signed for another payment here belongs to that one, whether it has ended or not. */
+/** True if the receipt uses an authorization of a payment here: that transfer belongs to that payment, ended or not. */
 async function isOfLedger({ database }: Market, payment: Payment, receipt: Receipt | null): Promise<boolean> {
   const logs = receipt?.logs.filter(({ address }) => address === payment.asset) ?? [];
   const used = logs.flatMap((log) => decodeAuthorizationUsed(log) ?? []);
@@ -105,7 +107,7 @@ async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): 
       readLogs(rpc, { address: payment.asset, topics, blockHash: receipt.blockHash }),
     ]);
     const shown = { ...nothing, block, transfersInBlock };
-    // What another provider does not show is not final yet.
+    // Treat as not final what another provider does not show.
     const isCertain = (await payments.corroborate(head, payment, shown)) && (await isStillFinal(rpc, head));
     return { ...shown, finalized: isCertain ? head.finalized : null };
   } catch (error) {
@@ -114,13 +116,13 @@ async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): 
   }
 }
 
-async function decide(
+async function decideReview(
   tx: Tx,
   market: Market,
   completions: Completions,
-  given: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null; located: number | null },
+  review: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null; located: number | null },
 ): Promise<void> {
-  const { call, payment, refund, located } = given;
+  const { call, payment, refund, located } = review;
   const { outcome, note } = call.body;
   const completion = completions[payment.purpose];
   const subject = await completion.lockSubject(tx, payment);
@@ -129,9 +131,10 @@ async function decide(
   const locked = (await lockPayment(tx, payment.id)) ?? (await decideUnproven(tx, market, by));
   if (locked === null) return await recordReview(tx, market, payment, { outcome, actor: call.caller.handle });
   if (locked.status !== 'needs_review') throw new Refusal('already_decided');
-  if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
+  if (refund !== null && !(await insertProof(tx, locked, { purpose: 'refund', transfer: refund, now })))
+    throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
-    // Providers differ on what is final: also what the payee would hand over waits for the operator.
+    // Providers disagree on what is final, so even a delivery by the payee waits for the operator.
     if (await isHalted(tx, locked.chainId)) {
       throw new Refusal('payment_preserved', {
         detail: 'Payments are halted, since what the market knows of the chain or of its own log is in doubt.',
@@ -145,15 +148,15 @@ async function decide(
     const { payerCollectsOnly } = locked;
     await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
   }
-  // A transfer that the payer named meanwhile is surplus now, and comes to a review of its own.
+  // Transfers that the payer named meanwhile are surplus now, and each gets a review of its own.
   if (outcome === 'deliver') await releaseWaiting(tx, locked.id);
   await endReview(tx, locked.id, { ...by, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
 }
 
 /**
- * Where another payment has the proof of the transaction, and which transfer is this one's own was not noted when the review began, the
- * chain is asked once more. Null where there is nothing to ask, or no transfer of its own.
+ * Reads the chain once more for this payment's own transfer, if another payment has the proof of the transaction and the transfer was not
+ * noted when the review began. Null if there is nothing to ask or no transfer of its own.
  */
 async function locateTransfer(market: Market, payments: Payments, payment: Payment): Promise<number | null> {
   if (payment.logIndex !== null) return null;
@@ -166,7 +169,7 @@ async function locateTransfer(market: Market, payments: Payments, payment: Payme
   }
 }
 
-/** One transfer sells one thing. */
+/** Refuses a transfer that another payment has: one transfer pays for one thing. */
 async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | null): Promise<void> {
   if (txHash !== null && logIndex !== null && !(await isTransferTaken(tx, { txHash, logIndex }))) return;
   throw new Refusal('not_deliverable', {
@@ -176,7 +179,7 @@ async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | nul
   });
 }
 
-/** A surplus payment sells nothing: it can be taken as paid only if the buyer already has the goods by the other payment. */
+/** Refuses to deliver a surplus payment unless the buyer has the goods by the other payment: a surplus payment sells nothing. */
 async function mustBeBought(tx: Tx, payment: Payment): Promise<void> {
   const { listingId, merchantId, payer } = payment;
   if (!payment.surplus || listingId === null || merchantId === null) return;
@@ -195,7 +198,7 @@ function transferOf(proof: ProofRow): FoundTransfer {
     blockTime: BigInt(Math.floor(proof.blockTime.getTime() / 1000)),
     logIndex: proof.logIndex,
     value: proof.valueUnits,
-    // Who sent it was looked at when it was judged.
+    // The sender was checked when the transfer was judged.
     sender: ZERO_ADDRESS,
   };
 }
@@ -203,13 +206,13 @@ function transferOf(proof: ProofRow): FoundTransfer {
 export interface RefundTerms {
   chainId: bigint;
   asset: Hex;
-  /** The payee of the payment, who gives back. */
+  /** The payee of the payment, who refunds. */
   from: Hex;
   /** The payer of the payment. */
   to: Hex;
-  /** What was received. */
+  /** Amount that was received. */
   minimumUnits: bigint;
-  /** The payment's block: a refund comes later. */
+  /** The payment's block: the refund must come later. */
   afterBlock: bigint;
 }
 
@@ -218,7 +221,7 @@ type RefundDecision =
   | { outcome: 'refused' }
   | { outcome: 'unknown' };
 
-/** Whether a transaction gives a payment back: pure. What is not final, or contradicts itself, is unknown. */
+/** Judges whether a transaction refunds a payment. Pure. Evidence that is not final or contradicts itself is unknown. */
 export function decideRefund(evidence: TransferEvidence, terms: RefundTerms): RefundDecision {
   const { chainId, finalized, receipt, block } = evidence;
   const isToPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.to === terms.to;

@@ -19,15 +19,15 @@ import { endPayment } from './store.ts';
 export interface UnprovenDecision {
   id: bigint;
   outcome: ReviewOutcome;
-  /** Null: it was not decided in time. */
+  /** Null: the review timed out. */
   by: bigint | null;
   note: string | null;
 }
 
 /**
- * Ends a claim that no signature proves, as its payee decides. Taken as paid or given back it becomes a payment in review with the proof of
- * its transfer, for the caller to go on with, and all other claims of that transfer end. Declined, it leaves the transfer free: null. Call
- * with its subject locked. Refuses what is decided already.
+ * Ends an unsigned claim as its payee decides. If delivered or refunded, the claim becomes a payment in review with the proof of its
+ * transfer, which the caller goes on with, and all other claims of that transfer end. If declined, the transfer stays free and null is
+ * returned. Call with the claim's subject locked. Throws if it was decided already.
  */
 export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenDecision): Promise<Payment | null> {
   const found = await findUnproven(tx, { id: decision.id });
@@ -52,11 +52,11 @@ export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenD
 
 async function becomePayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
   const { listingId, merchantId, payer, transfer } = claim;
-  // A payment that is given back takes no place of one that may be under way by now.
+  // A refunded payment takes no slot from one that may be under way by now.
   const surplus =
     outcome === 'refunded' || (listingId !== null && (await hasBought(tx, listingId, { merchantId, payer })));
   const made = await insertFromUnproven(tx, claim, { surplus, now });
-  if (made === null || !(await insertProof(tx, made, made.purpose, transfer, now))) {
+  if (made === null || !(await insertProof(tx, made, { purpose: made.purpose, transfer, now }))) {
     throw new Refusal('not_deliverable', {
       detail: 'Another payment for the same is under way or made, by this merchant or with this transfer.',
       nextStep: 'Wait until that is decided, or decide on declined.',

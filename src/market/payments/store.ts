@@ -77,9 +77,9 @@ function paymentOf(row: PaymentRow): Payment {
   return { ...common, ...own };
 }
 
-/** For queries of this table that stand elsewhere: `read` is given the columns. */
-export async function readPayments(queryable: Queryable, read: (columns: Sql) => Sql): Promise<Payment[]> {
-  return (await queryable.rows<PaymentRow>(read(columns))).map(paymentOf);
+/** For queries of this table in other files: `buildQuery` receives the columns. */
+export async function readPayments(queryable: Queryable, buildQuery: (columns: Sql) => Sql): Promise<Payment[]> {
+  return (await queryable.rows<PaymentRow>(buildQuery(columns))).map(paymentOf);
 }
 
 async function maybePayment(queryable: Queryable, query: Sql): Promise<Payment | null> {
@@ -91,12 +91,10 @@ export function findPayment(queryable: Queryable, id: bigint): Promise<Payment |
   return maybePayment(queryable, sql`select ${columns} from payments where id = ${id}`);
 }
 
-/** A payment that is to be handed on, and what may speak against that. */
+/** A payment to submit, with the reasons that may forbid it. */
 export interface ToDrive {
   payment: Payment;
-  /** The listing was removed by the maintainer. */
   isRemoved: boolean;
-  /** Payments of its chain are halted. */
   isHalted: boolean;
 }
 
@@ -130,7 +128,7 @@ export function findByToken(queryable: Queryable, tokenHash: Buffer): Promise<Pa
   return maybePayment(queryable, sql`select ${columns} from payments where delivery_token_hash = ${tokenHash}`);
 }
 
-/** The payment of this listing that has not ended unpaid, by its merchant or by its payer. */
+/** Finds this merchant's or payer's payment for the listing, unless it ended unpaid or rejected or is surplus. */
 export function findPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
@@ -144,7 +142,7 @@ export function findPaidOrPending(
   );
 }
 
-/** Those of a merchant and of a wallet, each where it is given: at most two, and one where it is the same. */
+/** Returns the payments of a merchant and of a wallet, whichever are given: two at most, and one if they are the same. */
 export async function findAllPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
@@ -176,7 +174,7 @@ export async function countOpenFees(queryable: Queryable, merchantId: bigint): P
   return Number(row.open);
 }
 
-/** Null when the row is no longer `verifying`, or was stopped. */
+/** Null if the row is no longer `verifying` or was stopped. */
 export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | null> {
   return maybePayment(
     tx,
@@ -186,9 +184,9 @@ export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | n
   );
 }
 
-/** What is not submitted yet is never submitted for goods that have changed. Call with the listing locked. */
+/** Stops payments that were not submitted yet: they are never submitted for changed goods. Call with the listing locked. */
 export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promise<void> {
-  // The last condition follows from the first; it is that of the index.
+  // The last condition follows from the first; the index needs it.
   await tx.run(
     sql`update payments set stopped_at = ${now}, updated_at = ${now}
       where purpose = 'purchase' and listing_id = ${listingId} and status = 'verifying' and stopped_at is null
@@ -196,7 +194,7 @@ export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promis
   );
 }
 
-/** What the chain shows now; null clears a sighting that a reorganisation took back. Null when it was noted before, or the payment has ended. */
+/** Stores what the chain shows; null clears a sighting that a reorganisation took back. Returns null if nothing changed or it has ended. */
 export async function noteSighting(
   queryable: Queryable,
   id: bigint,
@@ -219,7 +217,7 @@ export interface PaymentEnd {
   status: ChainEnd;
   reason: string | null;
   transfer: Sighting | null;
-  /** Of the transfer that is this payment's own; null where there is none. */
+  /** Log index of this payment's own transfer; null if there is none. */
   logIndex: number | null;
   payerCollectsOnly: boolean;
 }
@@ -238,15 +236,15 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
   return paymentOf(row);
 }
 
-/** Deletes attempts that were never submitted and whose authorization ran out before that time: it can move nothing any more. */
-export async function deleteLapsedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
+/** Deletes attempts that were never submitted and whose authorization expired before that time, so that they can move no money. */
+export async function deleteEndedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
   const { gone } = await queryable.one<{ gone: number }>(
     sql`select prune_lapsed_attempts(${before}, ${most}::int4) as gone`,
   );
   return gone;
 }
 
-/** Open payments in the order of their age, from the one after `afterId`. */
+/** Returns open payments after `afterId`, oldest first. */
 export async function listOpenPayments(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
   const rows = await queryable.rows<PaymentRow>(
     sql`select ${columns} from payments where status in ('verifying', 'settling') and id > ${afterId}
@@ -257,10 +255,10 @@ export async function listOpenPayments(queryable: Queryable, afterId: bigint, li
 
 interface ReviewEnd {
   outcome: ReviewOutcome;
-  /** Null: the review was not decided in time. */
+  /** Null: the review timed out. */
   by: bigint | null;
   note: string | null;
-  /** Of the transfer that it was taken as paid by, where that was found only now. */
+  /** Log index of the transfer that paid it, if it was found only now. */
   logIndex: number | null;
   now: Date;
 }
@@ -275,7 +273,7 @@ export async function endReview(tx: Tx, id: bigint, { outcome, by, note, logInde
   );
 }
 
-/** In review since before that time, the oldest first. */
+/** Returns reviews that began before that time, oldest first. */
 export function listReviewsSince(queryable: Queryable, before: Date, limit: number): Promise<Payment[]> {
   return readPayments(
     queryable,
@@ -284,7 +282,6 @@ export function listReviewsSince(queryable: Queryable, before: Date, limit: numb
   );
 }
 
-/** Payments of one kind that are undecided, and when the oldest of them began. */
 export interface OpenPayments {
   path: PaymentWay;
   status: string;
@@ -308,14 +305,13 @@ export async function countReviews(queryable: Queryable): Promise<number> {
   return Number(count);
 }
 
-/** What waits for the chain, and since when. */
 interface OpenTimes {
-  /** The lowest block with a transfer that is not final yet. */
+  /** Lowest block with a transfer that is not final yet. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
-  /** When the newest payment without a block was opened, and the oldest. */
+  /** Opening times of the newest and oldest payments without a block. */
   newestUnseen: Date | null;
   oldestUnseen: Date | null;
-  /** Some claim that is decided on names more transactions. */
+  /** Some decided claim names further transactions that are undecided. */
   hasUndecided: boolean;
 }
 

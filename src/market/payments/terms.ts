@@ -2,17 +2,16 @@ import { MAX_TIMEOUT_SECONDS, type Network, type PaymentPurpose } from '../../co
 import type { Authorization } from '../../platform/chain/shapes.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** What a payer is asked to pay, and for what. */
 export interface Terms {
   purpose: PaymentPurpose;
   payee: Hex;
   valueUnits: bigint;
-  /** Absolute URL of the request that is paid for; a v2 proof that names another one is refused. */
+  /** Absolute URL of the paid request; a v2 proof that names another URL is refused. */
   resource: string;
   description: string;
 }
 
-/** A payment proof after its shape was checked, v1 and v2 alike. The signature in it is a live cheque: never stored or logged. */
+/** A payment proof whose shape was checked, v1 and v2 alike. Its signature is a live cheque: never store or log it. */
 export interface Proof {
   version: 1 | 2;
   authorization: Authorization;
@@ -27,7 +26,7 @@ export interface Proof {
   resourceUrl: string | null;
 }
 
-/** The v2 requirement that terms amount to; what facilitators are handed, whichever version the client spoke. */
+/** The v2 requirement for the terms. Facilitators get it whichever version the client spoke. */
 export function requirementOf(terms: Terms, network: Network, checksummed: (address: Hex) => string) {
   return {
     scheme: 'exact',

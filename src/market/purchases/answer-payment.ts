@@ -4,44 +4,34 @@ import type { ListingTerms } from '../listings/store.ts';
 import { findWatermark } from '../payments/chain/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { type Payment, stoppedRefusal, unseenRefusal } from '../payments/payment.ts';
-import type { Payments } from '../payments/payments.ts';
 import { pendingBody, pendingHeaders, reviewRefusal, slipIn } from '../payments/present-payment.ts';
-import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { type BuyContext, purchaseTerms } from './buy-request.ts';
 import { type Collector, collectedBy, mayCollect, signToCollect } from './collecting.ts';
-import { type BuyAnswer, deliver } from './deliver.ts';
+import { type BuyAnswer, deliverGoods } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
-/** Moves a payment on as far as this request and the chain allow, and answers where it stands. Null when it ended unpaid. */
+/** Moves a payment as far as this request and the chain allow, and answers with its state. Null if it ended unpaid. */
 export async function answerPayment(
-  market: Market,
-  payments: Payments,
+  buy: BuyContext,
   payment: Payment,
-  request: BuyRequest,
-  listing: ListingTerms,
   collector: Collector,
 ): Promise<BuyAnswer | null> {
   try {
-    return await answer(market, payments, payment, request, listing, collector);
+    return await answerByStatus(buy, payment, collector);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const fields = {
       ...error.options.fields,
       collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
-      ...slipIn(market, payment),
+      ...slipIn(buy.market, payment),
     };
     throw new Refusal(error.reason, { ...error.options, fields });
   }
 }
 
-async function answer(
-  market: Market,
-  payments: Payments,
-  payment: Payment,
-  request: BuyRequest,
-  listing: ListingTerms,
-  collector: Collector,
-): Promise<BuyAnswer | null> {
-  // Only a request that shows the payment's own proof, and does more than collect, has it verified or settled.
+async function answerByStatus(buy: BuyContext, payment: Payment, collector: Collector): Promise<BuyAnswer | null> {
+  const { market, payments, request, listing } = buy;
+  // Only a request with the payment's own proof, that does more than collect, has it verified or settled.
   const proof = request.collectOnly ? null : request.proof;
   const { current, refusal } = await payments.advance(payment, proof, purchaseTerms(market, listing));
   switch (current.status) {
@@ -54,7 +44,7 @@ async function answer(
       return null;
     case 'verifying':
     case 'settling':
-      return await answerUndecided(market, current, request, listing, { collector, refusal });
+      return await answerUndecided(buy, current, { collector, refusal });
   }
 }
 
@@ -69,14 +59,16 @@ async function answerCompleted(
   if (purchase === null) throw new TypeError('a completed payment without its purchase');
   const { deliveryTokenHash } = payment;
   if (!mayCollect(collector, purchase, deliveryTokenHash)) throw signToCollect();
-  return await deliver(market, listing.id, purchase, collectedBy(collector, purchase, deliveryTokenHash), payment);
+  return await deliverGoods(market, listing.id, {
+    purchase,
+    collectedBy: collectedBy(collector, purchase, deliveryTokenHash),
+    payment,
+  });
 }
 
 async function answerUndecided(
-  market: Market,
+  { market, request, listing }: BuyContext,
   payment: Payment,
-  request: BuyRequest,
-  listing: ListingTerms,
   { collector, refusal }: { collector: Collector; refusal: Refusal | null },
 ): Promise<BuyAnswer> {
   if (payment.status === 'verifying' && payment.txHash === null) {
@@ -89,7 +81,7 @@ async function answerUndecided(
   const watermark = await findWatermark(market.database, payment.chainId);
   const retry = request.proof === null ? 'same_request' : 'same_proof';
   const body = {
-    ...pendingBody(market, payment, watermark, retry, market.clock.now()),
+    ...pendingBody(market, payment, { watermark, retry, now: market.clock.now() }),
     collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
   };
   return { status: 202, body, headers: pendingHeaders(market.config.network, payment, body) };

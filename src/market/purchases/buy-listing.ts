@@ -10,13 +10,14 @@ import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
-import { lapsedRefusal } from '../payments/paths/x402/payment-required.ts';
+import { endedRefusal } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { warnAfterRecovery } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findPaidOrPending } from '../payments/store.ts';
 import { answerPayment } from './answer-payment.ts';
 import {
+  type BuyContext,
   type BuyRequest,
   findInLedger,
   findPaymentsOf,
@@ -26,19 +27,19 @@ import {
 } from './buy-request.ts';
 import { checkCollecting, collectorOf, isEntitled, isWithoutValue, spendSignature } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
-import { type BuyAnswer, deliver } from './deliver.ts';
-import { mustNotBring, refuseStray } from './delivery-token.ts';
+import { type BuyAnswer, deliverGoods } from './deliver.ts';
+import { mustNotBringToken, refuseStray } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
 
-/** Each round ends in an answer or in a row of another request, which the next round finds. */
+/** Each round ends in an answer, or finds another request's row in the next round. */
 const MAX_ROUNDS = 4;
 
 /**
- * POST /api/buy/:id, in the order of W7: ledger, completed purchase, open attempt, what earlier buyers get free of charge, state of the
- * listing, 402. The order keeps a listing's end from hiding a purchase, and keeps a client that signs a new authorization at each call
- * from paying twice.
+ * POST /api/buy/:id, in this order: ledger, completed purchase, open attempt, goods that earlier buyers get free, state of the listing,
+ * 402. Because of this order the end of a listing never hides a purchase, and a client that signs a new authorization at each call never
+ * pays twice.
  */
 export function makeBuyListing(
   payments: Payments,
@@ -57,59 +58,52 @@ export function makeBuyListing(
   };
 }
 
-/** Null when a rival took the place between the look and the row. */
+/** Null if a rival took the slot between the check and the row. */
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
-  const known = await findInLedger(market, request);
+  const ledgerPayment = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
   if (listing === null) await mustNotBeLost(market.database, request.listingId);
-  if (request.token !== null && request.proof === null && known === null) {
+  if (request.token !== null && request.proof === null && ledgerPayment === null) {
     throw refuseStray(request, listing?.priceUnits === 0n);
   }
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
   // The proof of a known payment shows nothing by itself: it may be public.
-  const isOfKnown = known !== null && request.proof !== null && pathOf(known).isShownBy(known, request.proof);
-  const check = isOfKnown ? null : await checkFresh(market, payments, request, listing);
+  const isOwn =
+    ledgerPayment !== null && request.proof !== null && pathOf(ledgerPayment).isShownBy(ledgerPayment, request.proof);
+  const buy = { market, payments, request, listing };
+  const check = isOwn ? null : await checkFresh(buy);
   const signedBy = check && 'payer' in check ? check.payer : null;
-  const found: RequestFindings = { known, check, signedBy, lapsed: isOfKnown ? known : null };
-  const answer =
-    (await answerFromPayments(market, payments, request, listing, found)) ??
-    (await answerWithoutPayment(market, payments, request, listing, found));
+  const findings: RequestFindings = { ledgerPayment, check, signedBy, ownPayment: isOwn ? ledgerPayment : null };
+  const answer = (await answerFromPayments(buy, findings)) ?? (await answerWithoutPayment(buy, findings));
   await spendIfShown(market, request, answer);
   return answer;
 }
 
-/** What is known of this proof, token, key or wallet. What is left of a known proof that ended unpaid still says whose payments to look for. */
+/** Answers from payments of this proof, token, key or wallet. A known proof that ended unpaid still names the payer to look for. */
 async function answerFromPayments(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  { known, signedBy, lapsed }: RequestFindings,
+  buy: BuyContext,
+  { ledgerPayment, signedBy, ownPayment }: RequestFindings,
 ): Promise<BuyAnswer | null> {
+  const { market, request } = buy;
   const collector = collectorOf(request, signedBy);
-  const first = known && (await answerPayment(market, payments, known, request, listing, collector));
+  const first = ledgerPayment && (await answerPayment(buy, ledgerPayment, collector));
   if (first !== null) return first;
-  for (const payment of await findPaymentsOf(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
-    const answer = await answerPayment(market, payments, payment, request, listing, collector);
+  for (const payment of await findPaymentsOf(market, request, { signedBy, ownPayer: ownPayment?.payer ?? null })) {
+    const answer = await answerPayment(buy, payment, collector);
     if (answer !== null) return answer;
   }
   return null;
 }
 
-async function answerWithoutPayment(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  found: RequestFindings,
-): Promise<BuyAnswer | null> {
-  const { signedBy, lapsed } = found;
-  if (listing.priceUnits === 0n) return await answerFree(market, request, listing, found);
-  // A buyer who shows that it bought an older version is never asked for money here, and a proof that came along is left alone.
+async function answerWithoutPayment(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
+  const { market, payments, request, listing } = buy;
+  const { signedBy, ownPayment } = findings;
+  if (listing.priceUnits === 0n) return await answerFree(market, request, listing, findings);
+  // Never ask a buyer of an older version for money here; a proof that came along is left alone.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
-  if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
+  if (ownPayment !== null) throw refuseOwnEnded(market, listing, ownPayment);
   const merchantId = request.merchant?.id;
   const unproven =
     merchantId === undefined ? null : await findOpenUnproven(market.database, merchantId, { listingId: listing.id });
@@ -118,7 +112,7 @@ async function answerWithoutPayment(
   if (txHash !== null && signedBy !== null) {
     return await reviewLost(market, payments, { request, listing, payer: signedBy, txHash });
   }
-  return await startPurchase(market, payments, request, listing, found);
+  return await startPurchase(buy, findings);
 }
 
 async function deliverEntitled(
@@ -131,23 +125,23 @@ async function deliverEntitled(
   const merchantId = merchant?.id ?? null;
   if (!(await isFor({ merchantId, payer: signedBy }))) return null;
   const byKey = signedBy === null || (await isFor({ merchantId, payer: null }));
-  return await deliver(market, listing.id, null, byKey ? 'key' : 'signature');
+  return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
 }
 
-/** A collecting signature hands the goods over once; where key or token have collected, it was not needed. */
+/** Uses up a collecting signature, which hands the goods over once. If the key or the token collected, it was not needed and stays good. */
 async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isWithoutValue(proof)) return;
   if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
 }
 
-/** The old proof of a payment that has ended: the buyer may sign a new one, while the listing is for sale. */
-function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
+/** Refuses the old proof of an ended payment. The buyer may sign a new one while the listing is for sale. */
+function refuseOwnEnded(market: Market, listing: ListingTerms, ended: Payment): Refusal {
   if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
-  return lapsedRefusal(market.config, purchaseTerms(market, listing), ended);
+  return endedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
-/** A free good that a merchant took stays its own, whatever becomes of the listing. */
+/** Goods that a merchant took free stay its own, whatever becomes of the listing. */
 async function answerFree(
   market: Market,
   request: BuyRequest,
@@ -155,12 +149,12 @@ async function answerFree(
   { check, signedBy }: RequestFindings,
 ): Promise<BuyAnswer> {
   const { merchant } = request;
-  mustNotBring(request.token);
+  mustNotBringToken(request.token);
   if (check !== null && 'refusal' in check) throw check.refusal;
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
-  if (had) return await deliver(market, listing.id, had, 'key');
+  if (had) return await deliverGoods(market, listing.id, { purchase: had, collectedBy: 'key' });
   if (isRefused(judgeStep(listing, 'buy'))) {
-    // While it is live even an earlier buyer takes it like everybody else, so that it is a purchase (W7).
+    // While the listing is live, even an earlier buyer takes it like everybody else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);
     if (entitled !== null) return entitled;
     throw new Refusal('listing_unavailable');
@@ -169,13 +163,13 @@ async function answerFree(
   return await takeFreeGoods(market, listing, merchant);
 }
 
-/** Free goods are delivered at once. With a key they are a purchase, once; without one nothing is recorded. */
+/** Delivers free goods at once. With a key this records a purchase, once; without one nothing is recorded. */
 export async function takeFreeGoods(
   market: Market,
   listing: ListingTerms,
   merchant: Merchant | null,
 ): Promise<BuyAnswer> {
-  if (merchant === null) return await deliver(market, listing.id, null, null);
+  if (merchant === null) return await deliverGoods(market, listing.id, { purchase: null, collectedBy: null });
   await market.database.transaction(async (tx) => {
     const shared = await shareListing(tx, listing.id);
     if (shared === null) throw new Refusal('listing_unavailable');
@@ -194,26 +188,22 @@ export async function takeFreeGoods(
     });
   });
   const purchase = await findPurchase(market.database, listing.id, { merchantId: merchant.id });
-  return await deliver(market, listing.id, purchase, 'key');
+  return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key' });
 }
 
-/** A proof that is not in the ledger may be fresh: then it shows who controls the wallet. Null where there is none to check. */
-async function checkFresh(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-): Promise<ProofCheck | null> {
+/** Checks a proof that is not in the ledger: if it is fresh, it shows who controls the wallet. Null if there is nothing to check. */
+async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
+  const { market, payments, request, listing } = buy;
   const { proof } = request;
   if (proof === null) return null;
   if (!isWithoutValue(proof) && listing.priceUnits === 0n) return null;
   const check = isWithoutValue(proof)
-    ? await checkCollecting(market, payments, request, listing, proof)
-    : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
+    ? await checkCollecting(buy, proof)
+    : await checkProof(market, { proof, terms: purchaseTerms(market, listing) }, payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
-  // Whether it is the payer's own cannot be told now. Where that payer has a payment, no answer may call paying again safe.
-  const known = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
-  return { refusal: known === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
+  // The proof's owner cannot be verified now. If that payer has a payment, no answer may call paying again safe.
+  const existing = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
+  return { refusal: existing === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
 }
 
 function refuseUnchecked(refusal: Refusal): Refusal {

@@ -7,11 +7,11 @@ import { clientOf } from '../limits/budgets.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { Payment } from '../payments/payment.ts';
+import type { Payments } from '../payments/payments.ts';
 import { findAllPaidOrPending, findByAuthorization, findByToken } from '../payments/store.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readToken, type ShownToken } from './delivery-token.ts';
 
-/** One request to buy, or to collect. */
 export interface BuyRequest {
   listingId: bigint;
   merchant: Merchant | null;
@@ -20,12 +20,20 @@ export interface BuyRequest {
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
-  /** With collectOnly: the transaction that paid, where this market lost its books of it. */
+  /** With collectOnly: the transaction that paid, if this market lost its books of it. */
   txHash: Hex | null;
-  /** It was told of a transfer that may have been this payment, and pays all the same. */
+  /** The buyer was told about a transfer that may be this payment, and pays all the same. */
   payAnew: boolean;
-  /** For the one that opens a payment: throws beyond what this caller may leave unverified. */
+  /** Call before a payment is opened: throws if this caller has too many unverified attempts. */
   takeAttempt(): Taken;
+}
+
+/** Everything that answering one request to buy a listing needs. */
+export interface BuyContext {
+  market: Market;
+  payments: Payments;
+  request: BuyRequest;
+  listing: ListingTerms;
 }
 
 export function readBuyRequest(
@@ -57,7 +65,7 @@ export function readBuyRequest(
   };
 }
 
-/** What the seller asks. Merchant text stays out: these words travel in headers and into wallets. */
+/** The seller's terms. Merchant text stays out, because these words go into headers and wallets. */
 export function purchaseTerms(
   market: Pick<Market, 'config'>,
   listing: Pick<ListingTerms, 'id' | 'sellerWallet' | 'priceUnits'>,
@@ -71,7 +79,7 @@ export function purchaseTerms(
   };
 }
 
-/** A thing changes hands in its city: this route asks no buyer for money for it, in any state, and there is nothing to collect. */
+/** Refuses a thing, which changes hands in its city: this route never asks money for it, and there is nothing to collect. */
 export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'>): void {
   if (!isThing) return;
   throw new Refusal('checkout_needed', {
@@ -79,7 +87,7 @@ export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'
   });
 }
 
-/** Step one of W7: the payment to which the proof or the delivery token belongs, whatever became of the listing. */
+/** Finds the payment of this proof or delivery token, whatever became of the listing. Always the first step. */
 export async function findInLedger(market: Market, request: BuyRequest): Promise<Payment | null> {
   const { proof, token, listingId } = request;
   const { network } = market.config;
@@ -91,34 +99,34 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
     if (payment !== null) return payment;
   }
   const payment = token && (await findByToken(market.database, token.hash));
-  return payment?.listingId === listingId && isMeant(request, payment) ? payment : null;
+  return payment?.listingId === listingId && isMeantFor(request, payment) ? payment : null;
 }
 
-/** A token that a client has made is meant for the payment that its own proof opens: with another wallet's proof it is of no use. */
-function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
+/** False for a client-made token with another wallet's proof: the token is meant for the payment that its own proof opens. */
+function isMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 
-/** Who a request is known to come from: by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
+/** The payer of a request: known by a fresh signature, or only by an old proof whose payment has ended, which proves nothing. */
 interface KnownPayer {
   signedBy: Hex | null;
-  lapsedPayer: Hex | null;
+  ownPayer: Hex | null;
 }
 
 /**
- * Steps two and three: what this merchant or this payer has paid, or is paying, for the listing. Completed ones first, and of those
- * the one whose payer signed: a merchant's own purchase may need another signature than the one that came.
+ * Finds this merchant's and this payer's payments for the listing, made or under way. Completed ones come first, and among those the one
+ * whose payer signed: the merchant's own purchase may need another signature than the one that came.
  */
 export async function findPaymentsOf(market: Market, request: BuyRequest, by: KnownPayer): Promise<Payment[]> {
   const { database } = market;
   const { listingId, merchant } = request;
-  const payer = by.signedBy ?? by.lapsedPayer;
+  const payer = by.signedBy ?? by.ownPayer;
   if (merchant === null && payer === null) return [];
   const payments = await findAllPaidOrPending(database, listingId, { merchantId: merchant?.id ?? null, payer });
-  const rank = (payment: Payment): number => {
+  const rankOf = (payment: Payment): number => {
     if (payment.status !== 'completed') return 2;
     return payment.payer === by.signedBy ? 0 : 1;
   };
   const isOthers = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
-  return payments.sort((a, b) => rank(a) - rank(b) || isOthers(a) - isOthers(b));
+  return payments.sort((a, b) => rankOf(a) - rankOf(b) || isOthers(a) - isOthers(b));
 }

@@ -40,11 +40,10 @@ import type { Payments } from '../payments/payments.ts';
 import { findPaidOrPending } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
 import { isEntitled } from './collecting.ts';
-import { type BuyAnswer, deliver } from './deliver.ts';
-import { keepPayment } from './delivery-token.ts';
+import { type BuyAnswer, deliverGoods } from './deliver.ts';
+import { refuseSafely } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
-/** A signature of an intent's challenge, before anybody names a transaction. */
 interface ShownSignature {
   merchant: Merchant;
   intent: Intent;
@@ -58,10 +57,10 @@ interface ClaimRequest extends ShownSignature {
 
 type ClaimAnswer = BuyAnswer | PendingClaim;
 
-/** Each round ends in an answer or in a row of another request, which the next round finds. */
+/** Each round ends in an answer, or finds another request's row in the next round. */
 const MAX_ROUNDS = 4;
 
-/** POST /api/claim/:id (W8): a signed claim that a transfer was made for an intent. Sent again, it goes on or is answered the same. */
+/** POST /api/claim/:id: a signed claim that a transfer was made for an intent. Sent again, it continues or gets the same answer. */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
@@ -74,7 +73,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
         if (answer !== null) return answer;
       }
     } catch (error) {
-      throw keepPayment(market, error, 'claim_answer_failed');
+      throw refuseSafely(market, error, 'claim_answer_failed');
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };
@@ -94,14 +93,14 @@ async function readClaim(
   return { merchant, intent, listing, signature: body.payer_signature as Hex };
 }
 
-/** Says what the signature is worth before any money moves. What is paid or under way comes first, and nothing is stored. */
+/** Checks the signature before any money moves. A payment that is made or under way comes first, and nothing is stored. */
 async function checkAlone(market: Market, payments: Payments, shown: ShownSignature) {
   const { intent, listing, merchant } = shown;
   const standing = await findClaim(market.database, intent.id);
   if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
   await mustBeUnclaimed(market.database, market, intent);
   await mustBeDecided(market.database, market, listing, merchant);
-  const check = await judge(payments, shown);
+  const check = await judgeShown(payments, shown);
   if (check.signer !== null) {
     await checkPayer(market, shown, check.signer);
     const rival = await findRival(market.database, listing.id, merchant, check.signer);
@@ -125,7 +124,7 @@ async function checkAlone(market: Market, payments: Payments, shown: ShownSignat
 const OPEN_ANOTHER =
   'Less than five minutes of the intent are left. If nothing was sent for it, open another with POST /api/purchase-intent/:id and sign that.';
 
-async function judge(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
+async function judgeShown(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
   try {
     return await judgeSignature(payments.readHead, intent, signature);
   } catch (error) {
@@ -138,18 +137,18 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
   return await continueClaim<BuyAnswer>(market, payments, claim, {
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
-    // In the order of every other act on a payment: the listing, then the row.
+    // Same order as everywhere: the listing, then the payment row.
     lock: (tx) => shareListing(tx, claim.listing.id),
-    openClaim: (tx, payer, standing) => open(tx, market, claim, { standing, payer }),
+    openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
-    rebind: (tx, standing, payer) => rebind(tx, market, claim, { standing, payer }),
+    rebind: (tx, standing, payer) => rebindClaim(tx, market, claim, { standing, payer }),
     answerCompletedClaim: (payment) => deliverClaimed(market, claim.listing, payment),
   });
 }
 
 /**
- * A wallet that the intent names was checked when the intent opened. Any other is judged as of that time: a seller must not keep the
- * goods back by listing the buyer's wallet as its own after the buyer has begun to pay.
+ * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent opened. Any other is judged as of that
+ * time: a seller must not withhold the goods by listing the buyer's wallet as its own after the buyer began to pay.
  */
 async function checkPayer(market: Market, { intent, listing }: ShownSignature, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
@@ -161,7 +160,7 @@ async function checkPayer(market: Market, { intent, listing }: ShownSignature, p
   }
 }
 
-/** Goods that were bought before are handed out under that purchase. */
+/** Goods that were bought before are delivered under that purchase. */
 async function deliverClaimed(market: Market, listing: ListingTerms, payment: DirectPayment): Promise<BuyAnswer> {
   market.crashPoint('after_commit_before_answer');
   const { database } = market;
@@ -170,10 +169,10 @@ async function deliverClaimed(market: Market, listing: ListingTerms, payment: Di
     (await findPurchase(database, listing.id, { merchantId: payment.merchantId })) ??
     (await findPurchase(database, listing.id, { payer: payment.payer }));
   if (purchase === null) throw new TypeError('a completed claim without its purchase');
-  return await deliver(market, listing.id, purchase, 'key', payment);
+  return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key', payment });
 }
 
-async function open(
+async function openClaimOf(
   tx: Tx,
   market: Market,
   { intent, listing, merchant }: ClaimRequest,
@@ -182,7 +181,7 @@ async function open(
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
   if (opened !== null) return opened;
-  // The same claim, sent at once, was first: the next round goes on with it, whatever else is undecided.
+  // The same claim, sent at once, was first: the next round continues it, whatever else is undecided.
   if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
   const rival = await findRival(tx, listing.id, merchant, payer);
   if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
@@ -205,13 +204,13 @@ function isUndecided(payment: Payment): boolean {
   return isOpen(payment) || payment.status === 'needs_review';
 }
 
-async function rebind(
+async function rebindClaim(
   tx: Tx,
   market: Market,
   { listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
 ): Promise<void> {
-  // Whether its transfer can be delivered or only reviewed was said when the claim opened, and stays so.
+  // Whether its transfer can be delivered or only reviewed was fixed when the claim opened.
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);
   try {
@@ -226,7 +225,7 @@ async function rebind(
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
-/** POST /api/purchase-intent/:id (W8). An intent that is not claimed blocks no buyer and costs nothing. */
+/** POST /api/purchase-intent/:id. An unclaimed intent blocks no buyer and costs nothing. */
 export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
@@ -239,7 +238,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const signed = await findSignedIntent(market.database, merchant, termsOf(listing), call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
     await checkBuyer(market.database, market, listing, { merchant, payer });
-    const show = (intent: Intent, findings: IntentFindings) => ({
+    const present = (intent: Intent, findings: IntentFindings) => ({
       purchase_intent: {
         ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
         listing_id: Number(listing.id),
@@ -250,7 +249,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
       const findings = await readFindings(payments.readHead, payer, signed);
       const signer = findings.check?.signer ?? null;
       if (signer !== null) await checkPayer(market, { ...signed, merchant, listing }, signer);
-      return { status: 200, body: show(signed.intent, findings) };
+      return { status: 200, body: present(signed.intent, findings) };
     }
     await takeIntentQuota(
       market,
@@ -274,7 +273,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
         createdAt,
       });
     });
-    return { status: isNew ? 201 : 200, body: show(intent, findings) };
+    return { status: isNew ? 201 : 200, body: present(intent, findings) };
   };
 }
 
@@ -282,15 +281,15 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
   return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
 }
 
-/** A buyer must not pay for what an earlier purchase entitles to. */
-function free({ id }: ListingTerms): Refusal {
+/** Keeps a buyer from paying for goods that an earlier purchase entitles to. */
+function entitledRefusal({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
     nextStep: `POST /api/buy/${id} delivers it: with the key, or with a proof of the wallet, that bought the older version. Such a proof is not settled.`,
   });
 }
 
-/** A transfer for it that this merchant has claimed without a signature waits for its payee. */
+/** Refuses while this merchant's unsigned claim for these goods waits for its payee. */
 async function mustBeDecided(
   queryable: Queryable,
   market: Market,
@@ -301,20 +300,20 @@ async function mustBeDecided(
   if (unproven !== null) throw await undecidedRefusal(queryable, market, viewOfUnproven(unproven), merchant);
 }
 
-/** What was bought or is being paid comes first: an ended listing never hides it. */
+/** Looks for payments first, made or under way: an ended listing never hides them. */
 async function checkBuyer(
   queryable: Queryable,
   market: Market,
   listing: ListingTerms,
   { merchant, payer }: { merchant: Merchant; payer: Hex | null },
 ): Promise<void> {
-  const known =
+  const existing =
     (await findPaidOrPending(queryable, listing.id, { merchantId: merchant.id })) ??
     (payer && (await findPaidOrPending(queryable, listing.id, { payer })));
-  if (known?.status === 'completed') throw new Refusal('purchase_exists');
-  if (known) throw await undecidedRefusal(queryable, market, known, merchant);
+  if (existing?.status === 'completed') throw new Refusal('purchase_exists');
+  if (existing) throw await undecidedRefusal(queryable, market, existing, merchant);
   await mustBeDecided(queryable, market, listing, merchant);
-  if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
+  if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw entitledRefusal(listing);
   mustStep(listing, 'buy');
   mustBeOnNetwork(market, listing);
   if (listing.merchantId === merchant.id) throw new Refusal('own_goods');

@@ -10,26 +10,22 @@ import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
-import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
-import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { type BuyContext, type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { type Buyer, isEarlierBuyer, noteShown, pruneShown, wasShown } from './store.ts';
 
-/** Clocks of processes differ a little: a row outlives its signature by this much. */
+/** Clocks of processes differ a little, so a row outlives its signature by this much. */
 const SIGNATURE_KEPT_MS = 600_000;
 const PRUNED_AT_ONCE = 100;
 
-/** An authorization of value 0 moves nothing: it is good to collect, in the form that is made for it, and for nothing else. */
+/** An authorization of value 0 moves nothing: in its special form it collects, and it is good for nothing else. */
 export function isWithoutValue(proof: Proof): boolean {
   return proof.authorization.value === 0n;
 }
 
-/** Who shows by an authorization of value 0 that the goods are theirs (W17). */
+/** Checks an authorization of value 0 by which a wallet shows that the goods are its own. */
 export async function checkCollecting(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
+  { market, payments, request, listing }: BuyContext,
   proof: Proof,
 ): Promise<ProofCheck> {
   const terms = { ...purchaseTerms(market, listing), valueUnits: 0n };
@@ -44,10 +40,10 @@ export async function checkCollecting(
   }
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
   if (await wasShown(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
-  return await checkProof(market, proof, terms, payments.readHead, { alsoAtFinalized: true });
+  return await checkProof(market, { proof, terms }, payments.readHead, { alsoAtFinalized: true });
 }
 
-/** Where nothing is paid there are no terms to sign either. */
+/** Free goods have no terms to sign either. */
 function refuseWithoutValue(market: Market, listing: ListingTerms): Refusal {
   const detail = 'An authorization of value 0 pays for nothing; it collects with {"collect": true, "collect_salt"}.';
   if (listing.priceUnits > 0n)
@@ -62,7 +58,7 @@ function collectTerms({ config }: Market, { id }: ListingTerms, payer: Hex, salt
   return { baseUrl: config.baseUrl, chainId: config.network.chainId, listingId: id, payer, salt };
 }
 
-/** Once the goods are to be handed out for it, and before they are: of two requests at once one gets them. */
+/** Call when the goods are about to be handed out for it, and before they are: of two concurrent requests one gets them. */
 export async function spendSignature(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
   const { database, clock } = market;
   const { from: payer, nonce, validBefore } = authorization;
@@ -73,14 +69,14 @@ export async function spendSignature(market: Market, request: BuyRequest, { auth
 }
 
 /**
- * The 402 to who wants to collect and has shown nothing: in `collect` what to sign, which moves no money. Who sends no salt may be a client
- * that knows nothing of it, and is shown the terms of the price as well, an authorization for which is never settled.
+ * The 402 for a caller who wants to collect and has shown nothing: `collect` says what to sign, which moves no money. A client that sends
+ * no salt may not know of it, and also gets the terms of the price; an authorization for those is never settled.
  */
 export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, listing: ListingTerms): Refusal {
   const detail =
     'Sign to show that you control the paying wallet: an authorization of value 0, as `collect` says. It moves no money.';
   const terms = purchaseTerms({ config }, listing);
-  const asked = paymentRequired(
+  const required = paymentRequired(
     config,
     collectSalt === null ? terms : { ...terms, valueUnits: 0n },
     'payment_required',
@@ -94,10 +90,10 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
     value: '0',
     nonce_of: ['openaisle collect', 'base_url', 'chain_id', 'listing_id', 'payer', 'collect_salt'],
   };
-  return new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, collect } });
+  return new Refusal(required.reason, { ...required.options, fields: { ...required.options.fields, collect } });
 }
 
-/** What a request proves about who is asking. A proof that was once submitted proves nothing: it is public. */
+/** Proofs of identity in a request. A payment proof that was submitted once proves nothing, because it is public. */
 export interface Collector {
   merchantId: bigint | null;
   /** SHA-256 of the delivery token sent along. */
@@ -116,13 +112,13 @@ interface Collectable {
   payerCollectsOnly: boolean;
 }
 
-/** Whether this request may have the goods of that payment (W7). */
+/** True if this request may have the goods of that payment. */
 export function mayCollect(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): boolean {
   if (collector.signedBy !== null && collector.signedBy === goods.payer) return true;
   return collectedBy(collector, goods, deliveryTokenHash) !== 'signature';
 }
 
-/** What of this request collects the goods of that payment; `signature` where neither its key nor its token does. */
+/** Says by what this request collects the goods; `signature` if neither its key nor its token does. */
 export function collectedBy(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): CollectedBy {
   if (goods.payerCollectsOnly) return 'signature';
   if (collector.merchantId !== null && collector.merchantId === goods.merchantId) return 'key';
@@ -136,9 +132,9 @@ export function signToCollect(): Refusal {
 }
 
 /**
- * Whether the goods are this buyer's without a payment, because an older version of them was bought (W6). A pure reading: an
- * entitlement is never written down, so nothing can collide with a payment of the same buyer (0027). It grows with purchases and ends
- * with a removal, since hidden goods go to no new buyer then.
+ * True if this buyer gets the goods without a payment, because it bought an older version. Only reads: an entitlement is never stored, so
+ * nothing can collide with a payment of the same buyer (0027). It grows with purchases and ends with a removal, since removed goods go to
+ * no new buyer.
  */
 export async function isEntitled(
   queryable: Queryable,

@@ -8,7 +8,6 @@ import type { Completion, Paid, SettledTransfer } from '../payments/completion.t
 import type { Payment } from '../payments/payment.ts';
 import { insertPaidPurchase, shareHistories } from './store.ts';
 
-/** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
 export function completePurchase(market: Market): Completion {
   return {
     listingOf: async (_queryable, payment) => payment.listingId,
@@ -22,18 +21,23 @@ export function completePurchase(market: Market): Completion {
       if (listing === null) throw new TypeError('a purchase of no listing');
       return { removedAt: listing.removedAt, sellerId: listing.merchantId };
     },
-    complete: (tx, payment, paid) => record(tx, market, payment, paid),
-    // Goods that were bought already are not sold once more by it.
+    complete: (tx, payment, paid) => recordPurchase(tx, market, payment, paid),
+    // A surplus payment sells nothing: the buyer has the goods already.
     completeReviewed: async (tx, payment, paid) => {
-      // An authorization that was public before it came here shows nothing about who brought it.
+      // An authorization that was public before it came here does not show who brought it.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
-      if (!payment.surplus) await record(tx, market, payment, { ...paid, payerCollectsOnly });
+      if (!payment.surplus) await recordPurchase(tx, market, payment, { ...paid, payerCollectsOnly });
     },
     endUncompleted: async () => {},
   };
 }
 
-async function record(tx: Tx, market: Market, payment: Payment, paid: Paid<SettledTransfer | null>): Promise<void> {
+async function recordPurchase(
+  tx: Tx,
+  market: Market,
+  payment: Payment,
+  paid: Paid<SettledTransfer | null>,
+): Promise<void> {
   const { sellerId } = paid.subject;
   const { listingId } = payment;
   if (listingId === null || sellerId === null) throw new TypeError('a purchase of no listing');

@@ -15,16 +15,20 @@ import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 
 export type BuyAnswer = AnswerOf<Endpoints['buyListing']>;
 
+interface GoodsDelivery {
+  purchase: Purchase | null;
+  collectedBy: CollectedBy | null;
+  payment?: Payment | null;
+}
+
 /**
- * Hands the goods over. Who may have them has been decided before. `purchase` is null for free goods taken without a key; nothing had to
- * be shown for those. `payment`: what was read of that of the purchase, if it was.
+ * Hands the goods over; the caller has checked who may have them. `purchase` is null for free goods taken without a key. `payment` saves a
+ * query if the purchase's payment was read already.
  */
-export async function deliver(
+export async function deliverGoods(
   market: Market,
   listingId: bigint,
-  purchase: Purchase | null,
-  collectedBy: CollectedBy | null,
-  payment: Payment | null = null,
+  { purchase, collectedBy, payment = null }: GoodsDelivery,
 ): Promise<BuyAnswer> {
   const artifact = await readArtifact(market.database, listingId);
   const paid = purchase?.paymentId ? await readPaid(market, purchase.paymentId, payment) : null;
@@ -65,8 +69,8 @@ function presentPurchase(purchase: Purchase, artifact: ArtifactRow): Delivery['p
   };
 }
 
-async function readPaid(market: Market, paymentId: bigint, known: Payment | null): Promise<Payment> {
-  const payment = known?.id === paymentId ? known : await findPayment(market.database, paymentId);
+async function readPaid(market: Market, paymentId: bigint, read: Payment | null): Promise<Payment> {
+  const payment = read?.id === paymentId ? read : await findPayment(market.database, paymentId);
   if (payment === null) throw new TypeError('a purchase without its payment');
   return payment;
 }

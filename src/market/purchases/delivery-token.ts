@@ -6,10 +6,10 @@ import type { Market } from '../context.ts';
 import { findByToken } from '../payments/store.ts';
 import type { BuyAnswer } from './deliver.ts';
 
-/** A delivery token that came with a request. `own`: in the form that a client makes one in; `given`: that of those which we give. */
+/** A delivery token from a request. `own`: in the form of tokens that clients make. `issued`: in the form of those that we issue. */
 export interface ShownToken {
   hash: Buffer;
-  form: 'own' | 'given' | 'neither';
+  form: 'own' | 'issued' | 'neither';
 }
 
 const ISSUED_TOKEN = /^[A-Za-z0-9_-]{43}$/;
@@ -17,7 +17,7 @@ const ISSUED_TOKEN = /^[A-Za-z0-9_-]{43}$/;
 export function readToken(text: string, prefix: string): ShownToken {
   const hash = tokenHashOf(text);
   if (isDeliveryToken(text, prefix)) return { hash, form: 'own' };
-  return { hash, form: ISSUED_TOKEN.test(text) ? 'given' : 'neither' };
+  return { hash, form: ISSUED_TOKEN.test(text) ? 'issued' : 'neither' };
 }
 
 export function tokenHashOf(token: string): Buffer {
@@ -38,17 +38,17 @@ interface TokenRequest {
 }
 
 /**
- * A token that belongs to no payment, in a request with a proof that opens none either so far. Of those that we give, such a one may be
- * that of an opening which never came about, and is left alone.
+ * Checks a token that belongs to no payment, in a request whose proof has opened none yet. Of the tokens that we issue, such a one may come
+ * from an opening that never happened, and is ignored.
  */
-export function mustBeOpening({ token, merchant, collectOnly }: TokenRequest): void {
+export function checkOpeningToken({ token, merchant, collectOnly }: TokenRequest): void {
   if (token?.form === 'neither') throw refuseToken('must be <prefix>_dt_, 43 of 0-9A-Za-z and a checksum');
   if (token?.form !== 'own') return;
   if (merchant !== null) throw refuseToken('goes without a key: what a key has bought, the key collects');
   if (collectOnly) throw refuseToken('goes with what opens a payment, and this only collects');
 }
 
-/** A token alone that belongs to no payment for this listing. The client may have paid, so a 402 must not ask it for money. */
+/** Refuses a token, without a proof, that belongs to no payment for this listing. The client may have paid, so it must not get a 402. */
 export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
   if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
   if (token?.form === 'own' && merchant !== null)
@@ -56,24 +56,21 @@ export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean):
   return new Refusal('payment_not_found', { detail: 'The delivery token belongs to no payment for this listing.' });
 }
 
-/** Where nothing is paid there is no payment whose token it could be. */
-export function mustNotBring(token: ShownToken | null): void {
+/** Without a payment there is nothing that the token could belong to. */
+export function mustNotBringToken(token: ShownToken | null): void {
   if (token?.form === 'own') throw refuseToken(NOT_FOR_FREE);
 }
 
 const NOT_FOR_FREE = 'goes with a payment, and these goods are free';
 
-/** The token of the client's own that the payment is to have; null: it brought none. */
+/** Returns the hash of the client's own token for the new payment; null if it brought none. */
 export async function takeClientToken(market: Market, { token }: TokenRequest): Promise<Buffer | null> {
   if (token?.form !== 'own') return null;
   if ((await findByToken(market.database, token.hash)) !== null) throw new Refusal('delivery_token_used');
   return token.hash;
 }
 
-/**
- * The one request without a key that opened a payment gets the delivery token in its answer, whatever that answer is: in the body,
- * and in a header for an answer of bytes alone.
- */
+/** Adds the token to any answer of the keyless request that opened a payment: to the body, and to a header for answers of bytes alone. */
 export async function withToken(
   market: Market,
   token: string | null,
@@ -91,20 +88,20 @@ export async function withToken(
   }
 }
 
-/** Any failure after the row, or after a commit of it that was never answered, as a refusal that carries the token. */
+/** Turns a failure after the row, or after a commit whose outcome is unknown, into a refusal that carries the token. */
 export function refuseWithToken(market: Market, token: string, error: unknown): Refusal {
-  const refusal = keepPayment(market, error, 'purchase_answer_failed');
+  const refusal = refuseSafely(market, error, 'purchase_answer_failed');
   const fields = { ...refusal.options.fields, delivery_token: token };
   return new Refusal(refusal.reason, { ...refusal.options, fields });
 }
 
 /**
- * Any failure where something may have been paid, as a refusal: none of ours may sound as if nothing had happened. The row of a purchase
- * may be there, and an answer without its token would be worse than one that says little.
+ * Turns a failure after a possible payment into a refusal with "do not pay again": none of our errors may sound as if nothing had happened.
+ * The row of a purchase may exist, and an answer without its token would be worse than one that says little.
  */
-export function keepPayment(market: Market, error: unknown, line: string): Refusal {
+export function refuseSafely(market: Market, error: unknown, event: string): Refusal {
   if (error instanceof Refusal) return error;
-  market.log.error(line, { error });
-  const known = refuseUnreadable(error, []) ?? new Refusal('internal_error');
-  return new Refusal(known.reason, { ...known.options, doNotPayAgain: true });
+  market.log.error(event, { error });
+  const readable = refuseUnreadable(error, []) ?? new Refusal('internal_error');
+  return new Refusal(readable.reason, { ...readable.options, doNotPayAgain: true });
 }

@@ -20,35 +20,34 @@ import type { BuyAnswer } from './deliver.ts';
 
 const EVER = new Date(0);
 
-/** What a buyer names who has paid in what was lost and has no slip. */
+/** A buyer's transfer from lost books, for which it has no slip. */
 interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;
-  /** Has signed to collect. */
   payer: Hex;
   txHash: Hex;
 }
 
 /**
- * A payment that the market lost, of which the buyer has no slip (W16): a claim of its transaction, for which the collecting signature
- * stands in for that of a challenge. It was made before the claim's intent, so that what is decided on it is a review: nothing is
- * delivered but by the payee. Null when another payment of this buyer came first. Withdrawn goods can be asked for as well.
+ * Opens a claim for a payment that the market lost and whose buyer has no slip. The collecting signature stands in for that of a challenge.
+ * The transfer is older than the claim's intent, so its decision is a review: only the payee can deliver. Null if another payment of this
+ * buyer came first. Also works for withdrawn goods.
  */
 export async function reviewLost(market: Market, payments: Payments, named: NamedTransfer): Promise<BuyAnswer | null> {
   const { request, listing, payer } = named;
   const merchant = await mustBeBuyer(market, named);
   const paidAt = await findInLoss(market, payments, named);
   const createdAt = await readIntentTime(market, payments.readHead);
-  // A transfer of the intent's own time would be delivered.
+  // A transfer within the intent's own time would be delivered without a review.
   if (createdAt.getTime() <= paidAt) throw new Refusal('chain_clock', { retryAfterSeconds: 5, doNotPayAgain: true });
-  const claim = await open(market, named, { merchant, createdAt });
+  const claim = await openLostClaim(market, named, { merchant, createdAt });
   if (claim === null) return null;
-  const answer = await answerPayment(market, payments, claim, request, listing, collectorOf(request, payer));
+  const answer = await answerPayment({ market, payments, request, listing }, claim, collectorOf(request, payer));
   if (answer === null) throw notFound();
   return answer;
 }
 
-/** The goods are handed over later, to the merchant who owns the key. */
+/** Requires a key, since the goods are handed over later, to the merchant who owns it. */
 async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTransfer): Promise<Merchant> {
   const { merchant } = request;
   if (listing.removedAt !== null) throw new Refusal('listing_removed');
@@ -65,7 +64,7 @@ async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTra
   return merchant;
 }
 
-/** Before anything is stored: there is such a transfer, among those that the books may have lost, and it is nothing else's. Its block's time. */
+/** Requires, before anything is stored, a transfer in a lost window that proves nothing else. Returns its block's time. */
 async function findInLoss(
   market: Market,
   payments: Payments,
@@ -95,7 +94,7 @@ async function findInLoss(
   throw notFound();
 }
 
-/** A provider that does not show a transaction has perhaps not seen it: who says that it has paid is never told that paying is safe. */
+/** Never tells a buyer who says that it has paid that paying is safe: the provider may not have seen the transaction yet. */
 function notFound(): Refusal {
   return new Refusal('transfer_not_found', {
     doNotPayAgain: true,
@@ -113,7 +112,7 @@ function heldElsewhere(): Refusal {
   });
 }
 
-async function open(
+async function openLostClaim(
   market: Market,
   { listing, payer, txHash }: NamedTransfer,
   { merchant, createdAt }: { merchant: Merchant; createdAt: Date },

@@ -8,62 +8,49 @@ import { mustBeOnNetwork } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
-import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { mustHaveFunds, mustNotLag, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import { belowLeastPrice } from '../payments/paths/x402/facilitator.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid } from '../payments/payment-guards.ts';
-import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerPayment } from './answer-payment.ts';
-import { type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
+import { type BuyContext, type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
 import { askToCollect, collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
-import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
+import { checkOpeningToken, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
-/** What was found about a request before the listing has its say. */
 export interface RequestFindings {
-  known: Payment | null;
+  ledgerPayment: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
-  /** The payment of this very proof, if it ended unpaid. */
-  lapsed: Payment | null;
+  /** The caller's own payment: the one of this very proof. It has ended unpaid once every answer from payments was null. */
+  ownPayment: Payment | null;
 }
 
-/** Steps four and five of W7: a payment is asked for, or begun. Null when a rival request began it first. */
-export async function startPurchase(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  found: RequestFindings,
-): Promise<BuyAnswer | null> {
-  // Made before the row, so that even an answer to a commit that was never heard of carries it. Who brings one of its own has it.
-  const isGiven = request.merchant === null && request.token?.form !== 'own';
-  const token = isGiven ? market.random.bytes(32).toString('base64url') : null;
+/** Asks for a payment or begins one. Null if a rival request began it first. */
+export async function startPurchase(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
+  const { market, request } = buy;
+  // Made before the row, so that even the answer to a commit of unknown outcome carries it. A client with a token of its own keeps that.
+  const isIssued = request.merchant === null && request.token?.form !== 'own';
+  const token = isIssued ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
-    const payment = await openOrRefuse(market, payments, request, listing, found, token);
+    const payment = await openOrRefuse(buy, findings, token);
     if (payment === null) return null;
     const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-    return await withToken(market, token, () => answerPayment(market, payments, payment, request, listing, collector));
+    return await withToken(market, token, () => answerPayment(buy, payment, collector));
   });
 }
 
 /**
- * Null when this very payment came through in another request meanwhile. Then its nonce is used, its money gone and the listing
- * perhaps withdrawn. A refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
+ * Null if this very payment came through in another request meanwhile. Its nonce is used then, its money gone and the listing perhaps
+ * withdrawn: a refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
  */
-async function openOrRefuse(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  found: RequestFindings,
-  token: string | null,
-): Promise<Payment | null> {
+async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: string | null): Promise<Payment | null> {
+  const { market, request, listing } = buy;
   try {
-    const { proof, floor } = await checkPurchase(market, payments, request, listing, found);
+    const { proof, floor } = await checkPurchase(buy, findings);
     const brought = await takeClientToken(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
@@ -72,43 +59,44 @@ async function openOrRefuse(
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
     if (!(error instanceof Refusal)) throw error;
-    if (await hasArrived(market, request, found)) return null;
-    throw keepFromPaying(error, request, found);
+    if (await hasArrived(market, request, findings)) return null;
+    throw warnOfUnseenPayment(error, request, findings);
   }
 }
 
 /**
- * A proof that shows no wallet, as it is out of time or for other goods, leaves open what its wallet has under way: then no answer says
- * that paying is safe. What was found against the proof itself says so for itself, and a 402 asks for one that shows a wallet, with
- * which what is under way is found.
+ * Adds "do not pay again" if the proof shows no wallet, because it is out of time or for other goods: that wallet may have a payment under
+ * way. Not for refusals of the proof itself, which say so themselves, nor for a 402, which asks for a proof that shows a wallet and thereby
+ * finds that payment.
  */
-function keepFromPaying(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
+function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;
   const isOfProof = check !== null && 'refusal' in check && check.refusal === refusal;
   if (proof === null || signedBy !== null || isOfProof || row.status === 402) return refusal;
   return new Refusal(reason, { ...options, doNotPayAgain: true });
 }
 
-async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: RequestFindings): Promise<boolean> {
+async function hasArrived(
+  market: Market,
+  request: BuyRequest,
+  { ledgerPayment, signedBy }: RequestFindings,
+): Promise<boolean> {
   const inLedger = await findInLedger(market, request);
-  if (inLedger !== null && inLedger.id !== known?.id) return true;
-  return (await findPaymentsOf(market, request, { signedBy, lapsedPayer: null })).length > 0;
+  if (inLedger !== null && inLedger.id !== ledgerPayment?.id) return true;
+  return (await findPaymentsOf(market, request, { signedBy, ownPayer: null })).length > 0;
 }
 
-/** The proof, if everything that can be said before a row is opened speaks for it. */
+/** Makes every check that is possible before a row is opened, and returns the proof. */
 async function checkPurchase(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
+  { market, payments, request, listing }: BuyContext,
   { check, signedBy }: RequestFindings,
 ): Promise<{ proof: Proof; floor: bigint }> {
-  if (request.proof !== null) mustBeOpening(request);
+  if (request.proof !== null) checkOpeningToken(request);
   if (request.collectOnly) throw refuseCollection(market, request, listing, check);
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
   mustReachFloor(market, listing);
-  // A payer whose payment is known is told so first, even while it is unknown whether the payee could receive another.
+  // A payer with a known payment is told so first, even while it is unknown whether the payee could receive another.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
   await payments.x402Gate.beforeSigning(terms, check);
@@ -117,19 +105,19 @@ async function checkPurchase(
     throw withTokenPrefix(market, request, paymentRequired(market.config, terms, 'payment_required', detail));
   }
   if ('refusal' in check) throw check.refusal;
-  mustMoveOn(market.clock, check.latest);
+  mustNotLag(market.clock, check.latest);
   const { payee, valueUnits } = terms;
   await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
-  mustHold(market.config, terms, check.balanceUnits);
+  mustHaveFunds(market.config, terms, check.balanceUnits);
   await payments.x402Gate.mustBeOffered(terms, check.payer);
   return { proof: request.proof, floor: check.floor };
 }
 
-/** Who has no key is told how a token of its own begins, to make and keep one before anything is sent. */
-function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, asked: Refusal): Refusal {
-  if (merchant !== null) return asked;
-  const fields = { ...asked.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
-  return new Refusal(asked.reason, { ...asked.options, fields });
+/** Tells a keyless client how its own token begins, so that it can make and keep one before it sends anything. */
+function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, required: Refusal): Refusal {
+  if (merchant !== null) return required;
+  const fields = { ...required.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
+  return new Refusal(required.reason, { ...required.options, fields });
 }
 
 function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void {
@@ -137,7 +125,7 @@ function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void 
   if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
-/** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */
+/** Asks for a proof if there is none, in every state of the listing: it will not be settled. */
 function refuseCollection(
   market: Market,
   request: BuyRequest,
@@ -148,7 +136,7 @@ function refuseCollection(
   return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
 }
 
-/** For sale, not to its own merchant, not above what the buyer agreed to. */
+/** Requires that the listing is for sale, belongs to another merchant and costs no more than the buyer's limit. */
 async function checkSale(
   market: Market,
   request: BuyRequest,
@@ -166,15 +154,15 @@ async function checkSale(
   }
 }
 
-/** What is answered over a row that was opened and is not verified. */
+/** Refusals after which an opened row stays unverified. */
 const UNVERIFIED: ReadonlySet<Reason> = new Set([
   ...(['verification_pending', 'payment_rejected', 'facilitator_refused'] as const),
   ...(['listing_changed', 'listing_removed'] as const),
 ]);
 
 /**
- * Anybody can sign for an empty wallet, and each such row is looked at by every pass until it runs out. So callers leave only so many
- * behind; one that is verified, or was never opened, is given back.
+ * Limits unverified rows per caller: anybody can sign for an empty wallet, and every round reads such a row until it expires. The attempt
+ * is given back if the row was verified or never opened.
  */
 async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
   if (proof === null) return await open();
@@ -194,22 +182,22 @@ interface PurchaseToOpen {
   request: Pick<BuyRequest, 'merchant'>;
   listing: ListingTerms;
   proof: Proof;
-  /** The finalized block of the moment when the nonce was read as unused. */
+  /** The finalized block at the moment when the nonce was read as unused. */
   floor: bigint;
-  /** The hash of the token that collects; null for a caller with a key. */
+  /** Hash of the token that collects; null for a caller with a key. */
   token: Buffer | null;
 }
 
 /**
- * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null when a
- * unique rule gives the authorization, the payer or the merchant to another attempt: then that one is the answer. Null also when an
- * older version has become this buyer's meanwhile, so that nothing is to be paid.
+ * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null if a unique
+ * index gives the authorization, the payer or the merchant to another attempt: answer with that one. Null also if an older version was
+ * bought meanwhile, so that nothing is due.
  */
-export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
-  const { request } = given;
-  const { authorization } = given.proof;
+export async function openPurchase(market: Market, opening: PurchaseToOpen): Promise<Payment | null> {
+  const { request } = opening;
+  const { authorization } = opening.proof;
   return await market.database.transaction(async (tx) => {
-    const { id } = given.listing;
+    const { id } = opening.listing;
     const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
     const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
     if (shared === null) throw new Refusal('listing_unavailable');
@@ -218,7 +206,7 @@ export async function openPurchase(market: Market, given: PurchaseToOpen): Promi
     return await PAYMENT_PATHS.x402.open(market, tx, {
       ...{ purpose: 'purchase', listingId: shared.id, merchantId: buyer.merchantId, bodyHash: null },
       ...{ payee: shared.sellerWallet, valueUnits: shared.priceUnits },
-      ...{ proof: given.proof, openedBlock: given.floor, deliveryTokenHash: given.token },
+      ...{ proof: opening.proof, openedBlock: opening.floor, deliveryTokenHash: opening.token },
     });
   });
 }

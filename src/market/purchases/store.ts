@@ -10,21 +10,21 @@ import { attributeColumns, attributesOf } from '../catalog/store.ts';
 import type { Payment } from '../payments/payment.ts';
 
 /**
- * What a merchant bought and sold is walked newest first by id, and a sale may be committed after one with a higher id. Sales share this
- * lock from before they have an id until their commit; a page of the history is read while none of them holds it. So whatever is committed
- * after the page has a higher id than all that is on it, and no walk meets it.
+ * A merchant's history is paged newest first by id, and a sale may be committed after one with a higher id. Sales share this lock from
+ * before they have an id until their commit; a page of the history is read while no sale holds it. So a sale committed after a page was
+ * read has a higher id than all on it, and no page cursor meets it.
  */
 const historyLock = (merchantId: bigint): string => `purchases:${merchantId}`;
 
-/** Before a sale is written: of the seller and of the buyer. In one order for all, so that no two sales wait for each other for ever. */
+/** Call before a sale is written, for seller and buyer. Locks in ascending order, so that two sales never deadlock. */
 export async function shareHistories(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
   const ids = buyerId === null ? [sellerId] : [sellerId, buyerId];
   for (const id of [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))) await tx.lockShared(historyLock(id));
 }
 
 /**
- * Reads what a merchant bought and sold while none of it changes. Each statement has a moment of its own: the moment of a snapshot would be
- * that of its first statement, which waits for the lock.
+ * Reads what a merchant bought and sold while no sale can change it. Every statement gets its own snapshot: a single snapshot would be that
+ * of the first statement, which waits for the lock.
  */
 export async function readOwnHistory<T>(
   database: Database,
@@ -104,7 +104,7 @@ export async function findPurchase(
   return row && purchaseOf(row);
 }
 
-/** Call when the histories of buyer and seller are shared. Without a transfer the proof is that of another payment in the same transaction. */
+/** Call with the histories of buyer and seller locked. Without a transfer, the proof belongs to another payment in the same transaction. */
 export async function insertPaidPurchase(
   tx: Tx,
   payment: Payment,
@@ -122,7 +122,7 @@ export async function insertPaidPurchase(
   return id;
 }
 
-/** Null when this merchant has it already. */
+/** Null if this merchant has it already. */
 export async function insertFreePurchase(
   tx: Tx,
   listingId: bigint,
@@ -147,7 +147,7 @@ export interface ArtifactRow extends Attributes {
   content: Buffer;
 }
 
-/** The hidden goods. Only deliver.ts and the merchant's own history may ask for them. */
+/** Reads the hidden goods. Only deliver.ts and the merchant's own history may call it. */
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
   const row = await queryable.one<
     Attributes & {
@@ -178,7 +178,6 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
   };
 }
 
-/** A collecting signature in the hands of one caller. */
 export interface ShownSignature {
   payer: Hex;
   nonce: Hex;
@@ -194,7 +193,7 @@ export async function wasShown(queryable: Queryable, { payer, nonce, merchantId 
   return found;
 }
 
-/** False when that caller has collected with it already, whichever process it was. */
+/** False if that caller has collected with it already, in whichever process. */
 export async function noteShown(queryable: Queryable, shown: ShownSignature, endsAt: Date): Promise<boolean> {
   const touched = await queryable.run(
     sql`insert into collect_signatures (payer, nonce, merchant_id, ends_at)
@@ -204,7 +203,7 @@ export async function noteShown(queryable: Queryable, shown: ShownSignature, end
   return touched === 1;
 }
 
-/** Forgets some of those that ran out before then; each use takes more away than it adds. */
+/** Deletes some rows that expired before that time; each use removes more than it adds. */
 export async function pruneShown(queryable: Queryable, before: Date, limit: number): Promise<void> {
   await queryable.run(
     sql`delete from collect_signatures where ctid in (
@@ -212,16 +211,15 @@ export async function pruneShown(queryable: Queryable, before: Date, limit: numb
   );
 }
 
-/** Who bought, as far as a request shows it. */
 export interface Buyer {
   merchantId: bigint | null;
   payer: Hex | null;
 }
 
 /**
- * Whether that buyer bought an older version before the newer one was made, all the way down from `newest` while each version
- * entitles. What counts is when a payment was opened, since it may end much later; and a claim comes after its transfer, whose time
- * is in whole seconds. Where only the payer may collect, the key that opened the payment has nothing to show for it.
+ * Selects whether the buyer bought an older version before the newer one was made, down the version chain from `newest` while each version
+ * entitles. The time when a payment was opened counts, since it may end much later; for a claim the transfer's time counts too, which is in
+ * whole seconds. If only the payer may collect, the key that opened the payment does not count.
  */
 function isEntitledTo(newest: Sql, { merchantId, payer }: Buyer): Sql {
   const ofMerchant = sql`(p.merchant_id = ${merchantId} and not p.payer_collects_only)`;
@@ -267,10 +265,7 @@ const DIFFERENCES: readonly (readonly [name: NewerVersion['changed'][number], di
 const cases = DIFFERENCES.map(([name, differ]) => `case when ${differ} then '${name}' end`).join(', ');
 const differences = raw(`array_remove(array[${cases}], null)`);
 
-/**
- * Of each of these listings the newest live one further up its line, where there is one. Two commitments tell nothing about their
- * goods, since each has a salt of its own: the goods themselves are compared, with what is said about them.
- */
+/** Finds the newest live successor of each bought listing. Compares the goods themselves: each commitment has a salt of its own. */
 export async function readNewerVersions(
   queryable: Queryable,
   merchantId: bigint,

@@ -28,7 +28,7 @@ beforeAll(async () => {
   buyer = await seedMerchant(db.database);
 });
 
-/** Rows that are seeded are made within seconds of SEED_TIME. */
+/** Seeded rows are made within seconds of SEED_TIME. */
 const afterSeconds = (seconds: number): Date => new Date(SEED_TIME.getTime() + seconds * 1000);
 const AFTER = afterSeconds(3_600);
 
@@ -45,7 +45,7 @@ const newerVersions = async (caller: SeededMerchant) => {
   return purchases.map(({ newer_version }) => newer_version);
 };
 
-/** A purchase by a claim, of a transfer that was made at `paidAt` and claimed at `claimedAt`. */
+/** Seeds a purchase by a claim, whose transfer was made at `paidAt` and claimed at `claimedAt`. */
 async function seedClaimed(listingId: bigint, times: { paidAt: Date; claimedAt: Date }): Promise<void> {
   await db.database.transaction(async (tx) => {
     await tx.run(sql`set local session_replication_role = replica`);

@@ -2,23 +2,22 @@ import { printableLine } from '../../platform/printable.ts';
 import type { BlockAt } from './read-chain.ts';
 import type { Recovered } from './recover.ts';
 
-/** A recovery as the command tells it, with the block that a time stood for. */
-export type ToldRecovery = Recovered & { from_time?: { asked: string; block_number: number; block_time: string } };
+export type RecoveryOutput = Recovered & { from_time?: { asked: string; block_number: number; block_time: string } };
 
-export function withBlockOfTime(recovered: Recovered, asked: Date, { number, time }: BlockAt): ToldRecovery {
+export function withBlockOfTime(recovered: Recovered, asked: Date, { number, time }: BlockAt): RecoveryOutput {
   const from_time = { asked: asked.toISOString(), block_number: Number(number), block_time: time.toISOString() };
   return { ...recovered, from_time };
 }
 
-/** For a person: counts first, then a line for each sale and each comment, since somebody has to be told of it. */
-export function describeRecovery(told: ToldRecovery): string {
-  const { window, kept_event_id: kept, next_event_id: next, from_time: fromTime } = told;
+/** Text for a person: counts first, then a line for each sale and comment, since somebody must be told of it. */
+export function describeRecovery(output: RecoveryOutput): string {
+  const { window, kept_event_id: kept, next_event_id: next, from_time: fromTime } = output;
   return [
     `Recovered. The log was kept up to event ${kept} and goes on with event ${next}.`,
     ...(fromTime === undefined
       ? []
       : [`Block ${fromTime.block_number} of ${fromTime.block_time} is the first at or after ${fromTime.asked}.`]),
-    ...linesOfLost(told),
+    ...linesOfLost(output),
     `Payments of blocks ${window.from_block} to ${window.to_block} that the books lack are taken back in when their buyers show them.\n`,
   ].join('\n');
 }

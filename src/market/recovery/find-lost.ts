@@ -1,6 +1,6 @@
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 
-/** Kinds of ids that the log names, as the tables that give them out are called. */
+/** Kinds of ids in the log, by the table that issues them. */
 export const LOGGED_IDS = {
   listings: 'listing_id',
   merchants: 'merchant_id',
@@ -13,46 +13,43 @@ export type LoggedKind = keyof typeof LOGGED_IDS;
 export interface LostListing {
   id: bigint;
   merchantId: bigint;
-  /** 0x and hex digits; null where the log did not name it yet. */
+  /** 0x and hex digits; null if the log did not name it yet. */
   payee: string | null;
   commitment: string | null;
   priceUsdc: number;
 }
 
-/** A sale that the books do not hold any more, of goods or of a thing of the city. */
 export interface LostSale {
   eventId: bigint;
   at: Date;
   listingId: bigint;
   paidUsdc: number;
-  /** The way in which it was paid, `free` among them. */
+  /** How it was paid; may be `free`. */
   via: string;
-  /** 0x and hex digits; null where the log names no transaction, as for free goods. */
+  /** 0x and hex digits; null if the log names no transaction, as for free goods. */
   txHash: string | null;
 }
 
-/** A comment that the books do not hold any more. Its words are in no log. */
+/** A comment that the books lack. Its words are in no log. */
 export interface LostComment {
   eventId: bigint;
   at: Date;
   id: bigint;
   listingId: bigint;
-  /** Handle of its author. */
   author: string;
 }
 
-/** What events that are in no book any more tell of. */
 export interface Lost {
-  /** The highest of each kind that was shown; 0: none. */
+  /** The highest id of each kind that was shown; 0: none. */
   shown: Record<LoggedKind, bigint>;
   listings: LostListing[];
   sales: LostSale[];
   comments: LostComment[];
   registered: { merchantId: bigint; handle: string; at: Date }[];
-  /** Merchants whose key was replaced, and those whose codes were as well. */
+  /** Merchants whose key was replaced (`rotated`), or key and codes (`recovered`). */
   rotated: Set<bigint>;
   recovered: Set<bigint>;
-  /** Listings that were removed, when and with the code of the reason, and not restored. */
+  /** Listings that were removed and not restored, with the reason's code and the time. */
   removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
   commentsRemoved: Map<bigint, string>;
@@ -60,9 +57,9 @@ export interface Lost {
   storeLinesRemoved: Map<bigint, string>;
   /** By appeal, with the code of the reason. */
   statementsRemoved: Map<bigint, string>;
-  /** Payments whose money went back after a review. */
+  /** Payments that were refunded after a review. */
   refunded: Set<bigint>;
-  /** Recoveries that were lost themselves: each had moved the ids that no log names. */
+  /** Lost recoveries: each had raised the ids that the log does not name. */
   recoveries: bigint;
 }
 
@@ -73,7 +70,7 @@ interface LoggedEvent {
   detail: Readonly<Record<string, unknown>>;
 }
 
-/** In the order of the log, so that what was taken back later is not carried out again. */
+/** Reads events in the order of the log, so that an act that was taken back later is not repeated. */
 export function findLost(events: readonly CopiedEvent[]): Lost {
   const lost: Lost = {
     shown: { listings: 0n, merchants: 0n, comments: 0n, appeals: 0n, payments: 0n },
@@ -93,15 +90,15 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   };
   const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set(), appeals: new Set() };
   for (const { id, canonical } of events) {
-    const told: LoggedEvent = JSON.parse(canonical.toString('utf8'));
-    noteIds(lost, told);
-    noteMade(made, told);
-    noteIdentity(lost, told);
-    noteGoods(lost, told);
-    noteTrade(lost, id, told);
-    noteTexts(lost, told);
-    if (told.kind === 'recovery') lost.recoveries += 1n;
-    if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
+    const event: LoggedEvent = JSON.parse(canonical.toString('utf8'));
+    noteIds(lost, event);
+    noteMade(made, event);
+    noteIdentity(lost, event);
+    noteGoods(lost, event);
+    noteTrade(lost, id, event);
+    noteTexts(lost, event);
+    if (event.kind === 'recovery') lost.recoveries += 1n;
+    if (textOf(event, 'outcome') === 'refunded') lost.refunded.add(idOf(event, 'payment_id'));
   }
   for (const id of made.merchants) {
     for (const set of [lost.rotated, lost.recovered, lost.storeLinesRemoved]) set.delete(id);
@@ -112,7 +109,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   return lost;
 }
 
-/** Made in what was lost: a row of the books with such an id is another one, and nothing of this is about it. */
+/** Ids issued in lost events. A row of the books with such an id is a different one, so acts on it do not apply. */
 interface Made {
   merchants: Set<bigint>;
   listings: Set<bigint>;
@@ -120,11 +117,11 @@ interface Made {
   appeals: Set<bigint>;
 }
 
-function noteMade({ merchants, listings, comments, appeals }: Made, told: LoggedEvent): void {
-  if (told.kind === 'register') merchants.add(idOf(told, 'merchant_id'));
-  if (told.kind === 'listing' || told.kind === 'maintainer_seed') listings.add(idOf(told, 'listing_id'));
-  if (told.kind === 'comment') comments.add(idOf(told, 'comment_id'));
-  if (told.kind === 'appeal') appeals.add(idOf(told, 'appeal_id'));
+function noteMade({ merchants, listings, comments, appeals }: Made, event: LoggedEvent): void {
+  if (event.kind === 'register') merchants.add(idOf(event, 'merchant_id'));
+  if (event.kind === 'listing' || event.kind === 'maintainer_seed') listings.add(idOf(event, 'listing_id'));
+  if (event.kind === 'comment') comments.add(idOf(event, 'comment_id'));
+  if (event.kind === 'appeal') appeals.add(idOf(event, 'appeal_id'));
 }
 
 function idOf({ detail }: LoggedEvent, name: string): bigint {
@@ -142,55 +139,54 @@ function usdcOf({ detail }: LoggedEvent, name: string): number {
   return typeof value === 'number' ? value : 0;
 }
 
-function noteIds({ shown }: Lost, told: LoggedEvent): void {
+function noteIds({ shown }: Lost, event: LoggedEvent): void {
   for (const kind of Object.keys(LOGGED_IDS) as LoggedKind[]) {
-    const id = idOf(told, LOGGED_IDS[kind]);
+    const id = idOf(event, LOGGED_IDS[kind]);
     if (id > shown[kind]) shown[kind] = id;
   }
 }
 
-function noteIdentity(lost: Lost, told: LoggedEvent): void {
-  const merchantId = idOf(told, 'merchant_id');
-  if (told.kind === 'register') lost.registered.push({ merchantId, handle: told.actor, at: new Date(told.at) });
-  if (told.kind === 'rotate') lost.rotated.add(merchantId);
-  if (told.kind === 'recover') lost.recovered.add(merchantId);
+function noteIdentity(lost: Lost, event: LoggedEvent): void {
+  const merchantId = idOf(event, 'merchant_id');
+  if (event.kind === 'register') lost.registered.push({ merchantId, handle: event.actor, at: new Date(event.at) });
+  if (event.kind === 'rotate') lost.rotated.add(merchantId);
+  if (event.kind === 'recover') lost.recovered.add(merchantId);
 }
 
-/** Losses that cannot be made good: buyers show their sales, and comments are gone. */
-function noteTrade({ sales, comments }: Lost, eventId: bigint, told: LoggedEvent): void {
-  const of = { eventId, at: new Date(told.at), listingId: idOf(told, 'listing_id') };
-  if (told.kind === 'sale' || told.kind === 'world_sale') {
-    const via = textOf(told, 'verified_via') ?? 'unknown';
-    sales.push({ ...of, paidUsdc: usdcOf(told, 'paid_usdc'), via, txHash: textOf(told, 'tx_hash') });
+/** Losses that cannot be restored here: buyers must show their sales, and comments are gone. */
+function noteTrade({ sales, comments }: Lost, eventId: bigint, event: LoggedEvent): void {
+  const of = { eventId, at: new Date(event.at), listingId: idOf(event, 'listing_id') };
+  if (event.kind === 'sale' || event.kind === 'world_sale') {
+    const via = textOf(event, 'verified_via') ?? 'unknown';
+    sales.push({ ...of, paidUsdc: usdcOf(event, 'paid_usdc'), via, txHash: textOf(event, 'tx_hash') });
   }
-  if (told.kind === 'comment') comments.push({ ...of, id: idOf(told, 'comment_id'), author: told.actor });
+  if (event.kind === 'comment') comments.push({ ...of, id: idOf(event, 'comment_id'), author: event.actor });
 }
 
-function noteGoods(lost: Lost, told: LoggedEvent): void {
-  const id = idOf(told, 'listing_id');
-  const action = textOf(told, 'action');
-  if (told.kind === 'listing' || told.kind === 'maintainer_seed') {
+function noteGoods(lost: Lost, event: LoggedEvent): void {
+  const id = idOf(event, 'listing_id');
+  const action = textOf(event, 'action');
+  if (event.kind === 'listing' || event.kind === 'maintainer_seed') {
     lost.listings.push({
       id,
-      merchantId: idOf(told, 'merchant_id'),
-      payee: textOf(told, 'seller_wallet'),
-      commitment: textOf(told, 'artifact_commitment'),
-      priceUsdc: usdcOf(told, 'price_usdc'),
+      merchantId: idOf(event, 'merchant_id'),
+      payee: textOf(event, 'seller_wallet'),
+      commitment: textOf(event, 'artifact_commitment'),
+      priceUsdc: usdcOf(event, 'price_usdc'),
     });
   }
-  if (told.kind === 'withdrawal') lost.withdrawn.add(id);
-  if (told.kind !== 'moderation') return;
-  const reason = textOf(told, 'reason_code') ?? 'other';
-  if (action === 'remove') lost.removed.set(id, { reason, at: new Date(told.at) });
-  if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
+  if (event.kind === 'withdrawal') lost.withdrawn.add(id);
+  if (event.kind !== 'moderation') return;
+  const reason = textOf(event, 'reason_code') ?? 'other';
+  if (action === 'remove') lost.removed.set(id, { reason, at: new Date(event.at) });
+  if (action === 'decide_appeal' && textOf(event, 'outcome') === 'restored') lost.removed.delete(id);
 }
 
-/** Texts that the maintainer took off. */
-function noteTexts(lost: Lost, told: LoggedEvent): void {
-  if (told.kind !== 'moderation') return;
-  const action = textOf(told, 'action');
-  const reason = textOf(told, 'reason_code') ?? 'other';
-  if (action === 'remove_comment') lost.commentsRemoved.set(idOf(told, 'comment_id'), reason);
-  if (action === 'remove_store_line') lost.storeLinesRemoved.set(idOf(told, 'merchant_id'), reason);
-  if (action === 'remove_statement') lost.statementsRemoved.set(idOf(told, 'appeal_id'), reason);
+function noteTexts(lost: Lost, event: LoggedEvent): void {
+  if (event.kind !== 'moderation') return;
+  const action = textOf(event, 'action');
+  const reason = textOf(event, 'reason_code') ?? 'other';
+  if (action === 'remove_comment') lost.commentsRemoved.set(idOf(event, 'comment_id'), reason);
+  if (action === 'remove_store_line') lost.storeLinesRemoved.set(idOf(event, 'merchant_id'), reason);
+  if (action === 'remove_statement') lost.statementsRemoved.set(idOf(event, 'appeal_id'), reason);
 }

@@ -26,12 +26,12 @@ import * as store from './store.ts';
 import { isLocked, type MarketLosses, readLosses } from './store.ts';
 
 /**
- * A payment or an intent that was lost stands in the books again as it was opened, and goes on from there by the chain's evidence like
- * every other: the slip says only that this market once opened it, and on which terms. The collector still has to show the key, the
- * token or the payer's signature. The database is asked only where this process knows of a recovery after it; one that has not heard of
- * it yet answers as if there were no slip, and the next request brings it again.
+ * Restores a lost payment or intent from its slip, as it was opened; the chain decides it from there. The slip proves only that this market
+ * opened it, on which terms. The collector must still show the key, the token or the payer's signature. Queries the database only if this
+ * process knows of a later recovery; one that has not heard of it yet answers as if there were no slip, and the next request brings the
+ * slip again.
  */
-export async function takeBack(
+export async function restoreFromSlip(
   market: Pick<Market, 'database' | 'pepper' | 'clock'>,
   text: string,
   recoveredAt: Date | null,
@@ -42,26 +42,26 @@ export async function takeBack(
       errors: [{ path: 'X-Recovery-Slip', message: 'is none that this market gave' }],
     });
   }
-  // What the books lack without a recovery after it was never lost.
+  // Without a later recovery nothing was lost: the books lack it for another reason.
   if (recoveredAt === null || recoveredAt <= slip.createdAt) return;
   await market.database.transaction(async (tx) => {
-    // What was heard of may have been lost again.
+    // The recovery that this process heard of may itself have been lost.
     if (!(await store.wasRecoveredSince(tx, slip.createdAt))) return;
     if (!(await isForSale(tx, slip))) return;
     await tx.lock(`slip:${slip.payee}:${slip.nonce}`);
-    if (slip.kind === 'intent') await putIntent(tx, slip);
-    else await putPayment(tx, slip, new Date(market.clock.now()));
+    if (slip.kind === 'intent') await restoreIntent(tx, slip);
+    else await restorePayment(tx, slip, new Date(market.clock.now()));
   });
 }
 
-/** An intent has its time from the chain, in whole seconds, and the rows of the books have theirs from the clock. */
+/** Clock difference: an intent's time comes from the chain, in whole seconds, and row times come from our clock. */
 const INTENT_BEHIND_MS = MOST_DRIFT_MS + 1_000;
 
 function openedBy({ kind, createdAt }: PaymentSlip | IntentSlip): Date {
   return kind === 'intent' ? new Date(createdAt.getTime() + INTENT_BEHIND_MS) : createdAt;
 }
 
-/** A fee is for no listing. */
+/** A fee has no listing, so it always passes. */
 async function isForSale(tx: Tx, slip: PaymentSlip | IntentSlip): Promise<boolean> {
   const { listingId, payee } = slip;
   const at = openedBy(slip);
@@ -69,19 +69,19 @@ async function isForSale(tx: Tx, slip: PaymentSlip | IntentSlip): Promise<boolea
   return listingId === null || (await store.hasListing(tx, { listingId, payee, priceUnits, at }));
 }
 
-async function putIntent(tx: Tx, slip: IntentSlip): Promise<void> {
+async function restoreIntent(tx: Tx, slip: IntentSlip): Promise<void> {
   if (!(await store.hasMerchant(tx, slip.merchantId, openedBy(slip))) || (await store.hasIntent(tx, slip.id))) return;
   const { kind: _, ...intent } = slip;
   await insertIntent(tx, { ...intent, exactUnits: null } satisfies Intent);
 }
 
-async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
-  // Its money has gone back.
+async function restorePayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
+  // It was refunded already.
   if (await store.wasRefunded(tx, slip.id)) return;
   const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId, openedBy(slip)));
-  // A fee is its merchant's; goods are collected by the payer's signature, where the account is gone.
+  // A fee needs its merchant. Goods can be collected by the payer's signature if the account is gone.
   if (!isKnown && slip.purpose === 'listing_fee') return;
-  await store.putPayment(tx, {
+  await store.insertLostPayment(tx, {
     ...slip,
     merchantId: isKnown ? slip.merchantId : null,
     bodyHash: slip.bodyHash && toBytes(slip.bodyHash),
@@ -95,10 +95,10 @@ type AnyOperation = (market: Market, call: MarketCall<Endpoints['getPayment']>) 
 
 const RETRY_SECONDS = 60;
 
-/** Reads without a key that tell of one payment: where its row was lost they would say that there is none. */
+/** Public reads about one payment: if its row was lost, they would deny it. */
 const PAYMENT_STATUS_READS: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
 
-/** Whether it is answered from the books as they stand also while history is lost: only what is public and tells of no payment. */
+/** True for reads that are answered even while history is lost: they are public and tell of no payment. */
 function isPublicRead(name: EndpointName): boolean {
   const { method, auth } = endpoints[name];
   return method === 'GET' && (auth === 'public' || auth === 'audit') && !PAYMENT_STATUS_READS.has(name);
@@ -108,20 +108,20 @@ type LossState = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
-/** After a recovery without a copy it is unknown whose key was replaced. Replacing it needs no caller, so it is never held up. */
+/** After a recovery without a copy, each merchant must rotate its key first. Rotation itself has no caller and is never blocked. */
 async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
 /**
- * What was lost is taken back before it is asked about. While history is lost nothing is written, and no caller is told of a payment from
- * books that may lack it.
+ * Restores a payment from its slip before the operation asks about it. While history is lost, nothing is written, and no caller gets an
+ * answer about a payment from books that may lack it.
  */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
-    // Each operation has types of its own, which a table of them can only be walked without.
+    // Each operation has its own types, which a loop over the table cannot keep.
     const act = operation as unknown as AnyOperation;
     const guardedOperation: AnyOperation = async (market, call) => {
       if (isLost()) throw historyLost();
@@ -130,7 +130,7 @@ export function guardHistory(history: LossState, operations: MarketOperations): 
       }
       const { recoverySlip } = call.payment;
       if (recoverySlip !== null && isWrite(name as EndpointName)) {
-        await takeBack(market, recoverySlip, recoveredAt());
+        await restoreFromSlip(market, recoverySlip, recoveredAt());
       }
       return await act(market, call);
     };
@@ -149,7 +149,7 @@ export function guardMounts(isLost: () => boolean, mounts: readonly ExtraRoute[]
   }));
 }
 
-/** What the database refuses by itself, before this process has heard of it; and whatever else means that it cannot answer now. */
+/** Maps errors of database rules that this process has not heard of yet, and of a database that cannot answer now. */
 export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
   if (constraintOf(error)?.constraint === 'events_are_of_now') {
     return new Refusal('unavailable', {
@@ -161,11 +161,11 @@ export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Re
 }
 
 export interface MarketHistory extends Omit<SiteHistory<MarketLosses>, 'losses'> {
-  /** Whether some merchants may do nothing but replace their key. */
+  /** True if some merchants may only replace their key. */
   hasLocks(): boolean;
-  /** Whether a buyer may have paid for what the books do not hold, and may pay again. */
+  /** True if a buyer may have paid for something that the books lack, and may pay again. */
   hasRecentRecovery(): boolean;
-  /** When the last recovery was, as far as this process has heard; null: of none. It hears of one together with the loss's end. */
+  /** Time of the last recovery known to this process; null: none. It learns of a recovery together with the end of the loss. */
   recoveredAt(): Date | null;
 }
 
@@ -173,14 +173,14 @@ interface HistoryDependencies {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Null: this process keeps no copy and only hears of what others notice. */
+  /** Null: this process keeps no copy and only hears what others notice. */
   place: LogCopyPlace | null;
   events: Pick<EventTail, 'version'>;
   /** Reloaded when the database holds another history. */
   catalog: Pick<Catalog, 'reload'>;
 }
 
-/** The public log is the market's memory. */
+/** Detects loss of history by comparing the public log with its copy. */
 export function createMarketHistory({ events, catalog, ...needs }: HistoryDependencies): MarketHistory {
   const newestId = (): bigint => BigInt(events.version());
   const { losses, ...history } = createHistory({ ...needs, newestId, readLosses, onOtherHistory: catalog.reload });

@@ -41,7 +41,7 @@ const openPlace = () =>
     { random: systemRandom, log: recorded.log, variable: 'OPENAISLE_LOG_COPY_DIR' },
   );
 
-/** One more event of the log, with its number. */
+/** Records one more event and returns its number. */
 async function tell(): Promise<bigint> {
   const market = marketContext({ database: db.database });
   const { id } = await seedListing(db.database, keeper.id);
@@ -141,7 +141,7 @@ test('a copy that stands still while the log grows is told of once, with the pro
     onOtherHistory: () => {},
   });
   await watch.start();
-  // All of it is expected in the copy, which is empty yet.
+  // The copy is empty, so the whole log is missing from it.
   const behind = () => recorded.lines.find(({ event }) => event === 'log_copy_behind');
   await expect.poll(behind, patiently).toBeDefined();
   const first = behind();

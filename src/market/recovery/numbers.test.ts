@@ -6,7 +6,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { type Intent, insertIntent } from '../payments/paths/direct/store.ts';
 import { findUnproven, insertUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { findPayment } from '../payments/store.ts';
-import { findHighestOf, putPayment, raiseSequence } from './store.ts';
+import { findHighestOf, insertLostPayment, raiseSequence } from './store.ts';
 
 const db = testDatabase();
 const AT = new Date('2026-05-20T12:00:00Z');
@@ -15,7 +15,7 @@ const [payer, asset, payee] = ['1', '2', '3'].map((digit): Hex => `0x${digit.rep
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 let merchantId: bigint;
 let listingId: bigint;
-/** Number of the claim that no signature proves, which the payments' sequence gave out. */
+/** Number of the unsigned claim, issued by the payments' sequence. */
 let number: bigint;
 
 beforeAll(async () => {
@@ -49,7 +49,7 @@ test('those claims count among the numbers that were given out, where the sequen
 
 test('a payment that is taken back gets no number of a claim that no signature proves', async () => {
   await db.database.transaction((tx) =>
-    putPayment(tx, {
+    insertLostPayment(tx, {
       ...{
         id: number,
         purpose: 'purchase',

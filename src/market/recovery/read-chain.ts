@@ -9,23 +9,19 @@ import type { CommandMarket } from '../payments/chain/commands.ts';
 
 type ChainReader = Pick<CommandMarket, 'providers' | 'config'>;
 
-/** The number of the newest block, finalized or not. Throws CommandRefused where no provider can say. */
+/** Reads the number of the newest block, finalized or not. Throws CommandRefused if no provider answers. */
 export async function readLatestNumber(market: ChainReader): Promise<bigint> {
   return await askProviders(market, 'the latest block', async (_provider, latest) => latest.number);
 }
 
-/** A block by its time. */
 export interface BlockAt {
   number: bigint;
   time: Date;
 }
 
-/**
- * The first block of that second or later. Throws CommandRefused where there is none yet, and where no provider can say: one that keeps no
- * old blocks cannot.
- */
+/** Finds the first block of that second or later. Throws CommandRefused if none exists yet or no provider keeps blocks that old. */
 export async function findBlockAt(market: ChainReader, at: Date): Promise<BlockAt> {
-  // Blocks have whole seconds: a fraction is left out, since a block too many costs time and one too few loses a payment.
+  // Blocks have whole seconds. Round down: a block too many costs time, and one too few loses a payment.
   const seconds = BigInt(Math.floor(at.getTime() / 1000));
   return await askProviders(market, 'the block of a time', async (provider, latest) => {
     if (latest.timestamp < seconds) {
@@ -44,7 +40,7 @@ function timeOf({ timestamp }: Block): Date {
   return new Date(Number(timestamp) * 1000);
 }
 
-/** Answers with the first provider that can be read. One on another chain ends the command: its configuration is wrong. */
+/** Returns the answer of the first readable provider. A provider on another chain ends the command: its configuration is wrong. */
 async function askProviders<T>(
   { providers, config }: ChainReader,
   what: string,

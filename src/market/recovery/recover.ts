@@ -16,16 +16,16 @@ import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import { readLatestNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
-/** What may have been shown within the second in which it was not yet copied. */
+/** Margin for ids that may have been shown in the second before they were copied. */
 const LOGGED_MARGIN = 1_000n;
-/** For ids that the log does not name, and for all where there is no copy. */
+/** Margin for ids that the log does not name, and for all ids if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
 const AT_ONCE = 500;
 
 export interface RecoverOptions {
   fromBlock: bigint;
   reason: string;
-  /** Of all hosts, in the order of ids; null: there is none left. */
+  /** Events of all hosts' copies, by id; null if no copy is left. */
   copied: readonly CopiedEvent[] | null;
 }
 
@@ -35,11 +35,9 @@ export interface Recovered {
   window: { from_block: number; to_block: number };
   kept_event_id: number;
   next_event_id: number;
-  /** Whether any copy of the log was read: only then is known what was lost. */
+  /** Whether a copy of the log was read: only then the losses are known. */
   copies: 'read' | 'none';
-  /** How many of each were in what was lost, as far as the copies tell. */
   lost: Readonly<Record<string, number>>;
-  /** In the order of the log. */
   lost_sales: readonly LostSaleOut[];
   lost_comments: readonly LostCommentOut[];
 }
@@ -50,7 +48,7 @@ interface LostSaleOut {
   listing_id: number;
   paid_usdc: number;
   verified_via: string;
-  /** Null where the log names none, as for free goods. */
+  /** Null if the log names none, as for free goods. */
   tx_hash: string | null;
 }
 
@@ -63,8 +61,8 @@ interface LostCommentOut {
 }
 
 /**
- * Takes the books as they stand for what there is (W16), in one transaction: no id that may have been shown is given out again, what was
- * ended stays ended, no caller acts by what may have been replaced, and the public log says so.
+ * Accepts the books as they are, in one transaction: ids that may have been shown are not issued again, ended listings and texts stay
+ * ended, replaced keys and codes stop working, and the public log says so.
  */
 export async function recover(
   market: CommandMarket,
@@ -94,15 +92,15 @@ export async function recover(
       const margin = copied === null ? UNKNOWN_MARGIN : LOGGED_MARGIN;
       const highest = [newest, events.at(-1)?.id ?? 0n].reduce((a, b) => (a > b ? a : b));
       const eventId = highest + margin + 1n;
-      const found = countsOf(lost);
+      const counts = countsOf(lost);
       const recoveryId = await store.insertRecovery(tx, {
         ...{ chainId, fromBlock, toBlock, reason, keptEventId: kept, eventId, now },
-        found: { ...found, refunded: [...lost.refunded].map(String) },
+        found: { ...counts, refunded: [...lost.refunded].map(String) },
       });
       await store.endLoss(tx, recoveryId);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
       await store.markThingsForCheck(tx);
-      await carryOut(tx, market, lost, { recoveryId, now });
+      await repeatEnds(tx, market, lost, { recoveryId, now });
       await holdIdentities(tx, lost, { recoveryId, now, isBlind: copied === null });
       const detail = {
         ...{ from_block: Number(fromBlock), to_block: Number(toBlock), reason },
@@ -110,7 +108,7 @@ export async function recover(
       };
       await recordEvent(tx, { clock, wakeEvents: () => {} }, { kind: 'recovery', actor: 'system', detail });
       while ((await numberBatch(tx, AT_ONCE)) === AT_ONCE);
-      return { recoveryId, kept, eventId, found, lost };
+      return { recoveryId, kept, eventId, counts, lost };
     },
     { statementTimeoutMs: 0 },
   );
@@ -122,7 +120,7 @@ export async function recover(
     kept_event_id: Number(outcome.kept),
     next_event_id: Number(outcome.eventId),
     copies: copied === null ? 'none' : 'read',
-    lost: outcome.found,
+    lost: outcome.counts,
     ...presentLost(outcome.lost),
   };
 }
@@ -155,36 +153,35 @@ function countsOf(lost: Lost): Record<string, number> {
 async function raiseIds(
   tx: Tx,
   { shown, recoveries }: Lost,
-  given: { eventId: bigint; isBlind: boolean },
+  { eventId, isBlind }: { eventId: bigint; isBlind: boolean },
 ): Promise<void> {
-  const above = async (table: string): Promise<bigint> => {
+  const nextFloor = async (table: string): Promise<bigint> => {
     const inBooks = await store.findHighestOf(tx, table);
     const unknown = UNKNOWN_MARGIN * (1n + recoveries);
-    if (given.isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
-    const told = shown[table as keyof typeof LOGGED_IDS];
+    if (isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
+    const logged = shown[table as keyof typeof LOGGED_IDS];
     // A payment has its number long before the log names it.
     const margin = table === 'payments' ? unknown : LOGGED_MARGIN;
-    return (told > inBooks ? told : inBooks) + margin;
+    return (logged > inBooks ? logged : inBooks) + margin;
   };
-  await raiseFloor(tx, 'events', given.eventId - 1n);
-  for (const table of store.NUMBERED) await raiseFloor(tx, table, await above(table));
-  for (const table of store.SEQUENCED) await store.raiseSequence(tx, table, await above(table));
+  await raiseFloor(tx, 'events', eventId - 1n);
+  for (const table of store.NUMBERED) await raiseFloor(tx, table, await nextFloor(table));
+  for (const table of store.SEQUENCED) await store.raiseSequence(tx, table, await nextFloor(table));
 }
 
 async function holdIdentities(
   tx: Tx,
   lost: Lost,
-  given: { recoveryId: bigint; now: Date; isBlind: boolean },
+  { recoveryId, now, isBlind }: RecoveryRecord & { isBlind: boolean },
 ): Promise<void> {
-  const { recoveryId, now } = given;
-  const held: bigint[] = [];
-  for (const one of lost.registered) if ((await store.holdHandle(tx, one)) === 1) held.push(one.merchantId);
-  for (const id of new Set([...lost.rotated, ...lost.recovered, ...held])) {
+  const handlesHeld: bigint[] = [];
+  for (const one of lost.registered) if ((await store.holdHandle(tx, one)) === 1) handlesHeld.push(one.merchantId);
+  for (const id of new Set([...lost.rotated, ...lost.recovered, ...handlesHeld])) {
     await store.revokeKey(tx, id, recoveryId, now);
   }
-  // Its codes were burned, and the new ones are in no book: only the operator can let it in again.
+  // The codes were burned, and the new ones are in no book: only the operator can let the merchant in again.
   for (const id of lost.recovered) await endSets(tx, id, 'burned', now);
-  if (given.isBlind) await store.lockAll(tx, recoveryId);
+  if (isBlind) await store.lockAll(tx, recoveryId);
   await store.endAccess(tx, now);
   for (const { priceUsdc, ...listing } of lost.listings) {
     await store.insertLostListing(tx, recoveryId, { ...listing, priceUnits: unitsOfUsdc(priceUsdc) ?? 0n });
@@ -199,14 +196,14 @@ interface RecoveryRecord {
   now: Date;
 }
 
-/** What was ended in the events that were lost is ended again, and told again. */
-async function carryOut(
+/** Repeats what lost events ended, and records it again. */
+async function repeatEnds(
   tx: Tx,
   { clock }: CommandMarket,
   lost: Lost,
   { recoveryId, now }: RecoveryRecord,
 ): Promise<void> {
-  const tell = (event: Parameters<typeof recordEvent>[2]): Promise<void> =>
+  const recordAgain = (event: Parameters<typeof recordEvent>[2]): Promise<void> =>
     recordEvent(tx, { clock, wakeEvents: () => {} }, event);
   const again = { recovery_id: Number(recoveryId) };
   for (const id of lost.withdrawn) {
@@ -215,34 +212,33 @@ async function carryOut(
     markWithdrawn(tx, id, null, now);
     const actor = await findHandle(tx, listing.merchantId);
     const detail = { listing_id: Number(id), merchant_id: Number(listing.merchantId), ...again };
-    await tell({ kind: 'withdrawal', actor, detail });
+    await recordAgain({ kind: 'withdrawal', actor, detail });
   }
   for (const [id, { reason: reasonCode, at }] of lost.removed) {
     const listing = await lockListing(tx, id);
     if (listing === null || (listing.state !== 'live' && listing.state !== 'withdrawn')) continue;
-    // At its own time: a transfer that came after it is for the payee to review, also when it is taken back.
+    // Use its own time: a transfer after it is for the payee to review, also if its payment is restored.
     markRemoved(tx, id, { reasonCode, reason: REASON, removedBy: MAINTAINER, now: at });
     const about = { listing_id: Number(id), merchant_id: Number(listing.merchantId), reason_code: reasonCode };
-    await tell({
+    await recordAgain({
       kind: 'moderation',
       actor: await findHandle(tx, MAINTAINER),
       detail: { action: 'remove', ...about, ...again },
     });
   }
-  await emptyTexts(tx, lost, { tell, now, again });
+  await emptyTexts(tx, lost, { recordAgain, now, again });
 }
 
 interface EmptyTexts {
-  tell(event: Parameters<typeof recordEvent>[2]): Promise<void>;
+  recordAgain(event: Parameters<typeof recordEvent>[2]): Promise<void>;
   now: Date;
-  /** The event's facts about the recovery. */
   again: { recovery_id: number };
 }
 
-/** The line that stands may be an older one: its merchant can write it again. */
-async function emptyTexts(tx: Tx, lost: Lost, { tell, now, again }: EmptyTexts): Promise<void> {
-  const tellRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
-    await tell({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });
+/** Removes texts again that lost events removed. A store line in the books may be an older one; its merchant can write it again. */
+async function emptyTexts(tx: Tx, lost: Lost, { recordAgain, now, again }: EmptyTexts): Promise<void> {
+  const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
+    await recordAgain({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });
   for (const [id, reasonCode] of lost.commentsRemoved) {
     const comment = await lockComment(tx, id);
     if (comment === null || comment.removed) continue;
@@ -252,13 +248,13 @@ async function emptyTexts(tx: Tx, lost: Lost, { tell, now, again }: EmptyTexts):
       listing_id: Number(comment.listingId),
       merchant_id: Number(comment.merchantId),
     };
-    await tellRemoval({ action: 'remove_comment', ...about, reason_code: reasonCode });
+    await recordRemoval({ action: 'remove_comment', ...about, reason_code: reasonCode });
   }
   const removal = { reason: REASON, removedBy: MAINTAINER, now };
   for (const [merchantId, reasonCode] of lost.storeLinesRemoved) {
     if (!(await emptyStoreLine(tx, merchantId))) continue;
     await insertTextRemoval(tx, { merchantId, appealId: null }, { ...removal, reasonCode });
-    await tellRemoval({ action: 'remove_store_line', merchant_id: Number(merchantId), reason_code: reasonCode });
+    await recordRemoval({ action: 'remove_store_line', merchant_id: Number(merchantId), reason_code: reasonCode });
   }
   for (const [appealId, reasonCode] of lost.statementsRemoved) {
     const appeal = await findAppellant(tx, appealId);
@@ -266,6 +262,6 @@ async function emptyTexts(tx: Tx, lost: Lost, { tell, now, again }: EmptyTexts):
     const { merchantId, listingId } = appeal;
     if (!(await insertTextRemoval(tx, { merchantId, appealId }, { ...removal, reasonCode }))) continue;
     const about = { appeal_id: Number(appealId), listing_id: Number(listingId), merchant_id: Number(merchantId) };
-    await tellRemoval({ action: 'remove_statement', ...about, reason_code: reasonCode });
+    await recordRemoval({ action: 'remove_statement', ...about, reason_code: reasonCode });
   }
 }

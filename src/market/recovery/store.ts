@@ -6,7 +6,7 @@ import { type Hex, toBytes } from '../../platform/hex.ts';
 import { findHighest, type Losses, lossColumns } from '../../platform/log-copy/store.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
-/** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of these ids are shown to clients. */
+/** Tables whose ids come from `next_id` (`NUMBERED`) or from a sequence (`SEQUENCED`). Clients see all of these ids. */
 export const NUMBERED = ['merchants', 'listings', 'comments', 'fees', 'world_drafts', 'world_checkouts'] as const;
 export const SEQUENCED = ['payments', 'purchases', 'removals', 'appeals', 'flags'] as const;
 
@@ -16,18 +16,18 @@ export interface Recovery {
   toBlock: bigint;
   reason: string;
   keptEventId: bigint;
-  /** The first id that the log gives out from now on. */
+  /** The next id that the log issues. */
   eventId: bigint;
   found: Readonly<Record<string, unknown>>;
   now: Date;
 }
 
-/** Written first: what a recovery changes, the database lets happen only in the transaction that holds it. */
-export async function insertRecovery(tx: Tx, given: Recovery): Promise<bigint> {
+/** Call before other changes: the database allows them only in the transaction that holds the recovery. */
+export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (chain_id, from_block, to_block, reason, kept_event_id, event_id, found, at)
-    values (${given.chainId}, ${given.fromBlock}, ${given.toBlock}, ${given.reason}, ${given.keptEventId}, ${given.eventId},
-      ${JSON.stringify(given.found)}::jsonb, ${given.now})
+    values (${recovery.chainId}, ${recovery.fromBlock}, ${recovery.toBlock}, ${recovery.reason}, ${recovery.keptEventId}, ${recovery.eventId},
+      ${JSON.stringify(recovery.found)}::jsonb, ${recovery.now})
     returning id`);
   return id;
 }
@@ -36,7 +36,7 @@ export async function endLoss(tx: Tx, recoveryId: bigint): Promise<void> {
   await tx.run(sql`update history_losses set recovered_by = ${recoveryId} where recovered_by is null`);
 }
 
-/** Claims that no signature proves take their numbers from the payments', and become payments under them. */
+/** Unsigned claims share the payments' number sequence, and become payments under their numbers. */
 export async function findHighestOf(queryable: Queryable, table: string): Promise<bigint> {
   const own = await findHighest(queryable, table);
   if (table !== 'payments') return own;
@@ -44,21 +44,21 @@ export async function findHighestOf(queryable: Queryable, table: string): Promis
   return own > unproven ? own : unproven;
 }
 
-/** Never sets it back. */
+/** Never lowers it. */
 export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<void> {
   await tx.run(sql`
     select setval(name, greatest(${id}::int8, pg_sequence_last_value(name)))
     from (select pg_get_serial_sequence(${table}, 'id')::regclass as name) as sequence`);
 }
 
-/** What became of a thing meanwhile, its city knows: it is asked at once, and not when it is its turn. */
+/** Makes the city be asked at once what became of each thing, instead of when it is due. */
 export async function markThingsForCheck(tx: Tx): Promise<void> {
   await tx.run(sql`
     update world_listings set looked_at = 'epoch' from listings l
     where l.id = listing_id and l.state in ('live', 'withdrawn', 'removed', 'stale') and reviewed_at is null`);
 }
 
-/** A merchant without key and codes: no caller can act for it, and no other merchant can take its handle. */
+/** Inserts a merchant without key and codes: no caller can act for it, and no other merchant can take its handle. */
 export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
   return tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
@@ -78,33 +78,33 @@ export async function insertLostListing(
     on conflict do nothing`);
 }
 
-/** The key that the books call current is not: it was replaced in what was lost. */
+/** Revokes the key that the books call current, because it was replaced in the lost part. */
 export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, at: Date): Promise<number> {
-  const known = await tx.run(sql`
+  const count = await tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id)
     select id, 'recover', ${recoveryId} from merchants where id = ${merchantId}
     on conflict (merchant_id) do update set until = 'recover', recovery_id = excluded.recovery_id`);
   await tx.run(
     sql`update merchant_keys set revoked_at = ${at} where merchant_id = ${merchantId} and revoked_at is null`,
   );
-  return known;
+  return count;
 }
 
-/** It is unknown who has replaced a key: every merchant may read and rotate, and do nothing else before that. */
+/** Locks every merchant to reading and rotating, because it is unknown whose key was replaced. */
 export async function lockAll(tx: Tx, recoveryId: bigint): Promise<number> {
   return tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id) select id, 'rotate', ${recoveryId} from merchants
     on conflict (merchant_id) do nothing`);
 }
 
-/** What was begun, or gave access, before the loss; it is unknown whether it was ended since. */
+/** Ends pending changes, pairing codes and grants from before the loss: it is unknown whether they were ended since. */
 export async function endAccess(tx: Tx, at: Date): Promise<void> {
   await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded' where closed_at is null`);
   await tx.run(sql`update pairing_codes set ended_at = ${at}, ended_as = 'revoked' where ended_at is null`);
   await tx.run(sql`update hosted_grants set revoked_at = ${at} where revoked_at is null`);
 }
 
-/** Whether this merchant may do nothing but replace its key. */
+/** True if this merchant may only replace its key. */
 export async function isLocked(queryable: Queryable, merchantId: bigint): Promise<boolean> {
   const { locked } = await queryable.one<{ locked: boolean }>(
     sql`select exists (select from identity_locks where merchant_id = ${merchantId}) as locked`,
@@ -119,7 +119,7 @@ export async function wasRecoveredSince(queryable: Queryable, at: Date): Promise
   return was;
 }
 
-/** Whether a recovery has found that this payment was paid back in what was lost. */
+/** True if a recovery found that this payment was refunded in the lost part. */
 export async function wasRefunded(queryable: Queryable, paymentId: bigint): Promise<boolean> {
   const { was } = await queryable.one<{ was: boolean }>(
     sql`select exists (select from recoveries where found->'refunded' ? ${paymentId.toString()}) as was`,
@@ -131,11 +131,11 @@ export interface PaidListing {
   listingId: bigint;
   payee: Hex;
   priceUnits: bigint;
-  /** When it was paid for. */
+  /** Time of the payment. */
   at: Date;
 }
 
-/** Whether the books hold the listing that was paid for: where an id was given out twice, the other one is younger than the payment. */
+/** True if the books hold the listing that was paid for. If an id was issued twice, the other listing is younger than the payment. */
 export async function hasListing(
   queryable: Queryable,
   { listingId, payee, priceUnits, at }: PaidListing,
@@ -147,7 +147,7 @@ export async function hasListing(
   return has;
 }
 
-/** The same for who paid. */
+/** True if the books hold the merchant who paid, and not a younger one with the same id. */
 export async function hasMerchant(queryable: Queryable, id: bigint, at: Date): Promise<boolean> {
   const { has } = await queryable.one<{ has: boolean }>(
     sql`select exists (select from merchants where id = ${id} and joined_at <= ${at}) as has`,
@@ -162,8 +162,8 @@ export async function hasIntent(queryable: Queryable, id: string): Promise<boole
   return has;
 }
 
-export interface PaymentToPut {
-  /** It had this number, and has it again; a new number where another payment, or a claim that no signature proves, was given this one. */
+export interface LostPayment {
+  /** The payment's former number, kept unless another payment or an unsigned claim has taken it. */
   id: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;
@@ -184,22 +184,25 @@ export interface PaymentToPut {
   now: Date;
 }
 
-/** As it may have been submitted, so that only the chain ends it. Nothing where the authorization, or its place, is another row's. */
-export async function putPayment(tx: Tx, put: PaymentToPut): Promise<void> {
+/**
+ * Restores a payment as `settling`, since it may have been submitted, so that only the chain ends it. Does nothing if the authorization, or
+ * its slot, belongs to another row.
+ */
+export async function insertLostPayment(tx: Tx, lost: LostPayment): Promise<void> {
   const made = await tx.maybe<{ id: bigint }>(sql`
     insert into payments (id, purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
       valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
     overriding system value
-    values (case when exists (select from payments where id = ${put.id}) or exists (select from unproven_claims where id = ${put.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${put.id} end,
-      ${put.purpose}, 'x402', 'verifying', ${put.listingId}, ${put.merchantId}, ${put.bodyHash}, ${put.chainId},
-      ${toBytes(put.asset)}, ${toBytes(put.payee)}, ${toBytes(put.payer)}, ${put.valueUnits}, ${toBytes(put.nonce)},
-      ${put.validAfter}, ${put.validBefore}, ${put.openedBlock}, ${put.tokenHash}, ${put.signersReadAt}, ${put.createdAt}, ${put.now})
+    values (case when exists (select from payments where id = ${lost.id}) or exists (select from unproven_claims where id = ${lost.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${lost.id} end,
+      ${lost.purpose}, 'x402', 'verifying', ${lost.listingId}, ${lost.merchantId}, ${lost.bodyHash}, ${lost.chainId},
+      ${toBytes(lost.asset)}, ${toBytes(lost.payee)}, ${toBytes(lost.payer)}, ${lost.valueUnits}, ${toBytes(lost.nonce)},
+      ${lost.validAfter}, ${lost.validBefore}, ${lost.openedBlock}, ${lost.tokenHash}, ${lost.signersReadAt}, ${lost.createdAt}, ${lost.now})
     on conflict do nothing returning id`);
   if (made === null) return;
   await tx.run(sql`update payments set status = 'settling', settling_at = created_at where id = ${made.id}`);
 }
 
-/** The merchant of that handle, if only a recovery code can let it in again. */
+/** Finds the merchant of that handle if only a recovery code can let it in again. */
 export async function findLocked(queryable: Queryable, handle: string): Promise<bigint | null> {
   const row = await queryable.maybe<{ id: bigint }>(sql`
     select m.id from merchants m join identity_locks l on l.merchant_id = m.id where m.handle = ${handle} and l.until = 'recover'`);
@@ -207,9 +210,9 @@ export async function findLocked(queryable: Queryable, handle: string): Promise<
 }
 
 export interface MarketLosses extends Losses {
-  /** Whether some merchant still has to replace its key after a recovery. */
+  /** True if some merchant must still replace its key after a recovery. */
   locks: boolean;
-  /** When the last recovery was; null: there was none. */
+  /** Time of the last recovery; null: there was none. */
   recoveredAt: Date | null;
 }
 

@@ -5,7 +5,7 @@ import { marketContext } from '../../../test/support/market-context.ts';
 import { seedMerchant } from '../../../test/support/seed.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
 import { slipOfIntent } from '../payments/recovery-slip.ts';
-import { takeBack } from './guard-history.ts';
+import { restoreFromSlip } from './guard-history.ts';
 import { hasIntent } from './store.ts';
 
 const db = testDatabase();
@@ -13,7 +13,7 @@ const ID = 'a'.repeat(32);
 const AT = new Date('2026-05-20T12:00:00Z');
 const after = new Date(AT.getTime() + 1);
 
-/** Of an intent that the books do not hold. */
+/** A slip of an intent that the books lack. */
 function lostSlip(merchantId = 1n): string {
   return slipOfIntent(marketContext({ database: db.database }), {
     ...{ id: ID, purpose: 'listing_fee', listingId: null, merchantId, chainId: 8453n, payer: null },
@@ -27,14 +27,16 @@ test('the database is asked only where a recovery after the payment is known', a
   await database.close();
   const market = marketContext({ database });
   const slip = lostSlip();
-  for (const recoveredAt of [null, AT]) await takeBack(market, slip, recoveredAt);
-  await expect(takeBack(market, slip, after)).rejects.toThrow();
-  await expect(takeBack(market, `${slip.slice(0, -2)}AA`, null)).rejects.toMatchObject({ reason: 'invalid_fields' });
+  for (const recoveredAt of [null, AT]) await restoreFromSlip(market, slip, recoveredAt);
+  await expect(restoreFromSlip(market, slip, after)).rejects.toThrow();
+  await expect(restoreFromSlip(market, `${slip.slice(0, -2)}AA`, null)).rejects.toMatchObject({
+    reason: 'invalid_fields',
+  });
 });
 
 test('a recovery that the database does not hold takes nothing back', async () => {
   const { id } = await seedMerchant(db.database);
   await db.database.run(sql`update merchants set joined_at = ${new Date(0)} where id = ${id}`);
-  await takeBack(marketContext({ database: db.database }), lostSlip(id), after);
+  await restoreFromSlip(marketContext({ database: db.database }), lostSlip(id), after);
   expect(await hasIntent(db.database, ID)).toBe(false);
 });

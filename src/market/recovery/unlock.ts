@@ -18,14 +18,14 @@ export interface Unlocked {
 
 export interface UnlockOptions {
   handle: string;
-  /** A new file for the codes; only its owner can read it. */
+  /** A new file for the codes, readable only by its owner. */
   out: string;
   reason: string;
 }
 
 /**
- * New recovery codes for a merchant whose key and codes were lost with the log. The operator hands them to the person it knows to be the
- * merchant; the first one that is used makes a new key. The public log says that it was done, and why.
+ * Makes new recovery codes for a merchant whose key and codes were lost with the log. The operator hands them to the person known to be the
+ * merchant; the first one used makes a new key. The public log says that this was done, and why.
  */
 export async function unlock(
   market: CommandMarket & { random: Random; pepper: Pepper },
@@ -39,7 +39,7 @@ export async function unlock(
     throw error;
   });
   try {
-    // On the disk before the commit: lost codes would have to be made again.
+    // Write to disk before the commit: otherwise the codes could be lost and would have to be made again.
     await file.writeFile(`${JSON.stringify({ handle, recovery_codes: codes }, null, 2)}\n`);
     await file.sync();
     const merchantId = await database.transaction(async (tx) => {

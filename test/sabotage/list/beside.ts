@@ -2,7 +2,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 
 const DECIDED = 'src/market/payments/paths/direct/continue-claim.ts';
 const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
-const RECORD = 'src/market/payments/paths/direct/settle-claim.ts';
+const RECORD = 'src/market/payments/paths/direct/end-claim.ts';
 const STORE = 'src/market/payments/paths/direct/store.ts';
 const REVIEW = 'src/market/payments/review-payment.ts';
 const KEPT = 'src/market/payments/paths/direct/refuse-meanwhile.ts';

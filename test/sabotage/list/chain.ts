@@ -115,15 +115,15 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'a-proof-is-driven-while-halted',
     'src/market/payments/paths/x402/drive-payment.ts',
-    "  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };\n",
+    "  if (row.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? haltedRefusal() : null };\n",
     '',
     world('two-providers-halt'),
   ),
   bug(
     'a-vanished-transfer-stays-noted',
     'src/market/payments/paths/x402/end-payment.ts',
-    'return await note(market, payment, decision.sighting, now);',
-    'return decision.sighting === null ? payment : await note(market, payment, decision.sighting, now);',
+    'return await noteSeen(market, payment, decision.sighting, now);',
+    'return decision.sighting === null ? payment : await noteSeen(market, payment, decision.sighting, now);',
     world('reorg'),
   ),
   bug(

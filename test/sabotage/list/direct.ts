@@ -6,7 +6,7 @@ const INTENT = 'src/market/payments/paths/direct/intents.ts';
 const OPEN = 'src/market/purchases/claim-purchase.ts';
 const NAME = 'src/market/payments/paths/direct/name-transaction.ts';
 const SIGNED = 'src/market/payments/paths/direct/check-signature.ts';
-const SETTLE = 'src/market/payments/paths/direct/settle-claim.ts';
+const END_CLAIM = 'src/market/payments/paths/direct/end-claim.ts';
 const ANSWER = 'src/market/payments/paths/direct/answer-claim.ts';
 const GATHER = 'src/market/payments/paths/direct/gather-claims.ts';
 const CLAIM = 'src/market/purchases/claim-purchase.ts';
@@ -44,7 +44,7 @@ const intents: readonly Sabotage[] = [
   bug(
     'intent-while-paying',
     OPEN,
-    'if (known) throw await undecidedRefusal(queryable, market, known, merchant);',
+    'if (existing) throw await undecidedRefusal(queryable, market, existing, merchant);',
     '',
     world('direct-intents'),
   ),
@@ -154,7 +154,7 @@ const claims: readonly Sabotage[] = [
   bug(
     'a-final-transfer-is-not-looked-for',
     FLOW,
-    'if (!isOpen(await payments.settle(standing))) return null;',
+    'if (!isOpen(await payments.readAndDecide(standing))) return null;',
     '',
     world('direct-hashes'),
   ),
@@ -188,20 +188,26 @@ const claims: readonly Sabotage[] = [
     ],
     tests: world('direct-purchase'),
   },
-  bug('an-undecided-transaction-is-not-waited-for', SETTLE, 'if (waits) return null;', '', world('direct-hashes')),
-  bug('a-claim-ends-while-halted', SETTLE, ' || (await isHalted(tx, locked.chainId))', '', world('two-providers-halt')),
+  bug('an-undecided-transaction-is-not-waited-for', END_CLAIM, 'if (waits) return null;', '', world('direct-hashes')),
+  bug(
+    'a-claim-ends-while-halted',
+    END_CLAIM,
+    ' || (await isHalted(tx, locked.chainId))',
+    '',
+    world('two-providers-halt'),
+  ),
   bug(
     'a-claim-keeps-a-vanished-sighting',
-    SETTLE,
+    END_CLAIM,
     'await noteSighting(market.database, payment.id, seen,',
     'if (seen !== null) await noteSighting(market.database, payment.id, seen,',
     world('direct-endings'),
   ),
   bug(
     'a-transaction-delivers-for-two-claims',
-    SETTLE,
-    "decision.outcome === 'settled' && (await prove(decision.transfer))",
-    "decision.outcome === 'settled' && ((await prove(decision.transfer)) || true)",
+    END_CLAIM,
+    "decision.outcome === 'settled' && (await proveBy(decision.transfer))",
+    "decision.outcome === 'settled' && ((await proveBy(decision.transfer)) || true)",
     world('direct-claims'),
   ),
   bug(

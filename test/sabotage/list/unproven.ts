@@ -63,7 +63,7 @@ export const UNPROVEN: readonly Sabotage[] = [
     'return { payer: wallet };',
     SENDERS,
   ),
-  bug('contract-is-not-waited-for', SIGNED, '(await hasCode(rpc, asked))', 'false', SENDERS),
+  bug('contract-is-not-waited-for', SIGNED, '(await hasCode(rpc, candidates))', 'false', SENDERS),
   bug(
     'unpaid-claim-hides-what-counts',
     'src/market/payments/paths/direct/store.ts',

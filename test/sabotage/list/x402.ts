@@ -112,8 +112,8 @@ const RAW_KEY: readonly Edit[] = [
   },
   {
     file: 'src/market/purchases/start-purchase.ts',
-    find: '{ proof: given.proof,',
-    put: '{ proof: { authorization: { ...authorization, nonce: (authorization.nonce.slice(0, 65) + given.proof.version) as never } },',
+    find: '{ proof: opening.proof,',
+    put: '{ proof: { authorization: { ...authorization, nonce: (authorization.nonce.slice(0, 65) + opening.proof.version) as never } },',
   },
 ];
 
@@ -137,8 +137,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'facilitator-success-is-believed',
     ANSWER,
-    'return await answerUndecided(market, current, request, listing, { collector, refusal });',
-    "return current.status === 'settling' && refusal === null ? await deliver(market, listing.id, null, 'key') : await answerUndecided(market, current, request, listing, { collector, refusal });",
+    'return await answerUndecided(buy, current, { collector, refusal });',
+    "return current.status === 'settling' && refusal === null ? await deliverGoods(market, listing.id, { purchase: null, collectedBy: 'key' }) : await answerUndecided(buy, current, { collector, refusal });",
     world('unpaid'),
   ),
   bug(
@@ -193,8 +193,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'used-nonce-is-asked-to-pay',
     CHECK,
-    "if ('refusal' in found) return found;",
-    "if ('refusal' in found && refusal === null) return found;",
+    "if ('refusal' in holdings) return holdings;",
+    "if ('refusal' in holdings && refusal === null) return holdings;",
     world('nonce-first'),
   ),
   bug(
@@ -214,7 +214,7 @@ const answers: readonly Sabotage[] = [
   bug(
     'held-payments-are-not-looked-for',
     BUY,
-    'for (const payment of await findPaymentsOf(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null }))',
+    'for (const payment of await findPaymentsOf(market, request, { signedBy, ownPayer: ownPayment?.payer ?? null }))',
     'for (const payment of [] as Payment[])',
     world('one-payment'),
   ),
@@ -258,7 +258,7 @@ const ends: readonly Sabotage[] = [
   bug(
     'a-proof-that-shows-no-wallet-may-pay-again',
     START,
-    'throw keepFromPaying(error, request, found);',
+    'throw warnOfUnseenPayment(error, request, findings);',
     'throw error;',
     world('ended-meanwhile'),
   ),
@@ -272,8 +272,8 @@ const ends: readonly Sabotage[] = [
   bug(
     'an-entitled-buyer-is-asked-to-pay',
     'src/market/purchases/buy-listing.ts',
-    'if (entitled !== null) return entitled;\n  if (lapsed',
-    'if (lapsed',
+    'if (entitled !== null) return entitled;\n  if (ownPayment',
+    'if (ownPayment',
     world('versions'),
   ),
   bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('versions')),
@@ -302,7 +302,7 @@ const ends: readonly Sabotage[] = [
   bug(
     'removed-is-verified-again',
     DRIVE,
-    'const refusal = found.isRemoved',
+    'const refusal = row.isRemoved',
     'const refusal = payment.surplus',
     world('buy-corners'),
   ),

@@ -17,13 +17,13 @@ import { recordEvent } from '../../events/record-event.ts';
 import { stopAttempts } from '../../payments/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { answerListing } from '../answer-listing.ts';
-import { duplicate, type GoodsRequest, mustOwn, takeGuardRun } from '../check-goods.ts';
+import { duplicateRefusal, type GoodsRequest, mustOwn, takeGuardRun } from '../check-goods.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
+import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
-import { type Shape, shapeOf } from '../near/shape.ts';
-import { replaceShape } from '../near/store.ts';
+import { replaceFingerprint } from '../near/store.ts';
 import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
-import { findGuard, findLine, holdGuard } from '../store.ts';
+import { findGuard, findVersionChain, holdGuard } from '../store.ts';
 import {
   type ChangingListing,
   findChanging,
@@ -36,64 +36,65 @@ import {
 
 type EditCall = MarketCall<Endpoints['editListing']>;
 
-/** PATCH /api/listing/:id (W4): all of the edit or nothing of it. One that changes nothing is no edit, and is answered alike. */
+/** PATCH /api/listing/:id: makes all of the edit or none of it. An edit that changes nothing records none, and gets the same answer. */
 export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
   const { id } = call.params;
-  let shape: Shape | null = null;
+  let fingerprint: Fingerprint | null = null;
   if (touchesGuard(call.body)) {
-    // An edit asks the guard about goods as a new listing does, so it counts as a run; but only one that could be made.
+    // An edit asks the duplicate guard like a new listing does, so it counts as a guard run, but only if the edit could be made.
     const listing = await findChanging(market.database, id);
     const { request } = await planEdit(market.database, market, call, listing);
     await takeGuardRun(market, request);
-    // Before there are locks, since a big artifact takes its time. The goods are those of the request, whatever else changes.
-    if (namesArtifact(call.body)) shape = shapeOf(request.goods.content);
+    // Before any lock, because a big artifact takes time. The goods are those of the request, whatever else changes.
+    if (namesArtifact(call.body)) fingerprint = fingerprintOf(request.goods.content);
   }
-  await market.database.transaction((tx) => applyEdit(tx, market, call, shape));
+  await market.database.transaction((tx) => applyEdit(tx, market, call, fingerprint));
   return await answerListing(market, id);
 };
 
 interface Plan {
   listing: ChangingListing;
   before: Goods;
-  /** The goods as they will be, as a request to list them. */
   request: GoodsRequest;
 }
 
-/** Bad input before what is closed, closed before fixed, fixed before pending: what can never be is said first. */
+/** Checks in this order: bad input, closed, fixed, pending. The permanent obstacles come first. */
 async function planEdit(
   queryable: Queryable,
   market: Market,
   call: EditCall,
-  found: ChangingListing | null,
+  current: ChangingListing | null,
 ): Promise<Plan> {
   const { caller, body } = call;
-  const listing = mustOwn(found, caller);
+  const listing = mustOwn(current, caller);
   const fields = Object.keys(body);
-  // Its offer in the city was held against what is said here.
-  if (listing.goods === null) throw refuse('listing_closed', fields, 'a thing of the city stays as it was listed');
+  // Its offer in the city was checked against the listing's text.
+  if (listing.goods === null)
+    throw refuseFields('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
   const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
-  if (isRefused(judgeStep(listing, 'edit'))) throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
+  if (isRefused(judgeStep(listing, 'edit')))
+    throw refuseFields('listing_closed', fields, `the listing is ${listing.state}`);
   if (purchased) {
-    throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
+    throw refuseFields('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
   }
   const fixed = fixedFields(body, before);
-  if (fixed.length > 0) throw refuse('field_fixed', fixed, 'cannot be changed in this listing');
+  if (fixed.length > 0) throw refuseFields('field_fixed', fixed, 'cannot be changed in this listing');
   if (pending) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
   const request = {
     merchant: caller,
     goods,
     version: null,
     rawBody: call.rawBody,
-    // The same edit of the same listing is one run of the guard a day, however often it is sent.
+    // The same edit of the same listing is one guard run a day, however often it is sent.
     bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
     guardKey: guardKeyOf(goods, caller.id),
   };
   return { listing, before, request };
 }
 
-function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], message: string): Refusal {
+function refuseFields(reason: 'listing_closed' | 'field_fixed', fields: string[], message: string): Refusal {
   return new Refusal(reason, {
     detail: `${fields.join(', ')}: ${message}.`,
     errors: fields.map((path) => ({ path, message })),
@@ -101,10 +102,10 @@ function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], mess
 }
 
 /**
- * Planned once more under the lock: since the guard run was taken the listing may have changed. New goods come on the shelf under the
- * lock `listings`, as with a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
+ * Plans again under the lock: the listing may have changed since the guard run was taken. New goods are listed under the lock `listings`,
+ * as for a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
  */
-async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | null): Promise<void> {
+async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fingerprint | null): Promise<void> {
   if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
   const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
   const { goods } = request;
@@ -114,7 +115,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | 
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await moveGuard(tx, market, listing.id, request);
   }
-  if (isExchanged) await changeShape(tx, market, listing.id, shape);
+  if (isExchanged) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
   const commitment = isExchanged ? putArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
@@ -131,8 +132,8 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | 
 }
 
 /**
- * Takes the place of the new goods. That of the old ones is kept until it runs out: they too were listed within the seven days, and
- * the listing may go back to them. What other versions of it hold is no duplicate.
+ * Takes the guard slot of the new goods. The old goods keep theirs until it expires: they too were listed within the seven days, and the
+ * listing may go back to them. A slot held by another version of the listing is no duplicate.
  */
 async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
@@ -140,14 +141,14 @@ async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   const holder = await findGuard(tx, request.guardKey, now);
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
-  const term = { until: new Date(nowMs + MEMORY_MS), now, line: await findLine(tx, id) };
+  const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
   if (await holdGuard(tx, request.guardKey, owner, term)) return;
-  throw duplicate(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
+  throw duplicateRefusal(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 
-async function changeShape(tx: Tx, market: Market, id: bigint, shape: Shape | null): Promise<void> {
-  await checkNear(tx, market, shape, await findLine(tx, id));
-  replaceShape(tx, id, shape);
+async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint: Fingerprint | null): Promise<void> {
+  await checkNear(tx, market, fingerprint, await findVersionChain(tx, id));
+  replaceFingerprint(tx, id, fingerprint);
 }
 
 /** New goods get a new salt: the old commitment must say nothing about them. */
@@ -159,56 +160,51 @@ function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): st
 }
 
 const NEVER = ['price_usdc', 'seller_wallet'] as const;
-/** As refusals and events name them: the goods before what says how they are written. */
+/** Field names in the order of refusals and events: the goods before their encoding, type and file name. */
 const NAMES = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
 const FREE_ONLY = NAMES.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
 
-/** Each field of the edit that a listing of these goods never changes. */
-function fixedFields(given: ListingEdit, goods: ListedGoods): string[] {
+/** Returns the edit's fields that a listing of these goods can never change. */
+function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
   const fixed = goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
-  return fixed.filter((field) => given[field] !== undefined);
+  return fixed.filter((field) => edit[field] !== undefined);
 }
 
-/** Whether the duplicate guard has to look at it. */
-function touchesGuard(given: ListingEdit): boolean {
-  return given.title !== undefined || namesArtifact(given);
+function touchesGuard(edit: ListingEdit): boolean {
+  return edit.title !== undefined || namesArtifact(edit);
 }
 
-function namesArtifact(given: ListingEdit): boolean {
-  return given.artifact !== undefined;
+function namesArtifact(edit: ListingEdit): boolean {
+  return edit.artifact !== undefined;
 }
 
-/**
- * The goods as they will be, under every rule for new ones. A file name and a media type outlive new goods, unless those are of
- * another encoding.
- */
-function editedGoods(before: Goods, given: ListingEdit, limits: { artifact_bytes: number }): Goods {
-  if (given.artifact === undefined && given.artifact_encoding !== undefined) {
-    // By itself it would make other bytes of what is stored.
+/** Builds the goods after the edit, under every rule for new ones. File name and media type stay unless the encoding changes. */
+function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes: number }): Goods {
+  if (edit.artifact === undefined && edit.artifact_encoding !== undefined) {
+    // Alone, a new encoding would turn the stored goods into other bytes.
     const message = 'goes with an artifact only';
     throw new Refusal('invalid_fields', { errors: [{ path: 'artifact_encoding', message }] });
   }
-  const isKept = given.artifact === undefined;
-  const encoding = isKept ? before.artifact_encoding : (given.artifact_encoding ?? 'utf-8');
+  const isKept = edit.artifact === undefined;
+  const encoding = isKept ? before.artifact_encoding : (edit.artifact_encoding ?? 'utf-8');
   const mediaType = encoding === before.artifact_encoding ? before.artifact_media_type : undefined;
   const fields = Object.fromEntries(
-    FIELD_NAMES.map((name) => [name, (given[name] === undefined ? before[name] : given[name]) ?? undefined]),
+    FIELD_NAMES.map((name) => [name, (edit[name] === undefined ? before[name] : edit[name]) ?? undefined]),
   );
   return readGoods(
     {
       ...(fields as Omit<NewListing, 'artifact' | 'price_usdc' | 'seller_wallet'>),
-      artifact: given.artifact ?? before.content.toString(encoding === 'base64' ? 'base64' : 'utf8'),
+      artifact: edit.artifact ?? before.content.toString(encoding === 'base64' ? 'base64' : 'utf8'),
       artifact_encoding: encoding,
-      artifact_media_type: given.artifact_media_type ?? mediaType,
+      artifact_media_type: edit.artifact_media_type ?? mediaType,
       price_usdc: before.priceUnits,
       seller_wallet: before.sellerWallet,
     },
-    // A ceiling that was lowered since takes nothing away from goods that stay.
+    // A lower size limit since then does not apply to goods that stay.
     isKept ? { artifact_bytes: Number.MAX_SAFE_INTEGER } : limits,
   );
 }
 
-/** The names, as on the wire, of what differs. */
 function changedFields(before: Goods, after: Goods): string[] {
   return NAMES.filter((name) =>
     name === 'artifact' ? !before.content.equals(after.content) : isOther(before[name], after[name]),

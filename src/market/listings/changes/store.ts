@@ -7,17 +7,16 @@ import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
 import { flagText } from '../flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
-/** Goods as they were listed, without what is hidden. */
+/** Goods as they were listed, without the hidden artifact. */
 export type ListedGoods = Omit<Goods, 'content'>;
 
-/** What a change has to know of a listing. */
 export interface ChangingListing {
   id: bigint;
   merchantId: bigint;
   state: ListingState;
   pinned: boolean;
   withdrawnAt: Date | null;
-  /** Null for a thing of a city: there is nothing here to deliver, and nothing to change. */
+  /** Null for a thing of a city: it has no goods here to deliver or change. */
   goods: ListedGoods | null;
 }
 
@@ -58,24 +57,23 @@ export async function findChanging(queryable: Queryable, id: bigint): Promise<Ch
 }
 
 /**
- * Alone with the listing until the end of the transaction: no other one buys, votes or changes it meanwhile. What stands in other tables
- * about it is to be asked afterwards, in a statement of its own; this one does not see what it waited for.
+ * Locks the listing until the end of the transaction, so that nobody buys, votes or changes it meanwhile. Query other tables about it
+ * afterwards, in statements of their own: this statement does not see the changes it waited for.
  */
 export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing | null> {
   return changingOf(await tx.maybe<Row>(sql`select ${columns} from listings where id = ${id} for update`));
 }
 
-/** What an edit has to know of the listing from other tables. */
 export interface EditConditions {
-  /** The hidden goods, for the edit that is compared with them. They leave the market only through deliver.ts. */
+  /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts. */
   content: Buffer;
   purchased: boolean;
-  /** Whether money may be on its way; what was not submitted yet is stopped by the edit, and what is under review holds nothing up. */
+  /** True if money may be on its way. The edit stops attempts that were not submitted yet, and a payment in review holds nothing up. */
   pending: boolean;
 }
 
 export async function readEditConditions(queryable: Queryable, id: bigint): Promise<EditConditions> {
-  // The second condition on the status follows from the first; it is that of the index.
+  // The second condition on the status follows from the first; the index needs it.
   return await queryable.one<EditConditions>(
     sql`select content, exists (select from purchases where listing_id = ${id}) as purchased, exists (
         select from payments where purpose = 'purchase' and listing_id = ${id} and status = 'settling'

@@ -8,15 +8,20 @@ import { lockListing, markWithdrawn } from './store.ts';
 
 /** DELETE /api/listing/:id. */
 export const withdrawListing: MarketOperation<Endpoints['withdrawListing']> = async (market, call) => {
-  await withdraw(market, call.caller, call.params.id, null);
+  await withdrawForGood(market, call.caller, call.params.id, null);
   return await answerListing(market, call.params.id);
 };
 
 /**
- * For good, and whatever is under way: payments begun before are still delivered (W7). Once withdrawn it stays as it was withdrawn
- * first, reason included. One that the maintainer removed is not live, so there is nothing to withdraw.
+ * Withdraws for good, whatever is under way: payments begun before are still delivered. Withdrawing again changes nothing, not even the
+ * reason. A listing that the maintainer removed is not live and cannot be withdrawn.
  */
-export async function withdraw(market: Market, caller: Merchant, id: bigint, reason: string | null): Promise<void> {
+export async function withdrawForGood(
+  market: Market,
+  caller: Merchant,
+  id: bigint,
+  reason: string | null,
+): Promise<void> {
   await market.database.transaction(async (tx) => {
     const listing = mustOwn(await lockListing(tx, id), caller);
     if (mustStep(listing, 'withdraw') === 'nothing') return;

@@ -1,10 +1,10 @@
 import type { Endpoints } from '../../../contract/index.ts';
 import type { MarketOperation } from '../../context.ts';
 import { answerListing } from '../answer-listing.ts';
-import { withdraw } from './withdraw-listing.ts';
+import { withdrawForGood } from './withdraw-listing.ts';
 
-/** POST /api/listing/:id/withdraw: for clients that send no DELETE, and for those who say why. An empty reason is none. */
+/** POST /api/listing/:id/withdraw: for clients that cannot send DELETE, or give a reason. An empty reason counts as none. */
 export const withdrawWithReason: MarketOperation<Endpoints['withdrawWithReason']> = async (market, call) => {
-  await withdraw(market, call.caller, call.params.id, call.body.reason || null);
+  await withdrawForGood(market, call.caller, call.params.id, call.body.reason || null);
   return await answerListing(market, call.params.id);
 };

@@ -6,23 +6,22 @@ import type { Market } from '../../context.ts';
 import type { Completion } from '../../payments/completion.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { addListing, LISTINGS_LOCK, type ListingToAdd } from '../add-listing.ts';
-import { shapeOf } from '../near/shape.ts';
+import { fingerprintOf } from '../near/fingerprint.ts';
 import { MEMORY_MS, readGoods, readVersion } from '../read-goods.ts';
 import { dropGuard, passGuard, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
 
-/** Lists what a fee was paid for. A Refusal says why that can not be any more; then nothing of it is done. */
+/** Lists what a fee was paid for. Throws a Refusal if that is no longer possible; then nothing of it is done. */
 type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
 
-/** How a fee keeps a thing of a city; handed in by create-market.ts, as things are built upon listings and not the other way round. */
+/** Handles the fee of a thing. Passed in by create-market.ts, because things are built upon listings and not the other way round. */
 export interface ThingFees {
-  /** Keeps the draft until the end of the transaction. `body` is what was stored when the fee was opened. */
-  take(tx: Tx, payment: Payment, held: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
-  /** The fee makes no listing: the draft goes on if its time is not over, and its wallet is free. */
+  /** Locks the draft until the end of the transaction. `body` was stored when the fee was opened. */
+  take(tx: Tx, payment: Payment, pending: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
+  /** Called if the fee makes no listing: the draft goes on if its time is not over, and its wallet is free. */
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
 
-/** What a listing fee does once it is final: one line in the books, and the listing that it was paid for. */
 export function completeFee(market: Market, things: ThingFees): Completion {
   return {
     listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),
@@ -31,7 +30,7 @@ export function completeFee(market: Market, things: ThingFees): Completion {
     complete: async (tx, payment, { transfer }) => {
       const pending = await takePending(tx, payment.id);
       if (pending === null) {
-        // Taken back into the books after its body was lost (W16): a credit.
+        // The payment was restored from a recovery slip after its body was lost: keep the fee as a credit.
         await tx.lock(LISTINGS_LOCK);
         await insertFee(tx, payment, transfer, new Date(market.clock.now()));
         return;
@@ -42,9 +41,9 @@ export function completeFee(market: Market, things: ThingFees): Completion {
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
       if (await goesLive(tx, market, payment, () => list(tx, feeId))) return;
-      await release(tx, things, payment, draftId);
+      await releaseHeld(tx, things, payment, draftId);
     },
-    // What was held went when the review began: the fee is a credit.
+    // The guard slot or draft was released when the review began, so the fee becomes a credit.
     completeReviewed: async (tx, payment, { transfer }) => {
       if (transfer === null) {
         throw new Refusal('not_deliverable', {
@@ -56,17 +55,17 @@ export function completeFee(market: Market, things: ThingFees): Completion {
     },
     endUncompleted: async (tx, payment) => {
       const pending = await takePending(tx, payment.id);
-      await release(tx, things, payment, pending?.draftId ?? null);
+      await releaseHeld(tx, things, payment, pending?.draftId ?? null);
     },
   };
 }
 
-async function release(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
+async function releaseHeld(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
   if (draftId === null) await dropGuard(tx, payment.id);
   else await things.release(tx, draftId);
 }
 
-/** False where it cannot be listed any more: then the fee stays unspent and is a credit. */
+/** False if the listing has become impossible: the fee stays unspent, as a credit. */
 async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Promise<void>): Promise<boolean> {
   try {
     await tx.savepoint(list);
@@ -78,7 +77,7 @@ async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Pr
   }
 }
 
-/** What takes its time with big goods is done here, before there is a lock. */
+/** Parses and fingerprints big goods before any lock is taken. */
 function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAfterFee {
   const goods = readStored(payment, body);
   return async (tx, feeId) => {
@@ -88,16 +87,22 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
   };
 }
 
-/** The goods that were paid for; or why the rules of today, stricter perhaps than those under which the fee was asked, refuse them. */
+/** Reads the goods that were paid for, or returns the refusal by today's rules, which may be stricter than when the fee was asked. */
 function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
   const { merchantId, bodyHash } = payment;
   if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee without a merchant');
   const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
   if (!stored.success) return new Refusal('invalid_fields');
   try {
-    // The ceiling was checked when the fee was asked; a lower one since then must not take the goods for which it was paid.
+    // The size limit was checked when the fee was asked. A lower limit since then must not refuse the goods that were paid for.
     const goods = readGoods(stored.data, { artifact_bytes: Number.MAX_SAFE_INTEGER });
-    return { merchantId, goods, shape: shapeOf(goods.content), version: readVersion(stored.data), bodyHash };
+    return {
+      merchantId,
+      goods,
+      fingerprint: fingerprintOf(goods.content),
+      version: readVersion(stored.data),
+      bodyHash,
+    };
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;

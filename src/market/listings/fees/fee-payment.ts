@@ -19,8 +19,8 @@ import { MEMORY_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
 /**
- * Commits, before anybody is asked: the attempt, and what is held for it, be it the place of goods or a draft. Null when another request
- * took the authorization or the body meanwhile: then that one is the answer.
+ * Commits the attempt, and the guard slot or draft held for it, before the facilitator or the chain is asked. Null if another request took
+ * the authorization or the body meanwhile: answer with that one.
  */
 export async function openFee(
   market: Market,
@@ -32,14 +32,14 @@ export async function openFee(
     const { merchant } = request;
     await tx.lock(`fees:${merchant.id}`);
     await checkOpenFees(tx, market, merchant.id);
-    const payment = await insertAttempt(tx, market, request, proof, openedBlock);
+    const payment = await insertAttempt(tx, market, request, { proof, openedBlock });
     if (payment === null) return null;
     await checked.hold(tx, payment);
     return payment;
   });
 }
 
-/** Asked before the 402 too: no merchant is asked to pay for what would then be refused. */
+/** Call before the 402 too, so that no merchant is asked to pay for what would then be refused. */
 export async function checkOpenFees(queryable: Queryable, market: Market, merchantId: bigint): Promise<void> {
   const limit = market.config.limits.open_fee_attempts_per_merchant;
   if ((await countOpenFees(queryable, merchantId)) < limit) return;
@@ -50,8 +50,7 @@ async function insertAttempt(
   tx: Tx,
   market: Market,
   request: ListRequest,
-  proof: Proof,
-  openedBlock: bigint,
+  { proof, openedBlock }: { proof: Proof; openedBlock: bigint },
 ): Promise<Payment | null> {
   const terms = feeTerms(market, request.subject);
   return await PAYMENT_PATHS.x402.open(market, tx, {
@@ -60,10 +59,10 @@ async function insertAttempt(
   });
 }
 
-/** A claim may end while it is looked at; then there is a listing, or nothing any more. */
+/** The claim may end while it is read; the next round then finds a listing, or nothing. */
 const MAX_EARLIER_ROUNDS = 3;
 
-/** What this merchant's earlier request with the same body, or this very proof, already amounts to; null when there is none. */
+/** Answers with the result of this merchant's earlier request with the same body, or of this very proof; null if there is none. */
 export async function answerEarlier(
   market: Market,
   payments: Payments,
@@ -72,7 +71,7 @@ export async function answerEarlier(
   const { merchant, bodyHash, proof, claim } = request;
   const since = new Date(market.clock.now() - MEMORY_MS);
   for (let round = 0; round < MAX_EARLIER_ROUNDS; round += 1) {
-    // The fee before the listing: one that is completed between the two readings is found as a listing.
+    // Read the fee before the listing: a fee that completes between the two readings is then found as a listing.
     const open = await findOpenFee(market.database, merchant.id, bodyHash);
     const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
     if (made !== null) return await answerCreated(market, made);
@@ -82,14 +81,13 @@ export async function answerEarlier(
       const payment = open ?? presented;
       return payment && (await continueFee(market, payments, request, payment));
     }
-    // Nothing of it was checked yet: so this only goes on with what was opened before.
+    // Unchecked so far, so this only continues a claim that was opened before.
     const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }
   return null;
 }
 
-/** The fee or purchase that this proof opened. */
 export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
   if (proof === null) return null;
   const { network } = market.config;
@@ -109,10 +107,7 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
   );
 }
 
-/**
- * Moves a fee on as far as the proof and the chain allow, and says where it stands. Null: it ended unpaid, or it is paid and is a
- * credit now.
- */
+/** Moves a fee as far as proof and chain allow, and answers with its state. Null: it ended unpaid, or is paid and a credit now. */
 export async function continueFee(
   market: Market,
   payments: Payments,
@@ -134,7 +129,7 @@ export async function continueFee(
       if (current.txHash === null && refusal !== null) throw refusal;
       if (current.txHash === null && current.status === 'verifying') throw unseenRefusal(current);
       const watermark = await findWatermark(market.database, current.chainId);
-      const body = pendingBody(market, current, watermark, 'same_request', market.clock.now());
+      const body = pendingBody(market, current, { watermark, retry: 'same_request', now: market.clock.now() });
       return { status: 202, body, headers: pendingHeaders(market.config.network, current, body) };
     }
   }
@@ -142,13 +137,13 @@ export async function continueFee(
 
 const MAX_CLAIM_ROUNDS = 4;
 
-/** What was sent along, and what the checks have found; null while nothing was checked, and then no claim opens. */
+/** A claim from the request, with the result of the checks. Null while unchecked; then no new claim is opened. */
 interface CheckedClaim<Found extends CheckedGoods | null> {
   claim: ClaimBody;
   checked: Found;
 }
 
-/** The fee by a transfer: the claim, the exact body and what is held for it are committed before the chain is asked. */
+/** Charges the fee by a direct transfer: commits the claim, the exact body and the guard slot or draft before the chain is asked. */
 export async function listByTransfer(
   market: Market,
   payments: Payments,
@@ -165,7 +160,7 @@ export async function listByTransfer(
   });
 }
 
-/** Null when the claim that was found is over, or a rival took its place: the next round sees what became of it. */
+/** Null if the claim has ended or a rival took its slot: the next round sees the result. */
 async function continueFeeClaim(
   market: Market,
   payments: Payments,
@@ -179,7 +174,7 @@ async function continueFeeClaim(
     bodyHash: request.bodyHash,
     checkPayer: async () => {},
     lock: (tx) => tx.lock(`fees:${merchant.id}`),
-    openClaim: async (tx, payer) => checked && (await open(tx, market, request, intent, { payer, checked })),
+    openClaim: async (tx, payer) => checked && (await openFeeClaim(tx, market, request, { intent, payer, checked })),
     mustBeSame: async (tx, standing) => {
       if (!isOfBody(standing, request)) throw await undecidedRefusal(tx, market, standing);
     },
@@ -188,7 +183,6 @@ async function continueFeeClaim(
   });
 }
 
-/** A fee pays for the body with which it was claimed. */
 async function answerCompleted(market: Market, request: ListRequest, claim: DirectPayment): Promise<ListAnswer> {
   if (!isOfBody(claim, request))
     throw new Refusal('transaction_used', { detail: 'That fee paid for another listing.' });
@@ -201,12 +195,11 @@ function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
   return claim.bodyHash?.equals(bodyHash) === true;
 }
 
-async function open(
+async function openFeeClaim(
   tx: Tx,
   market: Market,
   { merchant, bodyHash }: ListRequest,
-  intent: Intent,
-  { payer, checked }: { payer: Hex; checked: CheckedGoods },
+  { intent, payer, checked }: { intent: Intent; payer: Hex; checked: CheckedGoods },
 ): Promise<DirectPayment | null> {
   await checkOpenFees(tx, market, merchant.id);
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash, surplus: false });

@@ -25,7 +25,7 @@ import { countCredits } from './store.ts';
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing with fee_payment, or for a thing of the city POST /api/world/listing. Goods can be tried with dry_run first.';
 
-/** POST /api/fee-intent (W6, W8): as for a purchase, with the treasury as payee. A merchant who owes no fee cannot open one. */
+/** POST /api/fee-intent: like a purchase intent, with the treasury as payee. Refused for a merchant who owes no fee. */
 export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints['openFeeIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
@@ -35,7 +35,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     const terms = feeIntentTerms(market);
     const signed = await findSignedIntent(market.database, merchant, terms, call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
-    const show = (intent: Intent, findings: IntentFindings) => ({
+    const present = (intent: Intent, findings: IntentFindings) => ({
       fee_intent: {
         ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
         listing_id: null,
@@ -44,7 +44,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     });
     if (signed !== null && hasTimeLeft(market, signed.intent)) {
       await mustBeUnclaimed(market.database, market, signed.intent);
-      return { status: 200, body: show(signed.intent, await readFindings(payments.readHead, payer, signed)) };
+      return { status: 200, body: present(signed.intent, await readFindings(payments.readHead, payer, signed)) };
     }
     await takeIntentQuota(market, { ...call, merchant }, shownAgain(market, { merchant, terms, payer }));
     await mustNotBeTransferred(market, payments.readHead, terms, call.body);
@@ -55,7 +55,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
       await tx.lock(`intents:${merchant.id}:fee`);
       return await openIntent(tx, market, { merchant, terms, payer, isContract: isContract(findings), createdAt });
     });
-    return { status: isNew ? 201 : 200, body: show(intent, findings) };
+    return { status: isNew ? 201 : 200, body: present(intent, findings) };
   };
 }
 
@@ -63,7 +63,7 @@ function feeIntentTerms({ config }: Market): IntentTerms {
   return { purpose: 'listing_fee', listingId: null, payee: config.treasury, minimumUnits: LISTING_FEE_UNITS };
 }
 
-/** A fee intent does not say for which listing it is: any fee of this merchant that waits for the maintainer may be for the same. */
+/** Refuses while an unsigned fee claim of this merchant waits: a fee intent names no listing, so it may be for the same one. */
 async function mustBeDecided(market: Market, merchant: Merchant): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, 'fees');
   if (unproven === null) return;

@@ -7,7 +7,7 @@ import type { Payment } from '../../payments/payment.ts';
 
 export interface FeeRow {
   id: bigint;
-  /** Null while no listing has spent it. */
+  /** Null until a listing has spent it. */
   listing_id: bigint | null;
   merchant: string;
   amount_units: bigint;
@@ -24,18 +24,17 @@ export interface FeeSlice {
 }
 
 interface Newest {
-  /** How many there are up to the newest. */
   fees: bigint | null;
   running_units: bigint | null;
 }
 
-/** Counts and totals run along, so nothing is counted. One statement, so that all is of one moment. */
+/** Reads count and total from the newest row, which keeps running values. One statement, so that all values are of one moment. */
 export async function readFees(
   database: Queryable,
   page: { limit: number; beforeId: bigint | null },
 ): Promise<FeeSlice> {
   const older = page.beforeId === null ? empty : sql`where f.id < ${page.beforeId}`;
-  const found = await database.rows<Newest & (FeeRow | { [K in keyof FeeRow]: null })>(sql`
+  const fees = await database.rows<Newest & (FeeRow | { [K in keyof FeeRow]: null })>(sql`
     select newest.nth as fees, newest.running_units, page.*
     from (select 1) always
     left join (select coalesce(nth, id) as nth, running_units from fees order by id desc limit 1) newest on true
@@ -46,15 +45,14 @@ export async function readFees(
       ${older} order by f.id desc limit ${page.limit}
     ) page on true
     order by page.id desc`);
-  const [first] = found;
+  const [first] = fees;
   return {
     count: first?.fees ?? 0n,
     collectedUnits: first?.running_units ?? 0n,
-    rows: found.flatMap((row) => (row.id === null ? [] : [row])),
+    rows: fees.flatMap((row) => (row.id === null ? [] : [row])),
   };
 }
 
-/** Paid fees of this merchant that no listing has spent. */
 export async function countCredits(database: Queryable, merchantId: bigint): Promise<bigint> {
   const { credits } = await database.one<{ credits: bigint }>(sql`
     select count(*) as credits from fees f
@@ -62,7 +60,7 @@ export async function countCredits(database: Queryable, merchantId: bigint): Pro
   return credits;
 }
 
-/** Call under the lock `listings`: ids rise with the commits, and count and running total are right. */
+/** Call under the lock `listings`, so that ids rise with the commits, and count and running total are right. */
 export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfer, now: Date): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into fees (id, nth, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
@@ -74,7 +72,7 @@ export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfe
   return id;
 }
 
-/** The oldest unspent fee of this merchant, held until the end of the transaction. */
+/** Returns this merchant's oldest unspent fee and holds it until the end of the transaction. */
 export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | null> {
   await tx.lock(`credits:${merchantId}`);
   const row = await tx.maybe<{ id: bigint }>(sql`
@@ -84,7 +82,7 @@ export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | n
   return row?.id ?? null;
 }
 
-/** The listing that a fee's payment was made for, once it is there. One that only spent its credit has another body, and is none. */
+/** Finds the listing for which a fee was paid; null until it exists. A listing that only spent the credit has another body. */
 export async function findListingOfFee(database: Queryable, paymentId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(sql`
     select l.id from payments p join fees f on f.payment_id = p.id

@@ -6,8 +6,8 @@ import { testDatabase } from '../../../../test/support/database.ts';
 import { listingDesk, nearText, ownText } from '../../../../test/support/listing-desk.ts';
 import { type SeededMerchant, seedMerchant } from '../../../../test/support/seed.ts';
 import { newGoods } from '../../../../test/support/trade.ts';
-import { renewShapes } from './near-guard.ts';
-import { shapeOf, sketchOf } from './shape.ts';
+import { fingerprintOf, sketchOf } from './fingerprint.ts';
+import { renewFingerprints } from './near-guard.ts';
 import { shinglesOf } from './shingles.ts';
 
 const db = testDatabase();
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 const licence = (name: string): string => readLicences()[name]?.licenseText ?? expect.fail(name);
-/** As at the head of a file of code. */
+/** Comments a text out, as at the head of a source file. */
 const commented = (text: string): string => `/*\n${text.replaceAll(/^/gm, ' * ')}\n */`;
 const signed = (name: string, by: string): string =>
   licence(name)
@@ -35,7 +35,7 @@ describe('a licence that many have', () => {
     '%s alone as goods keeps no rival from its own work with that licence in front',
     async (name) => {
       await desk.list(keeper, { artifact: licence(name) });
-      // As many characters as were refused before, behind one of the licences.
+      // With this many characters behind one of the licences it was refused before.
       const own = ownText().slice(0, 964);
       expect(await tryIt(`${licence(name)}\n\n${own}`)).toBe('none');
       expect(await tryIt(`${commented(signed(name, 'The Rival'))}\n\n${own}`)).toBe('none');
@@ -66,8 +66,8 @@ describe('a licence that many have', () => {
 
   it('makes no long text of a few words: such words could be guessed', () => {
     const few = 'a few words that are hidden';
-    expect(shapeOf(Buffer.from(`${licence('MIT')}\n${few}`))).toBeNull();
-    expect(shapeOf(Buffer.from(licence('GPL-3.0-only')))).toBeNull();
+    expect(fingerprintOf(Buffer.from(`${licence('MIT')}\n${few}`))).toBeNull();
+    expect(fingerprintOf(Buffer.from(licence('GPL-3.0-only')))).toBeNull();
   });
 });
 
@@ -78,7 +78,7 @@ describe('shapes of the rule before', () => {
     const { id } = await desk.list(keeper, { artifact });
     const bare = await desk.list(keeper, { artifact: ownText() });
     const alone = await desk.list(keeper, { artifact: licence('EPL-2.0') });
-    // As the version before wrote them: all words count.
+    // Fingerprint of the previous rule, in which all words count.
     const bits = Array.from(sketchOf(shinglesOf(artifact)), (value) => value & 1).join('');
     await db.database.run(sql`
       update artifact_shapes set bands = ${[1]}::int4[], signature = ${bits}::bit(512), rule = 1 where listing_id = ${id}`);
@@ -87,9 +87,9 @@ describe('shapes of the rule before', () => {
       insert into artifact_shapes (listing_id, bands, signature) select ${alone.id}, bands, signature from artifact_shapes
       where listing_id = ${id}`);
     expect(await tryIt(own)).toBe('none');
-    expect(await renewShapes(db.database)).toBe(3);
+    expect(await renewFingerprints(db.database)).toBe(3);
     expect(await tryIt(own)).toBe('duplicate_listing');
-    expect(await renewShapes(db.database)).toBe(0);
+    expect(await renewFingerprints(db.database)).toBe(0);
     expect(
       await db.database.rows(sql`select listing_id as id, rule from artifact_shapes
         where listing_id = any (${[id, bare.id, alone.id]}::int8[]) order by 1`),

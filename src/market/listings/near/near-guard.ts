@@ -5,26 +5,23 @@ import type { Log } from '../../../platform/log.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { MEMORY_MS } from '../read-goods.ts';
-import { type Shape, shapeOf } from './shape.ts';
-import { findAlike, replaceShape, takeOldShapes } from './store.ts';
+import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
+import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
-/**
- * Refuses goods that are nearly those of a listing (W6). Who is about to make or change a listing asks under the lock `listings`: there
- * every rival is either seen or comes later, and sees.
- */
+/** Refuses goods nearly those of a listing. Call under the lock `listings`: every rival is either seen, or comes later and sees this. */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
-  shape: Shape | null,
+  fingerprint: Fingerprint | null,
   exempt: readonly bigint[],
 ): Promise<void> {
-  if (shape === null) return;
+  if (fingerprint === null) return;
   const withdrawnSince = new Date(market.clock.now() - MEMORY_MS);
-  const alike = await findAlike(queryable, shape, { exempt, withdrawnSince });
+  const alike = await findAlike(queryable, fingerprint, { exempt, withdrawnSince });
   if (alike !== null) throw duplicateOf(alike);
 }
 
-/** Names the other listing and nothing about it, nor how alike it is: the guard must not serve to guess hidden goods. */
+/** Names only the other listing, not how alike it is: the guard must not help to guess hidden goods. */
 export function duplicateOf(listingId: bigint): Refusal {
   return new Refusal('duplicate_listing', {
     detail: `Listing ${listingId} has the same goods, or nearly the same.`,
@@ -32,17 +29,17 @@ export function duplicateOf(listingId: bigint): Refusal {
   });
 }
 
-/** Other requests wait for as long as these are made. */
+/** Small, because other requests wait while these are made. */
 const BATCH = 10;
 const EVERY_MS = 60_000;
 
-/** Makes the shapes of earlier rules again, and says how many there were. Each batch is a transaction, so that a stop costs no more than one. */
-export async function renewShapes(database: Database, signal?: AbortSignal): Promise<number> {
+/** Remakes fingerprints of earlier rules and returns their number. One transaction a batch, so that a stop loses one batch at most. */
+export async function renewFingerprints(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {
     const renewed = await database.transaction(async (tx) => {
-      const old = await takeOldShapes(tx, BATCH);
-      for (const { listingId, content } of old) replaceShape(tx, listingId, shapeOf(content));
+      const old = await takeOldFingerprints(tx, BATCH);
+      for (const { listingId, content } of old) replaceFingerprint(tx, listingId, fingerprintOf(content));
       return old.length;
     });
     count += renewed;
@@ -50,8 +47,8 @@ export async function renewShapes(database: Database, signal?: AbortSignal): Pro
   }
 }
 
-/** Looks again later: a process of the version before may still be writing. */
-export function createShapeRenewal({
+/** Repeats, because a process of the previous version may still be writing. */
+export function createFingerprintRenewal({
   database,
   clock,
   log,
@@ -68,7 +65,7 @@ export function createShapeRenewal({
     run: async (signal) => {
       while (!signal.aborted) {
         try {
-          const count = await renewShapes(database, signal);
+          const count = await renewFingerprints(database, signal);
           if (count > 0) log.info('shapes_renewed', { count });
         } catch (error) {
           log.error('shapes_not_renewed', { error });

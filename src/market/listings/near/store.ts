@@ -1,15 +1,15 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import { MOST_DIFFERENT_BITS, RULE, type Shape } from './shape.ts';
+import { type Fingerprint, MOST_DIFFERENT_BITS, RULE } from './fingerprint.ts';
 
 /**
- * The oldest listing whose goods are nearly these: one that is live, or was withdrawn after that. What was removed counts for
- * nothing. Candidates come first and by themselves, and each one's listing by its id: how many there will be no planner knows, and
- * one that expects many would read all listings instead.
+ * Finds the oldest listing with nearly the same goods that is live or was withdrawn after that time. Removed listings do not count.
+ * Candidates are selected first, and each one's listing by its id: no planner knows how many there will be, and one that expects many would
+ * read all listings instead.
  */
 export async function findAlike(
   queryable: Queryable,
-  { bands, signature }: Shape,
+  { bands, signature }: Fingerprint,
   { exempt, withdrawnSince }: { exempt: readonly bigint[]; withdrawnSince: Date },
 ): Promise<bigint | null> {
   const row = await queryable.maybe<{ id: bigint }>(
@@ -28,24 +28,24 @@ export async function findAlike(
   return row?.id ?? null;
 }
 
-/** With the next statement of the transaction, or its commit. */
-export function insertShape(tx: Tx, listingId: bigint, { bands, signature }: Shape): void {
+/** Sent with the transaction's next statement, or its commit. */
+export function insertFingerprint(tx: Tx, listingId: bigint, { bands, signature }: Fingerprint): void {
   tx.later(
     sql`insert into artifact_shapes (listing_id, bands, signature, rule)
       values (${listingId}, ${bands}::int4[], ${signature}::bit(512), ${RULE})`,
   );
 }
 
-/** Shapes that were made by an earlier rule, with the goods that they are of, held until the end of the transaction. An edit makes its own. */
-export async function takeOldShapes(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
+/** Returns fingerprints of an earlier rule with their goods, locked until the end of the transaction. An edit makes its own. */
+export async function takeOldFingerprints(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
   return tx.rows(
     sql`select s.listing_id as "listingId", a.content from artifact_shapes s join artifacts a using (listing_id)
       where s.rule = 1 order by s.listing_id limit ${most} for update of s skip locked`,
   );
 }
 
-/** For goods that are exchanged; those without a shape have no row. */
-export function replaceShape(tx: Tx, listingId: bigint, shape: Shape | null): void {
+/** Replaces the fingerprint when goods are exchanged. Goods without one have no row. */
+export function replaceFingerprint(tx: Tx, listingId: bigint, fingerprint: Fingerprint | null): void {
   tx.later(sql`delete from artifact_shapes where listing_id = ${listingId}`);
-  if (shape !== null) insertShape(tx, listingId, shape);
+  if (fingerprint !== null) insertFingerprint(tx, listingId, fingerprint);
 }

@@ -13,7 +13,7 @@ const PAST_COMMANDS = 10;
 
 export type ChainStatus = Awaited<ReturnType<typeof readChainStatus>>;
 
-/** What an operator needs to see before a command: what the database holds, and what each provider says about it now. Changes nothing. */
+/** Shows an operator, before a command, what the database holds and what each provider says about it now. Changes nothing. */
 export async function readChainStatus(market: CommandMarket) {
   const { database, config } = market;
   const { chainId } = config.network;
@@ -35,24 +35,24 @@ async function readProvider(
   provider: Provider,
   watermark: { number: bigint; hash: string } | null,
 ) {
-  const named = { provider: provider.number, endpoint: provider.endpoint };
+  const base = { provider: provider.number, endpoint: provider.endpoint };
   try {
     const { chainId, latest, finalized, reread, atWatermark } = await readProviderHead(provider, watermark);
     const checked = checkClaim({ latest, finalized, reread }, clock.now(), config.finalityMinAgeSeconds);
     return {
-      ...named,
+      ...base,
       answers: true as const,
       chain_id: Number(chainId),
       latest: Number(latest.number),
       finalized: finalized && { block_number: Number(finalized.number), block_hash: finalized.hash },
       refused: 'implausible' in checked ? checked.implausible : null,
-      /** Its block at the watermark's height; null: none. */
+      /** The provider's block at the watermark's height; null if it has none. */
       at_watermark: atWatermark?.hash ?? null,
       holds_watermark: watermark === null ? null : atWatermark?.hash === watermark.hash,
     };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    return { ...named, answers: false as const, error: error.message };
+    return { ...base, answers: false as const, error: error.message };
   }
 }
 
@@ -63,7 +63,7 @@ interface WatermarkReset {
   after: { block_number: number; block_hash: Hex };
 }
 
-/** The one way for the watermark to go back (W9): to a block that the providers have under that hash and call final. */
+/** Moves the watermark back, to a block that the providers hold under that hash and call final. No other code lets it go back. */
 export async function resetWatermark(
   market: CommandMarket,
   to: { number: bigint; hash: Hex },
@@ -72,12 +72,12 @@ export async function resetWatermark(
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
   const block = await confirmBlock(market, to);
-  const after = placeOf(block);
+  const after = blockOut(block);
   const before = await database.transaction(async (tx) => {
     await tx.lock(`chain:${chainId}`);
     const { watermark } = await findChainState(tx, chainId);
     if (watermark === null) throw new CommandRefused('there is no watermark yet: the first final block makes one');
-    const before = placeOf(watermark);
+    const before = blockOut(watermark);
     await writeCommand(tx, { chainId, act: 'reset_watermark', reason, before, after, now: new Date(clock.now()) });
     await moveWatermark(tx, chainId, block);
     return before;
@@ -91,23 +91,23 @@ export async function resetWatermark(
   return { status: 'reset', chain_id: Number(chainId), before, after };
 }
 
-function placeOf({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
+function blockOut({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
   return { block_number: Number(number), block_hash: hash };
 }
 
-/** At least one provider has it, and none that answers has another. */
+/** Requires that at least one provider has the block, and that every provider that answers has the same one. */
 async function confirmBlock(market: CommandMarket, to: { number: bigint; hash: Hex }): Promise<FinalizedHead> {
-  let found: FinalizedHead | null = null;
+  let confirmed: FinalizedHead | null = null;
   let failure: RpcFailure | null = null;
   for (const provider of market.providers) {
     try {
-      found = await findBlock(market, provider, to);
+      confirmed = await findBlock(market, provider, to);
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
       failure = error;
     }
   }
-  if (found !== null) return found;
+  if (confirmed !== null) return confirmed;
   throw new CommandRefused(`no provider can be asked for that block: ${failure?.message ?? 'none is configured'}`);
 }
 
@@ -135,7 +135,7 @@ interface Resumed {
   detail: string;
 }
 
-/** Ends the halt in every process. Should the providers still contradict each other, the next look halts again. */
+/** Ends the halt in every process. If the providers still contradict each other, the next check halts payments again. */
 export async function resumePayments(market: CommandMarket, reason: string): Promise<Resumed> {
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
@@ -144,7 +144,7 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
     await tx.lock(`chain:${chainId}`);
     const { halt } = await findChainState(tx, chainId);
     if (halt === null) throw new CommandRefused('payments are not halted: there is nothing to resume');
-    // Its id is that of a loss and not of a halt.
+    // This id belongs to a history loss, not to a halt.
     if (halt.reason === 'history_lost')
       throw new CommandRefused(
         'history was lost, which resume does not end: read docs/recovery.md, then run "npm run chain -- recover"',
@@ -164,5 +164,5 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
   };
 }
 
-/** What a command works with: the market's configuration, without a market. */
+/** The market's configuration and connections, without a running market. */
 export type CommandMarket = Pick<Market, 'config' | 'database' | 'clock' | 'log' | 'providers'>;

@@ -23,17 +23,17 @@ import { type Finding, readFindings } from '../paths/x402/read-findings.ts';
 import type { DirectPayment, X402Payment } from '../payment.ts';
 import type { ChainHead } from './read-head.ts';
 
-/** Evidence of the leading provider, as far as the others bear it out. */
+/** Confirms the leading provider's evidence with the other providers. */
 export interface Corroboration {
-  /** By payment; what is not borne out comes back as evidence that decides nothing. */
+  /** Maps a payment to its evidence. Unconfirmed evidence comes back as evidence that decides nothing. */
   onUses(
     head: ChainHead,
     payments: readonly X402Payment[],
     gathered: Map<bigint, Evidence>,
   ): Promise<Map<bigint, Evidence>>;
-  /** The same for the transactions that one claim names. */
+  /** Does the same for the transactions that one claim names. */
   onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
-  /** Whether the others show a receipt as the leader does: for what is decided on one transaction alone. */
+  /** True if the others show the receipt as the leader does. For decisions that rest on one transaction. */
   onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: LeaderView): Promise<boolean>;
   withheld: WithheldPayments;
 }
@@ -41,8 +41,8 @@ export interface Corroboration {
 type CorroborationMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
- * Every configured provider but the leader is asked before anything final is done (0021). One that has been silent or has stood still for
- * a minute has no say. `onDisagreement` is called where two show different things.
+ * Asks every configured provider but the leader before anything final is done (0021). A provider that has been silent or stood still for a
+ * minute does not count. Calls `onDisagreement` when two providers show different things.
  */
 export function createCorroboration(
   market: CorroborationMarket,
@@ -105,7 +105,7 @@ interface FinalUse {
   evidence: Evidence;
 }
 
-/** Those that would end now. */
+/** Uses on which a payment would end now. */
 function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
   return payments.flatMap((payment) => {
     const evidence = gathered.get(payment.id);
@@ -147,12 +147,12 @@ async function objectToUses(
   return objections;
 }
 
-/** Says in which block to look first: a provider that takes few blocks in one query finds the same use there, or searches all of them. */
+/** Names the block to search first. A provider that takes few blocks a query finds the same use there, or searches all blocks. */
 function whereLeaderSaw({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }
 
-/** Null where the other provider shows the same use of the authorization, or the same absence of any. Pure. */
+/** Returns null if the other provider shows the same use of the authorization, or also shows none. Pure. */
 export function judgeUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
@@ -162,11 +162,11 @@ export function judgeUse(
   const { use, finalized, latest } = evidence;
   if (use !== null) {
     if (said.latest.number < use.log.blockNumber) return 'behind';
-    const found = finding.use?.log;
-    const same = found?.transactionHash === use.log.transactionHash && found.logIndex === use.log.logIndex;
+    const otherUse = finding.use?.log;
+    const same = otherUse?.transactionHash === use.log.transactionHash && otherUse.logIndex === use.log.logIndex;
     return same && finding.use !== null && sameMined(terms.asset, use, finding.use) ? null : 'disagrees';
   }
-  // A use above the block that the leader called its latest is one that the leader has yet to see.
+  // The leader cannot have seen a use above its own latest block.
   if (finding.use !== null) return finding.use.log.blockNumber > latest.number ? 'behind' : 'disagrees';
   if (said.latest.timestamp <= terms.validBefore) return 'behind';
   if (finding.nonceUsed === true) return 'disagrees';
@@ -174,14 +174,13 @@ export function judgeUse(
   return finalized !== null && finalized.timestamp >= terms.validBefore ? judgeFinalized(finalized, said) : null;
 }
 
-/** What is asked of all others at once. */
 interface Question<Key> extends CorroborationRequest<Key> {
-  /** Who leads, and is not asked. */
+  /** The leading provider, which is not asked. */
   leader: Rpc;
   paymentOf(key: Key): bigint;
 }
 
-/** What any of the others has against each of the keys. Notes who waits for whom. */
+/** Collects the objections of all others to each key, and notes which payments now wait for which provider. */
 async function askAll<Key>(
   providerHealth: ProvidersHealth,
   withheld: WithheldPayments,
@@ -206,24 +205,23 @@ async function askAll<Key>(
   return { objected: new Set(objected.keys()), isDisputed };
 }
 
-/** What was not asked about for so long was ended by another process. */
+/** A payment not asked about for this long was ended by another process. */
 const FORGET_AFTER_MS = 300_000;
 
-/** `use_without_transfer`: all say the same, and the token would work in another way than is known here. */
+/** `use_without_transfer`: all providers agree, but the token works in a way this code does not know. */
 type WithheldReason = Objection | 'use_without_transfer';
 
 interface WithheldPayments {
-  /** True when that is news. `provider`: who says otherwise; null: none does. */
+  /** Returns true if this is news. `provider` disagrees; null if none does. */
   note(paymentId: bigint, provider: Provider | null, why: WithheldReason): boolean;
   release(paymentId: bigint): void;
-  /** How many wait at the moment, by what for. */
   counts(): Record<WithheldReason, number>;
 }
 
-/** The payments that could be decided if all providers said the same, and the token what it always says: one line in the log when one begins to wait, and their number. */
+/** Tracks payments that only wait for agreement of the providers, or for a token that works as known. Logs each new wait. */
 function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
   const withheld = new Map<bigint, { why: WithheldReason; seenAt: number }>();
-  const forget = (): void => {
+  const forgetOld = (): void => {
     for (const [id, { seenAt }] of withheld) if (clock.now() - seenAt > FORGET_AFTER_MS) withheld.delete(id);
   };
   return {
@@ -231,7 +229,7 @@ function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
       const isNews = withheld.get(paymentId)?.why !== why;
       withheld.set(paymentId, { why, seenAt: clock.now() });
       if (!isNews) return false;
-      forget();
+      forgetOld();
       const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
       if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_blocked', fields);
       else log.warn('payment_blocked', fields);
@@ -241,7 +239,7 @@ function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
       withheld.delete(paymentId);
     },
     counts: () => {
-      forget();
+      forgetOld();
       const counts = { silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 };
       for (const { why } of withheld.values()) counts[why] += 1;
       return counts;

@@ -8,13 +8,13 @@ import type { Market } from '../../context.ts';
 import { type ChainState, findChainState, raiseWatermark } from './store.ts';
 
 export interface ChainHead {
-  /** Who says so: whatever is decided with this head is asked of the same. */
+  /** The provider that reported this head. Everything decided with this head is read from the same provider. */
   rpc: Rpc;
   chainId: bigint;
   latest: Block;
-  /** Null while the provider's finalized head is not believed; `why` then says which check it failed. */
+  /** Null while the provider's finalized head is not accepted; `why` then names the failed check. */
   finalized: FinalizedHead | null;
-  /** The highest block that was ever believed to be final; null before the first, while the provider contradicts it, and while payments are halted. */
+  /** Highest block ever accepted as final. Null before the first, while the provider contradicts it, and while payments are halted. */
   floor: FinalizedHead | null;
   why: string | null;
 }
@@ -22,9 +22,9 @@ export interface ChainHead {
 export type HeadMarket = Pick<Market, 'database' | 'clock' | 'log' | 'config' | 'crashPoint'>;
 
 /**
- * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
- * watermark before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no
- * provider's head can be read. What `askAlso` asks of the provider shares its request.
+ * Reads the heads from the leading provider: the first one whose finalized head is accepted. Stores an accepted head as the watermark
+ * before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no provider's head can be
+ * read. Calls that `askAlso` makes share the provider's request.
  */
 export async function readHead(
   market: HeadMarket,
@@ -32,11 +32,11 @@ export async function readHead(
   askAlso: () => void = () => {},
 ): Promise<ChainHead> {
   const state = await findChainState(market.database, market.config.network.chainId);
-  const read = (health: ProviderHealth): Promise<ChainHead> => {
+  const readFrom = (health: ProviderHealth): Promise<ChainHead> => {
     askAlso();
     return readHeadOf(market, health, state);
   };
-  return await readLeadingHead(providerHealth, read, ({ finalized }) => finalized !== null || state.halt !== null);
+  return await readLeadingHead(providerHealth, readFrom, ({ finalized }) => finalized !== null || state.halt !== null);
 }
 
 async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: ChainState): Promise<ChainHead> {
@@ -45,40 +45,40 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
   const { watermark, resets } = state;
   const { chainId, ...reading } = await readProviderHead(rpc, watermark);
   const { latest } = reading;
-  const found = { rpc, chainId, latest };
+  const base = { rpc, chainId, latest };
   if (chainId !== config.network.chainId) {
     noteVerdict(log, health, 'wrong_chain', true);
-    return { ...found, finalized: null, floor: null, why: 'wrong_chain' };
+    return { ...base, finalized: null, floor: null, why: 'wrong_chain' };
   }
   health.noteHead(latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
   noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
-  if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
+  if (state.halt !== null) return { ...base, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
-    // No payment may begin on a chain that does not hold what was final before.
-    return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
+    // No payment may begin on a chain that no longer holds a block that was final.
+    return { ...base, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
   }
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
-    const stands = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
+    const isRaised = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
     market.crashPoint('after_watermark_raised');
-    if (!stands) return { ...found, finalized: null, floor: null, why: 'watermark_reset' };
+    if (!isRaised) return { ...base, finalized: null, floor: null, why: 'watermark_reset' };
   }
-  return { ...found, finalized: accepted, floor: accepted, why: null };
+  return { ...base, finalized: accepted, floor: accepted, why: null };
 }
 
 export interface FollowedHead extends ChainHead {
-  /** Counts the reorganisations that this process has noticed: between two heads with the same count no block of the first has gone. */
+  /** Reorganisations noticed by this process. Between two heads with the same count, no block of the first was replaced. */
   rewrites: number;
 }
 
-/** Under load more requests share a reading of the heads, and the provider is asked no more often. */
+/** Limits the reading rate: under load more requests share one reading, and the provider is asked no more often. */
 const EVERY_MS = 25;
 const AT_ONCE = 4;
 
 /**
- * The heads, read for all who ask at the same time, one reading after the other. Each is compared with the one before: a block that stands has
- * all blocks below it. What cannot be compared counts as rewritten.
+ * Shares each reading of the heads between all callers of that moment, and compares it with the one before. While the previous latest block
+ * stands, all blocks below it stand too. A head that cannot be compared counts as a reorganisation.
  */
 export function followHeads(
   { clock, config }: Pick<Market, 'clock' | 'config'>,
@@ -88,7 +88,11 @@ export function followHeads(
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
   let rewrites = 0;
 
-  const stands = async (before: NonNullable<typeof last>, early: Promise<Block | null> | null, head: ChainHead) => {
+  const isCanonical = async (
+    before: NonNullable<typeof last>,
+    early: Promise<Block | null> | null,
+    head: ChainHead,
+  ) => {
     const { hash } = before.latest;
     if (head.latest.hash === hash || head.latest.parentHash === hash) return true;
     const again = await (early ?? readOrNull(head.rpc, before.latest.number));
@@ -97,13 +101,13 @@ export function followHeads(
   return createPasses(
     async () => {
       const before = last;
-      // After some blocks it is neither the latest nor its parent: then it is asked for in the same request as the heads.
+      // After a few blocks the previous head is neither the latest block nor its parent, so ask for it in the same request as the heads.
       const isOld = before !== null && clock.now() - before.readAt > 1.5 * blockMs;
       let early: Promise<Block | null> | null = null;
       const head = await readHead(() => {
         if (isOld) early ??= readOrNull(before.rpc, before.latest.number);
       });
-      if (before !== null && !(await stands(before, early, head))) rewrites += 1;
+      if (before !== null && !(await isCanonical(before, early, head))) rewrites += 1;
       last = { rpc: head.rpc, latest: head.latest, readAt: clock.now() };
       return { ...head, rewrites };
     },

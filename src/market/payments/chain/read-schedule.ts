@@ -5,29 +5,28 @@ import { findOpenTimes } from '../store.ts';
 import type { ChainHead } from './read-head.ts';
 import { findWatermark } from './store.ts';
 
-/** A payment that no block shows is looked for at every turn for this long, and less often afterwards. */
+/** A payment that is in no block yet is looked for in every round for this long, and less often afterwards. */
 const NEW_MS = 60_000;
-/** Of the time until a block is final, so much may go by before the next look: the looks come closer as it comes closer. */
+/** Share of the time until a block is final that may pass before the next look, so looks come closer together as finality nears. */
 const SHARE = 0.25;
-/** Blocks come unevenly: this close to its time, a payment is looked at in every turn. */
+/** Blocks come unevenly, so a payment this close to finality is looked at in every round. */
 const CLOSE_MS = 8_000;
-/** A reading of the heads that is older says nothing on how far a block is from final. */
+/** An older reading of the heads says nothing about how far a block is from final. */
 const READING_KEPT_MS = 60_000;
-/** Of another process: the watermark follows every reading of the leader, and its time is that of its last step forward. */
+/** The same for another process's reading. The watermark follows every reading of the leader; its time is its last step forward. */
 const WATERMARK_KEPT_MS = 600_000;
-/** The background pass looks in every turn by then: a request that reads the chain itself only gains the rest of a turn. */
+/** Below this the background job looks in every round, so a request that reads the chain itself gains only the rest of a round. */
 const FAR_MS = 3_000;
-/** The leader ends a payment within seconds. */
+/** A payment is overdue this long after its block should be final: the leader ends payments within seconds. */
 const OVERDUE_MS = 30_000;
 
 export interface ReadSchedule {
-  /** Heads were read. */
   noteHead(head: ChainHead): void;
-  /** Whether a turn of the background pass can change anything. One that is due is taken as done. Asks the database. */
+  /** True if a round of the background job can change anything. A round that is due counts as done. Queries the database. */
   isDue(): Promise<boolean>;
-  /** Whether some payment should have been looked at by now by the leader. Asks the database. */
+  /** True if the leader should have looked at some payment by now. Queries the database. */
   isOverdue(): Promise<boolean>;
-  /** Whether a block shows this payment that will not be final for some seconds: nothing is to be submitted or decided meanwhile. */
+  /** True if this payment is in a block that will not be final for some seconds: meanwhile there is nothing to submit or decide. */
   isFarFromFinal(payment: Payment): Promise<boolean>;
 }
 
@@ -40,14 +39,13 @@ interface Final {
 interface ReadScheduleDependencies {
   database: Queryable;
   clock: Clock;
-  /** Between two blocks of the network. */
   blockSeconds: number;
   chainId: bigint;
   /** 0: every look is due. */
   longestPauseMs: number;
 }
 
-/** When the chain has to be looked at: a provider bills each look, and finality takes minutes. */
+/** Decides when to read the chain: a provider bills each reading, and finality takes minutes. */
 export function createReadSchedule({
   database,
   clock,
@@ -58,7 +56,7 @@ export function createReadSchedule({
   let finalized: Final | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
-  /** By the blocks that are missing and by the times of the blocks, whichever is sooner. 0 while nothing is known. */
+  /** The sooner of two estimates: by the number of missing blocks and by block times. 0 while nothing is known. */
   const untilFinalMs = (blockNumber: bigint, blockTime: Date, final = finalized): number => {
     if (final === null) return 0;
     const byNumber = Number(blockNumber - final.number) * blockSeconds * 1_000;
@@ -69,7 +67,7 @@ export function createReadSchedule({
     const age = final === null ? -1 : clock.now() - final.readAt;
     return age >= 0 && age < keptMs;
   };
-  /** A process that looks at nothing itself need not ask the chain for what another has just read. */
+  /** Lets a process that reads nothing itself use what another process has just read. */
   const readWatermark = async (): Promise<Final | null> => {
     const mark = await findWatermark(database, chainId);
     return mark && { number: mark.number, timeMs: Number(mark.timestamp) * 1_000, readAt: mark.acceptedAt };
@@ -83,7 +81,7 @@ export function createReadSchedule({
     }
     if (newestUnseen !== null) pauses.push(clock.now() - newestUnseen.getTime() < NEW_MS ? 0 : longestPauseMs);
     if (hasUndecided) pauses.push(longestPauseMs);
-    // With nothing undecided a pass asks the database alone.
+    // With nothing undecided, a round queries only the database.
     return pauses.length === 0 ? 0 : Math.min(...pauses);
   };
   return {
@@ -94,7 +92,7 @@ export function createReadSchedule({
     },
     isDue: async () => {
       const now = clock.now();
-      // A clock that was put back keeps nothing waiting.
+      // If the clock was set back, the look is due.
       const since = now < lookedAt ? Number.POSITIVE_INFINITY : now - lookedAt;
       if (since < (await pauseMs())) return false;
       lookedAt = now;

@@ -27,7 +27,6 @@ export async function findWatermark(queryable: Queryable, chainId: bigint): Prom
   return row && watermarkOf(row);
 }
 
-/** Why payments are halted, and since when. */
 export interface Halt {
   id: bigint;
   reason: string;
@@ -35,10 +34,10 @@ export interface Halt {
   haltedAt: Date;
 }
 
-/** What all processes have to go by. */
+/** State of the chain that all processes share. */
 export interface ChainState {
   watermark: Watermark | null;
-  /** How often an operator has reset the watermark. */
+  /** Number of times an operator has reset the watermark. */
   resets: number;
   /** Null while payments are open. */
   halt: Halt | null;
@@ -76,18 +75,18 @@ function haltIn({ halt_id: id, reason, detail, halted_at: haltedAt }: StateRow):
   return { id, reason, detail, haltedAt };
 }
 
-/** Asked inside the transaction that ends a payment: what was read before may be older than the halt. */
+/** Call inside the transaction that ends a payment: anything read earlier may be older than the halt. */
 export async function isHalted(queryable: Queryable, chainId: bigint): Promise<boolean> {
   const { halted } = await queryable.one<{ halted: boolean }>(sql`select payments_are_stopped(${chainId}) as halted`);
   return halted;
 }
 
-/** Halts every process. False when that was done already. */
+/** Halts payments in every process. False if they were halted already. */
 export async function haltPayments(
   queryable: Queryable,
-  given: { chainId: bigint; reason: string; detail: string; now: Date },
+  halt: { chainId: bigint; reason: string; detail: string; now: Date },
 ): Promise<boolean> {
-  const { chainId, reason, detail, now } = given;
+  const { chainId, reason, detail, now } = halt;
   const touched = await queryable.run(
     sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (${chainId}, ${reason}, ${detail}, ${now})
       on conflict (chain_id) where resumed_at is null do nothing`,
@@ -96,45 +95,43 @@ export async function haltPayments(
 }
 
 /**
- * Only ever forward; a higher one, written by another process meanwhile, stays. False when it was reset since it was read: then what
- * was accepted against the old one counts no more.
+ * Moves the watermark forward only; a higher one that another process wrote meanwhile stays. Returns false if an operator has reset it
+ * since it was read: a head accepted against the old watermark no longer counts.
  */
 export async function raiseWatermark(
   queryable: Queryable,
   chainId: bigint,
   head: FinalizedHead,
-  given: { resets: number; now: Date },
+  reading: { resets: number; now: Date },
 ): Promise<boolean> {
   const raised = await queryable.maybe<{ resets: number }>(
     sql`insert into chain_watermarks as mark (chain_id, block_number, block_hash, block_time, accepted_at)
-      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${given.now})
+      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${reading.now})
       on conflict (chain_id) do update set block_number = excluded.block_number, block_hash = excluded.block_hash,
         block_time = excluded.block_time, accepted_at = excluded.accepted_at
-      where excluded.block_number > mark.block_number and mark.resets = ${given.resets}
+      where excluded.block_number > mark.block_number and mark.resets = ${reading.resets}
       returning resets`,
   );
-  if (raised !== null) return raised.resets === given.resets;
-  // A higher one stands, or it was reset: the same statement would not see the latter.
+  if (raised !== null) return raised.resets === reading.resets;
+  // Either a higher watermark stands, or it was reset. The statement above would not see a reset.
   const { resets } = await queryable.one<{ resets: number }>(
     sql`select resets from chain_watermarks where chain_id = ${chainId}`,
   );
-  return resets === given.resets;
+  return resets === reading.resets;
 }
 
 type ChainAct = 'resume' | 'reset_watermark';
 
-/** A command as it is written down. */
 interface ChainCommand {
   chainId: bigint;
   act: ChainAct;
   reason: string;
-  /** JSON. */
   before: Readonly<Record<string, unknown>>;
   after: Readonly<Record<string, unknown>>;
   now: Date;
 }
 
-/** Written first: what a command changes, the database lets happen only in the transaction that holds it. */
+/** Call before the change: the database allows the change only in the transaction that wrote the command. */
 export async function writeCommand(tx: Tx, command: ChainCommand): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into chain_commands (chain_id, act, reason, before, after, at)
@@ -151,10 +148,7 @@ export async function endHalt(tx: Tx, haltId: bigint, command: { id: bigint; now
   );
 }
 
-/**
- * `accepted_at` is the block's own time: the pace at which finality may move from there is that of the clock since then, and the head of
- * now is accepted at once.
- */
+/** Sets `accepted_at` to the block's own time: finality may advance at the clock's pace since then, so today's head is accepted at once. */
 export async function resetWatermark(tx: Tx, chainId: bigint, to: FinalizedHead): Promise<void> {
   const at = new Date(Number(to.timestamp) * 1_000);
   await tx.run(
@@ -170,7 +164,7 @@ interface PastCommand {
   at: Date;
 }
 
-/** Newest first. */
+/** Returns the newest first. */
 export async function listCommands(queryable: Queryable, chainId: bigint, limit: number): Promise<PastCommand[]> {
   return queryable.rows<PastCommand>(
     sql`select id, act, reason, at from chain_commands where chain_id = ${chainId} order by id desc limit ${limit}`,

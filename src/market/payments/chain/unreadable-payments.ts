@@ -3,34 +3,32 @@ import type { Rpc } from '../../../platform/chain/rpc.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Payment } from '../payment.ts';
 
-/** One reading of some payments of one path. */
+/** One reading of several payments of the same path. */
 interface PathReading {
-  /** The provider that leads. */
   rpc: Rpc;
   path: Payment['path'];
   about: PaymentQuestion;
   payments: readonly Pick<Payment, 'id'>[];
-  /** By payment, without those that could not be read by themselves. Null where what all share, the logs as a rule, could not be read. */
+  /** Results by payment, without payments that failed on their own. Null if the shared part of the reading failed, usually the logs. */
   shown: ReadonlyMap<bigint, unknown> | null;
 }
 
-/** Open payments of which the chain shows nothing, since it cannot be read: for operators. */
+/** Counts open payments about which the chain cannot be read, for operators. */
 export interface UnreadablePayments {
   note(reading: PathReading): void;
-  /** How many could not be read when they were last asked about. */
   count(): number;
-  /** Whether a reading failed as a whole just now: then no payment of that path ends. */
+  /** True if a whole reading failed just now: then no payment of that path can end. */
   isFailing(): boolean;
 }
 
-/** Readings of open payments come at least twice a minute. A process that made one and then none knows nothing more. */
+/** Open payments are read at least twice a minute. A process that stopped reading knows nothing newer. */
 const FORGET_AFTER_MS = 60_000;
 
-/** A provider that leads and cannot say anything about payments for a minute is left out like any other, so that the next one leads. */
+/** Also reports failed readings to the provider's health, so that a leader that answers nothing about payments for a minute is replaced. */
 export function createUnreadablePayments(clock: Clock, providerHealth: ProvidersHealth): UnreadablePayments {
   const unreadable = new Map<bigint, number>();
   const failures = new Map<Payment['path'], number>();
-  const forget = <Key>(times: Map<Key, number>): number => {
+  const countRecent = <Key>(times: Map<Key, number>): number => {
     for (const [key, at] of times) if (clock.now() - at > FORGET_AFTER_MS) times.delete(key);
     return times.size;
   };
@@ -47,7 +45,7 @@ export function createUnreadablePayments(clock: Clock, providerHealth: Providers
       const health = providerHealth.all.find(({ provider }) => provider === rpc);
       health?.noteAnswer(about, shown !== null);
     },
-    count: () => forget(unreadable),
-    isFailing: () => forget(failures) > 0,
+    count: () => countRecent(unreadable),
+    isFailing: () => countRecent(failures) > 0,
   };
 }

@@ -9,33 +9,32 @@ import type { Market } from '../../context.ts';
 import type { ChainHead } from './read-head.ts';
 import { type ChainState, findChainState, haltPayments } from './store.ts';
 
-/** What all providers said when they were last looked at together. */
+/** Results of the last look at all providers together. */
 export interface ChainWatch {
-  /** Looks now, after this call. Never rejects. */
+  /** Waits for a look that begins after this call. Never rejects. */
   check(): Promise<void>;
   start(): void;
   stop(): Promise<void>;
-  /** The leading provider's heads at the last look; null before the first, and while none can be read. */
+  /** The leading provider's heads at the last look; null before the first look and while no head can be read. */
   head(): ChainHead | null;
-  /** What was in the database at the last look; null before the first. */
+  /** The database's chain state at the last look; null before the first. */
   state(): ChainState | null;
-  /** Whether the primary answers calls on contract wallets as of the finalized block (W8). */
+  /** Whether the primary provider answers calls to contract wallets as of the finalized block. */
   contractWallets(): WalletService;
 }
 
 interface WatchOptions {
   readHead(): Promise<ChainHead>;
-  /** What was last read for whatever purpose; null before the first. */
+  /** The last head read for any purpose; null before the first. */
   lastRead(): { head: ChainHead; at: number } | null;
   everyMs: number;
-  /** Whether this process is the one that looks after the payments of all. */
   isLeader(): boolean;
 }
 
 /**
- * Looks at every provider once in a while: who is silent or stands still loses its say, and two that call different blocks final halt the
- * payments everywhere. Each process does, as each has its own view of who serves; of a single provider only one process needs to know.
- * Deciding on payments does not wait for this.
+ * Looks at every provider from time to time. A provider that is silent or stands still does not count any more, and two that call different
+ * blocks final halt payments everywhere. With several providers each process looks, because each has its own view of which provider leads;
+ * with one provider only the leader does. Decisions on payments do not wait for this.
  */
 export function createWatch(
   market: Market,
@@ -52,10 +51,10 @@ export function createWatch(
   const readState = async (isLooking: boolean): Promise<void> => {
     try {
       if (isLooking && providerHealth.all.length > 1) await lookForConflict(market, providerHealth);
-      // The watermark follows the chain, also while nothing is paid.
+      // Read the head even while nobody pays, so that the watermark follows the chain.
       if (isLooking) head = await readOrNull(readHead);
       const now = await findChainState(database, config.network.chainId);
-      tellChanges(log, state, now);
+      logChanges(log, state, now);
       state = now;
       if (isLooking && wallets === 'unknown') wallets = await probeContractWallets(market);
     } catch (error) {
@@ -64,7 +63,7 @@ export function createWatch(
   };
   const passes = createPasses(() => readState(true));
 
-  async function loop(): Promise<void> {
+  async function runLoop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(everyMs, stopping.signal);
       if (stopping.signal.aborted) return;
@@ -81,7 +80,7 @@ export function createWatch(
   return {
     check: () => passes.fresh(),
     start: () => {
-      looping ??= loop();
+      looping ??= runLoop();
     },
     stop: async () => {
       stopping.abort();
@@ -102,8 +101,8 @@ async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead
   }
 }
 
-/** Every process says when it has seen what another one, or an operator, did. */
-function tellChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
+/** Logs, in every process, what another process or an operator did. */
+function logChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
   if (now.halt !== null && now.halt.id !== before?.halt?.id) {
     log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
   }
@@ -116,8 +115,8 @@ function tellChanges(log: Market['log'], before: ChainState | null, now: ChainSt
 type WalletService = 'served' | 'not_served' | 'unknown';
 
 /**
- * Whether the primary answers as of the finalized block, which may lie behind the state that it keeps. Asked as a claim would ask,
- * of a contract that is surely there and has nothing to say.
+ * Checks whether the primary answers as of the finalized block, which may be older than the state it keeps. Asks as a claim would, about a
+ * contract that certainly exists and accepts no signature.
  */
 async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'config'>): Promise<WalletService> {
   const { usdc } = config.network;
@@ -139,7 +138,7 @@ async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'confi
 
 type WatchMarket = Pick<Market, 'database' | 'clock' | 'config' | 'log'>;
 
-/** Reads the heads of all providers, and halts the payments in every process where two call different blocks final. */
+/** Halts payments in every process if two providers call different blocks final. */
 async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
   const { database, clock, config, log } = market;
   const conflict = await confirmConflict(market, providerHealth);
@@ -149,7 +148,7 @@ async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHea
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
 
-/** A conflict is read a second time from all providers: a balancer may have mixed two nodes, and only an operator ends a halt. */
+/** Reads all providers again before it reports a conflict: a balancer may have mixed two nodes, and only an operator ends a halt. */
 async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
   const reports = await readHeadReports(market, providerHealth);
   try {
@@ -166,7 +165,7 @@ async function readHeadReports(market: WatchMarket, providerHealth: ProvidersHea
   return claims.filter((claim) => claim !== null);
 }
 
-/** Null for one that says nothing, or nothing that could be its word. */
+/** Returns null if the provider is silent or its answer is implausible. */
 async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHealth): Promise<HeadReport | null> {
   const { provider } = health;
   try {
@@ -182,13 +181,12 @@ async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHe
   }
 }
 
-/** A provider and what it calls final, plausible by its own word. */
+/** A provider and the plausible block that it calls final. */
 interface HeadReport {
   provider: Provider;
   finalized: FinalizedHead;
 }
 
-/** Two providers, and the two blocks that they call final at one height. */
 interface Conflict {
   number: bigint;
   one: HeadReport & { block: Pick<Block, 'hash'> };
@@ -196,8 +194,8 @@ interface Conflict {
 }
 
 /**
- * Two that call different blocks of one height final. Compared at the lower of their finalized heights, which both call final: chains
- * that part below it differ there too. Throws RpcFailure when one does not answer.
+ * Finds two providers that call different blocks of one height final. Compares at the lower of their finalized heights, which both call
+ * final: chains that part below that height also differ at it. Throws RpcFailure if one does not answer.
  */
 async function findConflict(claims: readonly HeadReport[]): Promise<Conflict | null> {
   for (const [at, one] of claims.entries()) {
@@ -216,8 +214,9 @@ async function blockAt({ provider, finalized }: HeadReport, number: bigint): Pro
   return number === finalized.number ? finalized : await readBlock(provider, number);
 }
 
-/** Names them by their place in the configuration: this is shown in public. */
+/** Names providers by their position in the configuration, because this text is public. */
 function conflictWords({ number, one, other }: Conflict): string {
-  const side = ({ provider, block }: Conflict['one']): string => `provider ${provider.number} has ${block.hash}`;
-  return `at the final height ${number} ${side(one)} and ${side(other)}`;
+  const describeSide = ({ provider, block }: Conflict['one']): string =>
+    `provider ${provider.number} has ${block.hash}`;
+  return `at the final height ${number} ${describeSide(one)} and ${describeSide(other)}`;
 }

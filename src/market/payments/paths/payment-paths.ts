@@ -1,12 +1,12 @@
 import type { PaymentWay } from '../../../contract/vocabulary.ts';
 import type { DirectPayment, Payment, X402Payment } from '../payment.ts';
+import { endClaimByEvidence } from './direct/end-claim.ts';
 import { type ClaimReading, gatherClaims } from './direct/gather-claims.ts';
-import { settleClaim } from './direct/settle-claim.ts';
 import { insertClaim, type NewClaim } from './direct/store.ts';
 import type { PaymentPath } from './payment-path.ts';
 import { attemptTermsOf, decide, type Evidence } from './x402/decide.ts';
-import { drive, mayDrive } from './x402/drive-payment.ts';
-import { endByEvidence } from './x402/end-payment.ts';
+import { drivePayment, mayDrive } from './x402/drive-payment.ts';
+import { endPaymentByEvidence } from './x402/end-payment.ts';
 import { gatherEvidence } from './x402/gather-evidence.ts';
 import { type Attempt, openAttempt } from './x402/store.ts';
 
@@ -15,14 +15,14 @@ const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
   open: openAttempt,
   isShownBy: ({ nonce }, { authorization }) => nonce === authorization.nonce,
   mayDrive: ({ market }, payment, proof) => mayDrive(market, payment, proof),
-  drive,
+  drive: drivePayment,
   evidence: async (context, { head, isUnchanged }, payments) => {
     const changed = payments.filter((payment) => !isUnchanged(payment, [payment.blockNumber]));
     return await gatherEvidence(context, head, changed);
   },
   readFrom: 'logs',
   seenIn: ({ use }) => [use?.log.blockNumber ?? null],
-  decide: endByEvidence,
+  decide: endPaymentByEvidence,
   locate: async (context, head, payment) => {
     const evidence = (await gatherEvidence(context, head, [payment])).get(payment.id);
     const decision = evidence && decide(evidence, attemptTermsOf(payment, null));
@@ -51,13 +51,13 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   open: insertClaim,
   isShownBy: () => false,
   mayDrive: async () => false,
-  // The buyer has sent it: there is nothing to hand on.
+  // The buyer has sent the transfer: there is nothing to submit.
   drive: async (_context, payment) => ({ current: payment, refusal: null }),
   evidence: ({ market, corroboration }, { head, isUnchanged }, payments) =>
     gatherClaims({ market, corroboration, isUnchanged }, head, payments),
   readFrom: 'receipts',
   seenIn: (evidence) => [...evidence.values()].map(({ receipt }) => receipt?.blockNumber ?? null),
-  decide: settleClaim,
+  decide: endClaimByEvidence,
   // A transaction that proves another payment is refused before it can end a claim.
   locate: async () => null,
   present: {
@@ -73,12 +73,12 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   },
 };
 
-/** Of each way to pay: one that is missing here does not compile. */
+/** One path for each way to pay: a missing one does not compile. */
 export const PAYMENT_PATHS = { x402, direct } as const satisfies {
   readonly [Way in PaymentWay]: PaymentPath<Extract<Payment, { path: Way }>, never, unknown>;
 };
 
-/** The path of that payment, for all that treats payments alike. What one path reads as evidence, only the same path is given. */
+/** Returns the payment's path, for code that treats payments alike. Pass a path's evidence only to the same path. */
 export function pathOf({ path }: Pick<Payment, 'path'>): PaymentPath<Payment, never, unknown> {
   return PAYMENT_PATHS[path] as unknown as PaymentPath<Payment, never, unknown>;
 }

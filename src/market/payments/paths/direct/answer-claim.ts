@@ -16,7 +16,7 @@ const WAIT_FOR_SENDER =
 const WAIT_FOR_CODE =
   'The signature is not that of the wallet’s own key. If it is a contract wallet, send the same claim again once it is deployed; else sign with the wallet that pays. Do not pay again.';
 
-/** What a claim is answered with unless it is completed. */
+/** The answer to a claim that is still undecided. */
 export interface PendingClaim {
   status: 202;
   body: Pending;
@@ -34,16 +34,16 @@ const REFUSALS: Readonly<Record<ClaimRefused | ClaimReview, Reason>> = {
   paid_after_removal: 'paid_after_removal',
 };
 
-/** The reason of the answer for what a claim ended as, or was refused for. */
+/** Maps the stored reason of an ended or refused claim to the reason of the answer. */
 export function reasonOf(stored: string | null): Reason {
-  const known = Object.entries(REFUSALS).find(([name]) => name === stored);
-  if (known === undefined) throw new TypeError('a claim ended for a reason that is none');
-  return known[1];
+  const entry = Object.entries(REFUSALS).find(([name]) => name === stored);
+  if (entry === undefined) throw new TypeError('a claim ended for a reason that is none');
+  return entry[1];
 }
 
 /**
- * Refuses, or says that it is on its way. Call after the chain was read, with a claim that is not completed. Null when the claim has
- * ended over other transactions than this one, which was never judged then.
+ * Throws the refusal, or returns the 202. Call after the chain was read, with a claim that is not completed. Null if the claim ended over
+ * other transactions and this one was never judged.
  */
 export async function answerUncompleted(
   market: Market,
@@ -59,19 +59,19 @@ export async function answerUncompleted(
   }
   const named = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
   if (named?.refusedReason) {
-    // While another transaction of the claim is undecided it may be the one that pays.
+    // Another transaction of the claim that is still undecided may be the one that pays.
     throw new Refusal(reasonOf(named.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
   }
   if (!isOpen(claim)) return null;
   if (!named?.seenBlock) await mustBeReadable(payments);
   const body = {
-    ...pendingBody(market, claim, watermark, 'same_request', clock.now()),
+    ...pendingBody(market, claim, { watermark, retry: 'same_request', now: clock.now() }),
     next_step: 'The transfer is not final yet. Send the same claim again after retry_after_seconds. Do not pay again.',
   };
   return { status: 202, body, headers: { 'retry-after': body.retry_after_seconds.toString() } };
 }
 
-/** Nothing was seen, perhaps because nothing can be seen: then that is said. */
+/** Throws payment_preserved if the transaction may be unseen only because the chain cannot be read. */
 async function mustBeReadable(payments: Payments): Promise<void> {
   try {
     await payments.readHead();
@@ -82,8 +82,8 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * The wallet that the intent names was no contract yet, or the intent names none (null) and no key of a sender signed: the signature cannot be
- * checked. Pending as long as the transfer is not final. Nothing is stored. Null when the wallet can be asked by now.
+ * Answers a claim whose signature cannot be checked yet: the intent's wallet is no contract yet, or (`wallet` null) the intent names none
+ * and no sender's key signed. Pending until the transfer is final. Stores nothing. Null once the wallet can be asked.
  */
 export async function answerWaiting(
   market: Market,
@@ -96,7 +96,7 @@ export async function answerWaiting(
     const receipt = await readReceipt(rpc, txHash);
     if (receipt !== null && finalized !== null && receipt.blockNumber <= finalized.number) {
       if (wallet === null) return null;
-      // A wallet is often made by the transaction that pays: it may have become final since the code was read.
+      // A wallet is often created by the transaction that pays: it may have become final since the code was read.
       if ((await readCode(rpc, wallet, 'finalized')) !== '0x') return null;
       throw new Refusal('signature_invalid', {
         detail: 'The wallet that the intent names did not sign, and is no contract.',

@@ -14,28 +14,27 @@ const NO_KEY_SIGNED =
   'It is not the signature of a key: 65 bytes with a v of 27 or 28, or 64 bytes (EIP-2098), with a low s. A contract wallet is best named when the intent is opened.';
 
 /**
- * `waitsFor`: the wallet that cannot be asked yet, since it has no code in the finalized block; null: it is known once the transfer is
- * final, since the intent names none, and no key signed, or none that sent the transfer, which a contract did.
+ * `waitsFor` is the wallet that cannot be asked yet, because it has no code in the finalized block. It is null if the intent names no
+ * wallet and no key signed, or the signer's key did not send the transfer but a contract did: then the wallet is known once the transfer is
+ * final.
  */
 type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null } | Unsigned;
 
-/** The wallet that the intent names, with its code in the finalized block, which said no. */
+/** The wallet that the intent names and that rejected the signature, with its code in the finalized block. */
 export interface Unsigned {
   unsigned: Hex;
   code: Hex;
 }
 
 /**
- * Finds who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
- * signature, or a contract that sent a fitting transfer in that transaction. A contract wallet is asked as of the finalized block. Refuses
- * what no key and no sender signed.
+ * Finds who signed the intent's challenge: the wallet that the intent names, or, if it names none, the signing key or a contract that sent
+ * a fitting transfer in that transaction. Asks contract wallets as of the finalized block. Throws if neither a key nor a sender signed.
  */
 export async function checkSignature(
   payments: { readHead(): Promise<ChainHead> },
-  { intent, txHash, signature: given }: SignedIntent & { txHash: Hex },
+  { intent, txHash, signature: sent }: SignedIntent & { txHash: Hex },
 ): Promise<SignatureCheck> {
-  // Hex digits of any case are the same bytes.
-  const signature = given.toLowerCase() as Hex;
+  const signature = sent.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
   const signer = await recoverSigner(digest, canonicalForm(signature));
   const wallet = intent.payer;
@@ -45,7 +44,7 @@ export async function checkSignature(
     if (wallet === null) return await checkSenders(head, { intent, txHash, signature }, { digest, signer });
     const code = await readCode(head.rpc, wallet, 'finalized');
     if (code === '0x') {
-      // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
+      // A signature by another wallet's key counts for this wallet only if this wallet becomes a contract that accepts it.
       return { waitsFor: wallet };
     }
     const question = { wallet, digest, signature };
@@ -53,18 +52,19 @@ export async function checkSignature(
     return form === null ? { unsigned: wallet, code } : { payer: wallet };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // A claim by a key is stored whether or not the chain can be read.
+    // Accept a key's claim even while the chain cannot be read.
     if (wallet === null && signer !== null) return { payer: signer };
     throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }
 }
 
-/** The most wallets that are asked for one claim. */
+/** At most this many wallets are asked for one claim. */
 const MOST_SENDERS = 4;
 
 /**
- * The key is the payer where it sent one of the transfers, and where none of their senders says yes. Before they are final it is so only as
- * long as no contract is seen to have sent one: the 65 bytes of a contract's signature are the signature of some key as well.
+ * The signing key is the payer if it sent one of the transfers, or if none of their senders accepts the signature. Before the transfers are
+ * final, the second holds only while no contract is seen among the senders: a contract's 65-byte signature always recovers to some key as
+ * well.
  */
 async function checkSenders(
   { rpc, finalized }: ChainHead,
@@ -74,12 +74,12 @@ async function checkSenders(
   const receipt = await readReceipt(rpc, txHash);
   const senders = receipt === null ? [] : sendersIn(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
-  const asked = senders.slice(0, MOST_SENDERS);
+  const candidates = senders.slice(0, MOST_SENDERS);
   if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
-    const waits = signer === null || (await hasCode(rpc, asked));
+    const waits = signer === null || (await hasCode(rpc, candidates));
     return waits ? { waitsFor: null } : { payer: signer };
   }
-  for (const wallet of asked) {
+  for (const wallet of candidates) {
     if ((await readCode(rpc, wallet, 'finalized')) === '0x') continue;
     const form = await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'finalized' });
     if (form !== null) return { payer: wallet };
@@ -88,13 +88,12 @@ async function checkSenders(
   return { payer: signer };
 }
 
-/** Whether one of these wallets has code at the latest block. */
 async function hasCode(rpc: Rpc, wallets: readonly Hex[]): Promise<boolean> {
   const codes = await Promise.all(wallets.map((wallet) => readCode(rpc, wallet, 'latest')));
   return codes.some((code) => code !== '0x');
 }
 
-/** Each once, in the order of their transfers of at least the price to the payee. */
+/** Returns, once each and in log order, the senders of transfers to the payee of at least the price. */
 function sendersIn({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): Hex[] {
   const senders = logs.flatMap((log) => {
     const transfer = log.address === asset ? decodeTransfer(log) : null;
@@ -103,40 +102,37 @@ function sendersIn({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): H
   return [...new Set(senders)];
 }
 
-/** An open intent of the caller, and a signature to be judged before any money moves. */
+/** An open intent of the caller, with a signature that is checked before money moves. */
 export interface SignedIntent {
   intent: Intent;
   signature: Hex;
 }
 
-/** Worth of a signature before any money has moved. */
 export interface EarlyCheck {
   isGood: boolean;
-  /** The wallet that signed; null where none did. */
   signer: Hex | null;
-  /** Says what to do now. */
   nextStep: string;
 }
 
 /**
- * Judges a signature of the challenge alone, at the latest block: it promises nothing, since the claim asks again at the finalized one.
- * Throws an `RpcFailure` when the chain cannot be read.
+ * Checks a challenge's signature alone, at the latest block. The result promises nothing, because the claim checks again at the finalized
+ * block. Throws an `RpcFailure` when the chain cannot be read.
  */
 export async function judgeSignature(
   readHead: () => Promise<ChainHead>,
   intent: Intent,
-  given: Hex,
+  sent: Hex,
 ): Promise<EarlyCheck> {
-  const signature = given.toLowerCase() as Hex;
+  const signature = sent.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
   const signer = await recoverSigner(digest, canonicalForm(signature));
   const wallet = intent.payer;
-  if (wallet === null) return signer === null ? bad(NO_KEY_SIGNED) : good(signer);
-  if (signer === wallet) return good(wallet);
+  if (wallet === null) return signer === null ? badSignature(NO_KEY_SIGNED) : goodSignature(signer);
+  if (signer === wallet) return goodSignature(wallet);
   const { rpc } = await readHead();
-  if ((await readCode(rpc, wallet, 'latest')) === '0x') return bad(NO_CODE);
+  if ((await readCode(rpc, wallet, 'latest')) === '0x') return badSignature(NO_CODE);
   const isGood = (await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'latest' })) !== null;
-  return isGood ? good(wallet) : bad(SAID_NO);
+  return isGood ? goodSignature(wallet) : badSignature(SAID_NO);
 }
 
 const NO_CODE =
@@ -144,11 +140,11 @@ const NO_CODE =
 const SAID_NO =
   'The code at the wallet of the intent did not accept the signature. Do not pay from it: have it sign the exact challenge in its own way and check again, or pay from another wallet.';
 
-function good(signer: Hex): EarlyCheck {
+function goodSignature(signer: Hex): EarlyCheck {
   const nextStep = `Send the transfer from ${checksummed(signer)} before expires_at, then claim it: intent_id, tx_hash and the same payer_signature.`;
   return { isGood: true, signer, nextStep };
 }
 
-function bad(nextStep: string): EarlyCheck {
+function badSignature(nextStep: string): EarlyCheck {
   return { isGood: false, signer: null, nextStep };
 }

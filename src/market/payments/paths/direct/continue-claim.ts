@@ -24,31 +24,30 @@ import { findClaim, findSurplus, type Intent, listClaimHashes, refuseHash } from
 import { refuseUnsigned } from './unproven-claim.ts';
 import { endUnprovenOf, lockTransfer, lockTransfers } from './unproven-store.ts';
 
-/** One transaction that is claimed for an intent of the caller, with the signature of who sent it. */
 export interface SignedClaim extends SignedIntent {
   txHash: Hex;
 }
 
-/** What is claimed: goods, or a listing for its fee. */
+/** The subject of a claim: goods, or a listing for its fee. */
 export interface ClaimSubject<Answer> {
-  /** Names the listing that the fee is for; null for goods. */
+  /** Identifies the listing that the fee is for; null for goods. */
   bodyHash: Buffer | null;
-  /** Refuses a wallet whose transfer could pay for nothing here. */
+  /** Throws if a transfer from this wallet cannot pay here. */
   checkPayer(payer: Hex): Promise<void>;
-  /** Locks what comes before the payment's row in the order of locks. */
+  /** Takes the locks that come before the payment row in the lock order. */
   lock(tx: Tx): Promise<unknown>;
-  /** A claim of its own, `standing` being the one before it. Null when a rival took the place, or nothing may be opened now. */
+  /** Opens a new claim after `standing`, the previous one. Null if a rival took its slot, or nothing may be opened now. */
   openClaim(tx: Tx, payer: Hex, standing: DirectPayment | null): Promise<DirectPayment | null>;
-  /** Refuses a standing claim that is for something else. */
+  /** Throws if the standing claim is for something else. */
   mustBeSame(tx: Tx, standing: DirectPayment): Promise<void>;
-  /** Binds the standing claim to another wallet, or refuses. */
+  /** Binds the standing claim to another wallet, or throws. */
   rebind(tx: Tx, standing: DirectPayment, payer: Hex): Promise<void>;
   answerCompletedClaim(payment: DirectPayment): Promise<Answer | null>;
 }
 
 /**
- * A signed claim as far as it goes now: it is committed with its transaction before the chain is asked. Null when the claim that was found
- * is over, or a rival took its place: the next round sees what became of it.
+ * Takes a signed claim as far as possible now. Commits the claim with its transaction before it reads the chain. Null if the claim that it
+ * found has ended or a rival took its slot: the next round sees the result.
  */
 export async function continueClaim<Answer>(
   market: Market,
@@ -58,7 +57,7 @@ export async function continueClaim<Answer>(
 ): Promise<Answer | PendingClaim | null> {
   const { intent, txHash } = claim;
   const decided = await findDecided(market.database, intent, txHash);
-  if (decided !== null) return await answerDecided(market, payments, txHash, subject, decided);
+  if (decided !== null) return await answerDecided(market, payments, subject, { decided, txHash });
   const standing = await findClaim(market.database, intent.id);
   const signed = await checkSignature(payments, claim);
   if ('waitsFor' in signed) {
@@ -83,17 +82,17 @@ export async function continueClaim<Answer>(
   }
   if (standing?.status === 'completed') {
     const other = await decideSurplus(market, payments, intent, { txHash, payer });
-    if (other !== null) return await answerDecided(market, payments, txHash, subject, other);
+    if (other !== null) return await answerDecided(market, payments, subject, { decided: other, txHash });
   }
   if (!(await checkUnused(market.database, intent, txHash))) return null;
-  // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
+  // The standing wallet's payment is its own: read and decide it before another wallet takes over the claim.
   if (standing?.status === 'settling' && standing.payer !== payer) {
-    if (!isOpen(await payments.settle(standing))) return null;
+    if (!isOpen(await payments.readAndDecide(standing))) return null;
   }
   const opened = await openOrJoin(market, claim, subject, payer);
   if (opened === null) return null;
   market.crashPoint('after_claim_committed');
-  const current = await payments.settle(opened);
+  const current = await payments.readAndDecide(opened);
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
   const ended = isOpen(current)
     ? null
@@ -101,23 +100,22 @@ export async function continueClaim<Answer>(
       (await decideSurplus(market, payments, intent, { txHash, payer })));
   return ended === null
     ? await answerUncompleted(market, payments, current, txHash)
-    : await answerDecided(market, payments, txHash, subject, ended);
+    : await answerDecided(market, payments, subject, { decided: ended, txHash });
 }
 
 /** Answers with a decided claim, or with a decided surplus payment of it. */
 async function answerDecided<Answer>(
   market: Market,
   payments: Payments,
-  txHash: Hex,
   subject: ClaimSubject<Answer>,
-  decided: DirectPayment,
+  { decided, txHash }: { decided: DirectPayment; txHash: Hex },
 ): Promise<Answer | PendingClaim | null> {
   if (decided.status === 'completed') return await subject.answerCompletedClaim(decided);
   if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
   return await answerUncompleted(market, payments, decided, txHash);
 }
 
-/** Null when the standing claim has just ended. A refusal names the transaction that it leaves unjudged. */
+/** Null if the standing claim has just ended. A refusal names the transaction that stays unjudged. */
 async function openOrJoin(
   market: Market,
   claim: SignedClaim,
@@ -147,7 +145,7 @@ async function tryToOpen(
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await subject.openClaim(tx, payer, standing)
-        : await join(tx, market, subject, { standing, payer, transfers });
+        : await joinClaim(tx, market, subject, { standing, payer, transfers });
     if (opened === null) return null;
     await nameTransaction(tx, market, opened, txHash);
     await endUnprovenOf(tx, { txHash, payer, payee: intent.payee }, 'proven', new Date(market.clock.now()));
@@ -155,7 +153,7 @@ async function tryToOpen(
   });
 }
 
-/** The one that is named now; and all of the standing claim where it may change hands, since they become this wallet's then. */
+/** Returns the newly named transaction, and all of the standing claim's if it may change hands, since they become the new wallet's. */
 async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
   const standing = await findClaim(tx, intent.id);
   if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);
@@ -165,12 +163,11 @@ async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex):
 interface Joining {
   standing: DirectPayment;
   payer: Hex;
-  /** Transactions that are locked. */
   transfers: ReadonlySet<Hex>;
 }
 
-/** Another wallet may sign as long as no transfer of the standing one is final, where the intent names none. */
-async function join(
+/** Lets another wallet take over while no transfer of the standing one is final. Only for an intent that names no wallet. */
+async function joinClaim(
   tx: Tx,
   market: Market,
   subject: ClaimSubject<unknown>,
@@ -180,7 +177,7 @@ async function join(
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   await subject.mustBeSame(tx, locked);
   if (locked.payer === payer) return locked;
-  // One that was named just now is not locked: the next round has it.
+  // A transaction that was named just now is not locked: the next round locks it.
   if ((await listClaimHashes(tx, locked.id)).some(({ txHash }) => !transfers.has(txHash))) return null;
   if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
@@ -189,7 +186,7 @@ async function join(
   return rebound;
 }
 
-/** Gives this wallet the transfers that the claim names, as if it had named them itself. Call with those transfers locked. */
+/** Gives the claim's transactions to its new wallet, as if that wallet had named them. Call with those transfers locked. */
 async function takeOver(tx: Tx, { id, payer, payee }: DirectPayment, now: Date): Promise<void> {
   for (const { txHash, isUndecided } of await listClaimHashes(tx, id)) {
     if (!isUndecided) continue;
@@ -200,8 +197,8 @@ async function takeOver(tx: Tx, { id, payer, payee }: DirectPayment, now: Date):
 }
 
 /**
- * The payment, paid or in review, that a claim of this transaction is answered with; null while there is none, and where the intent
- * was paid by another transaction: what is new has to be signed for before it is looked at. Writes nothing.
+ * Finds the paid or reviewed payment that answers a claim of this transaction. Null if there is none, and if another transaction paid the
+ * intent: a new transaction must be signed for before it is looked at. Writes nothing.
  */
 async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): Promise<DirectPayment | null> {
   const surplus = await findSurplus(queryable, intent.id, txHash);
@@ -212,8 +209,8 @@ async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): P
 }
 
 /**
- * For a signed claim of another transaction than the one that paid its intent: it may be money that came in twice. The intent's own
- * payment where it is not. Null while the intent is not paid.
+ * For a signed claim of a transaction other than the one that paid its intent, because money may have come in twice. Returns the surplus
+ * payment, or the intent's own payment if the transaction is not surplus. Null while the intent is unpaid.
  */
 async function decideSurplus(
   market: Market,
@@ -223,12 +220,12 @@ async function decideSurplus(
 ): Promise<DirectPayment | null> {
   const claim = await findClaim(market.database, intent.id);
   if (claim?.status !== 'completed') return null;
-  // Only what the wallet of the claim sent can be money for it.
+  // Only transfers from the claim's own wallet can be surplus money for it.
   if (claim.payer !== payer) return claim;
   return (await nameSurplus(market, payments, claim, txHash)) ?? claim;
 }
 
-/** Null while nothing is to be reviewed. Where the chain cannot be read the transaction stays named, and the pass looks at it. */
+/** Null while there is nothing to review. If the chain cannot be read, the transaction stays named and the background job reads it. */
 async function nameSurplus(
   market: Market,
   payments: Payments,
@@ -236,13 +233,13 @@ async function nameSurplus(
   txHash: Hex,
 ): Promise<DirectPayment | null> {
   const { database } = market;
-  // Another request may have brought it to a review just now.
+  // Another request may have opened a review of it just now.
   if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
     await lockTransfer(tx, txHash);
     await lockPayment(tx, claim.id);
     const { payer, payee } = claim;
-    // Its payee decides with it in sight: it stays there.
+    // Leave it with the claim that holds it: that claim's payee decides with it in sight.
     if ((await findHolder(tx, { txHash, payer, except: claim.id })) !== null) return false;
     if (!(await tryToName(tx, claim, txHash))) return false;
     await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', new Date(market.clock.now()));

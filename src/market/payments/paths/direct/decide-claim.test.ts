@@ -4,7 +4,7 @@ import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../..
 import type { Hex } from '../../../../platform/hex.ts';
 import { type ClaimEvidence, type ClaimTerms, decideClaim } from './decide-claim.ts';
 
-// One line for each rule. What they do together is compared with a second, independent reading of the rules in test/judge.
+// One line for each rule. test/judge compares their combination with a second, independent reading of the rules.
 
 const word = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const wallet = (digit: string): Hex => `0x${digit.repeat(40)}`;

@@ -11,29 +11,29 @@ import type { Hex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
 import type { UnknownWhy } from '../x402/decide.ts';
 
-/** What one provider shows of a claimed transaction: the transfers are those to the payee. */
+/** Evidence of one provider about a claimed transaction. `transfersInBlock` are those to the payee. */
 export interface ClaimEvidence extends TransferEvidence {
-  /** It used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
+  /** True if the transaction used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
   isOfLedger: boolean;
 }
 
-/** What a claimed transfer has to be. Comes from the ledger row, never from today's configuration. */
+/** Requirements for a claimed transfer. Taken from the ledger row, never from today's configuration. */
 export interface ClaimTerms {
   chainId: bigint;
   asset: Hex;
   payer: Hex;
   payee: Hex;
   minimumUnits: bigint;
-  /** Seconds: the block's time must be at or after `windowFrom` and before `windowTo`. */
+  /** Seconds. The block's time must be at or after `windowFrom` and before `windowTo`. */
   windowFrom: bigint;
   windowTo: bigint;
-  /** The goods are this buyer's already. */
+  /** The buyer has the goods already. */
   surplus: boolean;
   /** Milliseconds: removal of the listing by the maintainer. */
   removedAt: number | null;
 }
 
-/** Takes nothing up: neither the transaction nor the intent. */
+/** Refusals use up neither the transaction nor the intent. */
 export type ClaimRefused = 'transfer_not_found' | 'wrong_payer' | 'transaction_used';
 /** The payee has the payer's money, and a person decides. */
 export type ClaimReview =
@@ -49,15 +49,12 @@ export type ClaimDecision =
   | { outcome: 'review'; reason: ClaimReview; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
-/**
- * The verdict on one claimed transaction: pure, and the only place that gives one. Like `decide`, it calls unknown whatever is
- * silent, not final or contradictory.
- */
+/** Decides on one claimed transaction; no other code does. Pure. Calls unknown whatever is silent, not final or contradictory. */
 export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDecision {
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) {
-    // Whatever comes later is too late for the window. The buyer can claim it again, and it is reviewed then.
+    // Any later transfer is too late for the window. The buyer can claim it again, and it is reviewed then.
     const over = finalized !== null && finalized.timestamp >= terms.windowTo;
     return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
@@ -74,7 +71,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
   if (receipt.blockNumber > finalized.number) return unknown('not_final', sighting);
   if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
   if (receipt.status !== 'success') {
-    // What failed leaves no logs: money may have moved, so this is no refusal.
+    // A failed transaction leaves no logs. One with logs may have moved money, so do not refuse it.
     return receipt.logs.length > 0 ? unknown('contradiction') : { outcome: 'refused', reason: 'transfer_not_found' };
   }
   if (evidence.isOfLedger) return { outcome: 'refused', reason: 'transaction_used' };
@@ -104,15 +101,15 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
     return { outcome: 'refused', reason: byOther ? 'wrong_payer' : 'transfer_not_found' };
   }
   const largest = own.reduce((most, one) => (one.value > most.value ? one : most), first);
-  const found = ({ logIndex, value }: Candidate): FoundTransfer => ({ ...sighting, logIndex, value });
+  const transferBy = ({ logIndex, value }: Candidate): FoundTransfer => ({ ...sighting, logIndex, value });
   const review = (reason: ClaimReview, of: Candidate): ClaimDecision => ({
     outcome: 'review',
     reason,
-    transfer: found(of),
+    transfer: transferBy(of),
   });
-  // This transaction carries out an authorization of the payer, as x402 does. It may pay for something else, so a person decides.
+  // The transaction carries out an authorization of the payer, as x402 does. It may pay for something else, so a person decides.
   if (receipt.logs.some((log) => isAuthorizedBy(log, terms))) return review('authorized_transfer', largest);
-  // One log has to be enough; parts are not added up.
+  // One log must hold enough; partial amounts are not added up.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
   if (enough === undefined) return review('amount_too_little', largest);
   const { blockTime } = sighting;
@@ -120,10 +117,10 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
   if (terms.removedAt !== null && Number(blockTime) * 1000 >= terms.removedAt)
     return review('paid_after_removal', enough);
   if (terms.surplus) return review('already_bought', enough);
-  return { outcome: 'settled', transfer: found(enough) };
+  return { outcome: 'settled', transfer: transferBy(enough) };
 }
 
-/** Anybody can send nothing in another's name: a transfer of 0 is none. */
+/** Ignore transfers of 0: anybody can send one in another's name. */
 function candidateOf(log: Log, terms: ClaimTerms): Candidate[] {
   if (!isToPayee(log, terms)) return [];
   const transfer = decodeTransfer(log);
@@ -137,15 +134,15 @@ function isAuthorizedBy(log: Log, { asset, payer }: ClaimTerms): boolean {
 }
 
 export function claimTermsOf(payment: DirectPayment, removedAt: Date | null): ClaimTerms {
-  const seconds = (date: Date): bigint => BigInt(Math.floor(date.getTime() / 1000));
+  const toSeconds = (date: Date): bigint => BigInt(Math.floor(date.getTime() / 1000));
   return {
     chainId: payment.chainId,
     asset: payment.asset,
     payer: payment.payer,
     payee: payment.payee,
     minimumUnits: payment.valueUnits,
-    windowFrom: seconds(payment.windowFrom),
-    windowTo: seconds(payment.windowTo),
+    windowFrom: toSeconds(payment.windowFrom),
+    windowTo: toSeconds(payment.windowTo),
     surplus: payment.surplus,
     removedAt: removedAt?.getTime() ?? null,
   };

@@ -5,19 +5,18 @@ import type { DirectPayment } from '../../payment.ts';
 import { findPayment, readPayments } from '../../store.ts';
 import { MOST_HASHES } from './store.ts';
 
-/** Transactions that a claim in review keeps carry this reason in claim_hashes: they are judged once the payee has decided. */
+/** Reason in claim_hashes of transactions that a claim in review keeps: they are judged once the payee has decided. */
 export const WAITING = 'payment_undecided';
 
-/** A transaction that waits for a decision on another one. */
 export interface WaitingHash {
   txHash: Hex;
-  /** The block in which it moved money from the payer to the payee, when it was seen last; null: it was not seen. */
+  /** The block in which it moved money from the payer to the payee when last seen; null if it was not seen. */
   seenBlock: bigint | null;
-  /** It is final, and its transfers are written down. */
+  /** The transaction is final and its transfers are stored. */
   isRead: boolean;
 }
 
-/** In the order in which they were named. */
+/** Returns transactions in the order in which they were named. */
 export async function listWaiting(queryable: Queryable, paymentId: bigint): Promise<WaitingHash[]> {
   const rows = await queryable.rows<{ tx_hash: Buffer; seen_block: bigint | null; read: boolean }>(sql`
     select tx_hash, seen_block,
@@ -26,7 +25,7 @@ export async function listWaiting(queryable: Queryable, paymentId: bigint): Prom
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
-/** Call with the row locked and in review. False where it is still being judged: that goes on. */
+/** Call with the row locked and in review. False if the transaction is still being judged, which continues. */
 export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING})
@@ -34,15 +33,15 @@ export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promi
   return touched === 1;
 }
 
-/** It moved nothing from the payer to the payee. */
+/** Drops a transaction that moved nothing from the payer to the payee. */
 export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHash: Hex): Promise<void> {
   await queryable.run(sql`
     delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING}`);
 }
 
 /**
- * The payee has delivered: what waited is surplus to that, and the pass brings each of them to a review of its own. As many as a claim may
- * name; the rest waits until it is claimed. Call with the row locked.
+ * Call when the payee has delivered: waiting transactions are surplus now, and the background job opens a review for each. Releases at most
+ * as many as a claim may name; the rest waits until it is claimed. Call with the row locked.
  */
 export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
   await tx.run(sql`
@@ -52,7 +51,7 @@ export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
         where payment_id = ${paymentId} and refused_reason is null and not proven))`);
 }
 
-/** A transaction, and the wallet whose claims are looked through; `except`: the claim that names it now. */
+/** A transaction, and the wallet whose claims are searched. `except` is the claim that names it now. */
 export interface NamedBy {
   txHash: Hex;
   payer: Hex;
@@ -60,8 +59,8 @@ export interface NamedBy {
 }
 
 /**
- * The claim of that wallet for which the transaction is kept: its payee decides on another one with this one in sight, or has delivered and
- * the pass has not made a review of it yet. It must not pay for a second thing meanwhile. Call with the transfer locked.
+ * Finds that wallet's claim which holds the transaction: its payee decides on another transaction with this one in sight, or has delivered
+ * and the background job has not opened its review yet. Meanwhile it must not pay for a second thing. Call with the transfer locked.
  */
 export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
   return findNaming(
@@ -72,7 +71,7 @@ export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null
   );
 }
 
-/** The same, or a claim of that wallet for which it is undecided. */
+/** Also finds a claim of that wallet for which the transaction is undecided. */
 export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
   return findNaming(
     tx,
@@ -90,14 +89,12 @@ async function findNaming(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql
   return claim?.path === 'direct' ? claim : null;
 }
 
-/** A claim that was in review when its wallet named another transaction. */
 export interface WaitingClaim {
   claim: DirectPayment;
-  /** The block in which that transaction was seen. */
   seenBlock: bigint;
 }
 
-/** The claim for which a transaction waits that was seen on the chain; null: none, or its intent has a newer claim by now. */
+/** Finds the claim for which a transaction waits that the chain has shown. Null if there is none, or its intent has a newer claim. */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
     select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id
@@ -108,7 +105,6 @@ export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promi
   return row !== null && claim?.path === 'direct' ? { claim, seenBlock: row.seen_block } : null;
 }
 
-/** One transfer of the payer to the payee that is not the one in review. */
 export interface FurtherTransfer {
   txHash: Hex;
   logIndex: number;
@@ -116,7 +112,7 @@ export interface FurtherTransfer {
   blockNumber: bigint;
 }
 
-/** Writes final transfers down once. */
+/** Stores final transfers, each once. */
 export async function insertFurther(
   queryable: Queryable,
   paymentId: bigint,
@@ -131,19 +127,19 @@ export async function insertFurther(
     on conflict do nothing`);
 }
 
-/** A further transfer, as the payee of a review is shown it. */
+/** A further transfer as the payee of a review sees it. */
 export interface ShownTransfer {
   paymentId: bigint;
   txHash: Hex;
   /** Null while it is not final. */
   valueUnits: bigint | null;
-  /** Null while it was not seen in a block. */
+  /** Null until it was seen in a block. */
   blockNumber: bigint | null;
   /** The payer named it for the claim in review. */
   isClaimed: boolean;
 }
 
-/** Lists further transfers of these payments in the order of the chain, without what pays for something else, or has a review of its own. */
+/** Lists further transfers of these payments in chain order, without those that pay for something else or have a review of their own. */
 export async function listFurther(queryable: Queryable, paymentIds: readonly bigint[]): Promise<ShownTransfer[]> {
   if (paymentIds.length === 0) return [];
   const rows = await queryable.rows<{
@@ -177,7 +173,7 @@ export async function listFurther(queryable: Queryable, paymentIds: readonly big
   }));
 }
 
-/** Claims in review, by id. */
+/** Returns claims in review after `afterId`, by id. */
 export async function listClaimsInReview(
   queryable: Queryable,
   afterId: bigint,

@@ -12,27 +12,27 @@ import { readClaim } from './gather-claims.ts';
 import { noteSeenBlock } from './store.ts';
 
 /**
- * Finds what else the payer of a claim in review sent to its payee. It decides nothing and is shown to no other provider: the payee is told
- * of it, and what is to count is claimed and judged like everything else.
+ * Finds other transfers from the payer of a claim in review to its payee. Decides nothing and is not shown to other providers: the payee
+ * only sees the list. A transfer that should count is claimed and judged like any other.
  */
 export interface FurtherTransfers {
-  /** Looks at what the payer named while the payee decides. An unreadable chain changes nothing. */
+  /** Reads the transactions that the payer named while the payee decides. An unreadable chain changes nothing. */
   readNamed(review: DirectPayment): Promise<void>;
-  /** The same for all claims in review, and looks through the window of each until that is final. */
+  /** Does the same for all claims in review, and searches each claim's window until it is final. */
   readAll(): Promise<void>;
 }
 
 type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
-/** More of one payer in one window are no top-up. */
+/** At most this many transfers of one payer in one window are stored: more are no top-up. */
 const MOST_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
-  /** Reviews of which this process has read the whole window. It is read once more after a restart. */
+  /** Reviews whose whole window this process has read. After a restart each is read once more. */
   const whole = new Set<bigint>();
 
-  /** `about`: the review that is looked at; none while the heads are read. */
+  /** `about` names the review for the log; empty while the heads are read. */
   async function orNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
     try {
       return await read();
@@ -59,7 +59,7 @@ export function createFurtherTransfers(market: FurtherMarket, readHead: () => Pr
         const reviews = await listClaimsInReview(market.database, after, AT_ONCE);
         const last = reviews.at(-1);
         if (last === undefined) break;
-        // Once for all, and not at all where nothing is in review.
+        // Read the head once for all reviews, and not at all if there are none.
         head ??= await orNull(readHead);
         if (head === null) return;
         const shown = head;
@@ -74,7 +74,7 @@ export function createFurtherTransfers(market: FurtherMarket, readHead: () => Pr
   };
 }
 
-/** The transfers of the payer to the payee among some logs, without the one that is in review. */
+/** Picks the transfers from the payer to the payee, without the one in review. */
 function transfersIn(logs: readonly Log[], review: DirectPayment): FurtherTransfer[] {
   return logs.flatMap((log) => {
     const transfer = log.address === review.asset ? decodeTransfer(log) : null;
@@ -89,7 +89,7 @@ async function readWaiting({ database }: FurtherMarket, head: ChainHead, review:
   if (head.chainId !== review.chainId || head.finalized === null) return;
   for (const waiting of await listWaiting(database, review.id)) {
     if (waiting.isRead && waiting.seenBlock !== null) continue;
-    const seen = judge(await readClaim({ database }, review, waiting, head), review);
+    const seen = judgeFurther(await readClaim({ database }, review, waiting, head), review);
     if (seen === 'nothing') {
       if (await isStillFinal(head.rpc, head)) await dropWaiting(database, review.id, waiting.txHash);
       continue;
@@ -105,8 +105,8 @@ interface Seen {
   transfers: FurtherTransfer[];
 }
 
-/** Null while a transaction was not seen, or in no block that stands; `nothing`: it is final, and no transfer of the payer to the payee. */
-function judge(
+/** Null if the transaction is in no canonical block. `nothing`: it is final and moved nothing from the payer to the payee. */
+function judgeFurther(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
 ): Seen | 'nothing' | null {
@@ -115,13 +115,13 @@ function judge(
   if (!sameLogs(receipt, evidence.transfersInBlock, isToPayee)) return null;
   const { blockNumber, blockHash } = receipt;
   const isFinal = blockNumber < finalized.number || (blockNumber === finalized.number && blockHash === finalized.hash);
-  // A transfer that used an authorization of the ledger is that payment's.
+  // A transfer that used an authorization of the ledger belongs to that payment.
   const transfers = evidence.isOfLedger ? [] : transfersIn(receipt.logs, review);
   if (transfers.length > 0) return { blockNumber, isFinal, transfers };
   return isFinal ? 'nothing' : null;
 }
 
-/** Looks through the part of the window that is final. True once that is all of it. */
+/** Searches the final part of the window. True once that is the whole window. */
 async function readWindow({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<boolean> {
   const { rpc, finalized } = head;
   if (head.chainId !== review.chainId || finalized === null) return false;

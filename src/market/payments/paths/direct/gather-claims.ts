@@ -12,19 +12,19 @@ import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
-  /** What the other providers say to what would be decided. */
+  /** Confirms with the other providers whatever would be decided. */
   corroboration: Pick<Corroboration, 'onClaim'>;
-  /** Whether a reading could show nothing new of a claim whose undecided transactions were seen in these blocks; null: in none. */
+  /** True if a reading could show nothing new about a claim whose undecided transactions were seen in these blocks; null: in none. */
   isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
-/** By transaction, of those that a claim names and that are undecided. */
+/** Evidence by transaction, for the undecided transactions of one claim. */
 export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
- * Reads what claims name, all from one provider, the one whose head it is. What would decide is then shown to the other providers;
- * where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read; what
- * cannot be read of one transaction is left out, and looked at again in the next pass.
+ * Reads the transactions that claims name, all from the head's provider. Shows anything that would decide to the other providers;
+ * unconfirmed evidence comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read. A transaction that
+ * cannot be read by itself is left out, and the next round reads it again.
  */
 export async function gatherClaims(
   { market, corroboration, isUnchanged }: ClaimGathering,
@@ -38,7 +38,9 @@ export async function gatherClaims(
     const read = await Promise.all(
       named.map(async (one) => [one.txHash, await tryToRead(market, payment, one, head)] as const),
     );
-    const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
+    const reading: ClaimReading = new Map(
+      read.flatMap(([hash, evidence]) => (evidence === null ? [] : [[hash, evidence]])),
+    );
     return [[payment.id, await corroboration.onClaim(head, payment, reading)]];
   };
   const gathered = new Map((await Promise.all(payments.map(readClaimOf))).flat());
@@ -51,8 +53,8 @@ interface Named {
 }
 
 /**
- * A transaction that was seen in a block is gone when another block is in its place. A provider that has no block there, or the same one,
- * has forgotten something, and what it does not show says nothing.
+ * Throws unless a missing receipt is explained by a reorganisation: a transaction seen in a block is gone only if another block took its
+ * place. A provider that has no block there, or still the same one, has forgotten data, and its silence says nothing.
  */
 async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
   const block = await readBlock(rpc, seenBlock);
@@ -75,7 +77,7 @@ async function tryToRead(
   }
 }
 
-/** Reads one transaction that a claim names from the provider of a head. Throws RpcFailure. */
+/** Reads one transaction that a claim names from the head's provider. Throws RpcFailure. */
 export async function readClaim(
   { database }: Pick<Market, 'database'>,
   payment: DirectPayment,
@@ -103,7 +105,7 @@ export async function readClaim(
 }
 
 function withoutFinalized(gathered: Map<bigint, ClaimReading>): Map<bigint, ClaimReading> {
-  const blind = (reading: ClaimReading): ClaimReading =>
+  const withoutHead = (reading: ClaimReading): ClaimReading =>
     new Map([...reading].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
-  return new Map([...gathered].map(([id, reading]) => [id, blind(reading)]));
+  return new Map([...gathered].map(([id, reading]) => [id, withoutHead(reading)]));
 }

@@ -4,14 +4,14 @@ import { findClaim } from './store.ts';
 import { findUnproven, viewOfUnproven } from './unproven-store.ts';
 
 /**
- * Finds the payment by which an intent stands: its claim, or the claim that its wallet did not sign, where there is no other or where that alone speaks against
+ * Finds the payment that decides an intent's state: its claim, or its unsigned claim if there is no other or only the unsigned one forbids
  * a further payment. Null: no transfer was claimed for it.
  */
 export async function findIntentPayment(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const claim = await findClaim(queryable, intentId);
   if (claim !== null && !mayPayAgain(claim)) return claim;
   const unproven = await findUnproven(queryable, { intentId });
-  // Taken as paid or given back, it is a payment of the same number.
+  // A delivered or refunded unsigned claim has become a payment with the same number.
   if (unproven === null || unproven.outcome === 'deliver' || unproven.outcome === 'refunded') return claim;
   const view = viewOfUnproven(unproven);
   return claim === null || (!mayPayAgain(view) && claim.txHash !== view.txHash) ? view : claim;

@@ -21,7 +21,7 @@ import { slipOfIntent } from '../../recovery-slip.ts';
 import { type EarlyCheck, judgeSignature, type SignedIntent } from './check-signature.ts';
 import { deleteOldIntents, type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
 
-/** What is to be paid, before anybody has said by whom. */
+/** Terms of a payment, before a payer is known. */
 export interface IntentTerms {
   purpose: PaymentPurpose;
   listingId: bigint | null;
@@ -30,13 +30,13 @@ export interface IntentTerms {
 }
 
 const INTENT_MS = INTENT_MINUTES * 60_000;
-/** An open intent is shown again as long as there is time to use it. */
+/** An open intent is returned again only while at least this much time is left to use it. */
 const LEAST_LEFT_MS = 300_000;
 export const MOST_DRIFT_MS = 30_000;
 
 /**
- * The time at which an intent may begin: the earlier of our clock and the chain's, in whole seconds, so that no transfer made after
- * this answer lies before it. 503 where the two disagree, since the transfer's block time decides.
+ * Returns the time at which an intent may begin: the earlier of our clock and the chain's, in whole seconds, so that no transfer made after
+ * this answer lies before it. Throws 503 if the two differ too much, because the transfer's block time decides.
  */
 export async function readIntentTime(market: Market, readHead: () => Promise<ChainHead>): Promise<Date> {
   let head: ChainHead;
@@ -46,7 +46,7 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
     if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
     throw error;
   }
-  // No payment may begin by another chain's time, nor by the time of a chain that took back what was final.
+  // No payment may begin by the time of another chain, or of a chain that took back a final block.
   if (head.chainId !== market.config.network.chainId || head.floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }
@@ -56,19 +56,18 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
 }
 
-/** False: it is replaced by a new one, so that there is time to sign, to send and to be mined. */
+/** False: the intent is replaced by a new one that leaves time to sign, send and be mined. */
 export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Intent): boolean {
   return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
 }
 
-/** Facts about an intent: the code of its wallet, and the worth of a signature that came along. */
 export interface IntentFindings {
-  /** Code of the wallet that the intent names, at the latest block; `0x`: none, or no wallet is named. */
+  /** Code of the intent's wallet at the latest block; `0x` if it has none or no wallet is named. */
   code: Hex;
   check: EarlyCheck | null;
 }
 
-/** 503 where the chain cannot be read. Nothing has moved, so nothing is lost. */
+/** Throws 503 when the chain cannot be read. No money has moved, so nothing is lost. */
 export async function readFindings(
   readHead: () => Promise<ChainHead>,
   payer: Hex | null,
@@ -84,19 +83,19 @@ export async function readFindings(
   }
 }
 
-/** As before a payment by x402 (W16). A caller who names no wallet has none whose transfers could be looked for. */
+/** Checks for a lost payment, as before an x402 payment. Without a named wallet there is no payer to search for. */
 export async function mustNotBeTransferred(
   market: Market,
   readHead: () => Promise<ChainHead>,
   { payee, minimumUnits }: IntentTerms,
-  asked: { payer_wallet?: Hex | undefined; pay_anew?: boolean | undefined },
+  body: { payer_wallet?: Hex | undefined; pay_anew?: boolean | undefined },
 ): Promise<void> {
-  const { payer_wallet: payer, pay_anew: payAnew = false } = asked;
+  const { payer_wallet: payer, pay_anew: payAnew = false } = body;
   if (payer === undefined) return;
   await mustNotBePaid(market, readHead, { payer, payee, valueUnits: minimumUnits, payAnew });
 }
 
-/** Asks for an intent that this merchant would be shown again in place of a new one. */
+/** Returns a query that tells whether this merchant would get an existing intent instead of a new one. */
 export function shownAgain(
   market: Pick<Market, 'clock'>,
   { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
@@ -108,12 +107,12 @@ export interface NewIntent {
   merchant: Merchant;
   terms: IntentTerms;
   payer: Hex | null;
-  /** Its code is that of a contract: such a wallet is asked for an amount of its own. */
+  /** True if the wallet is a contract, which is asked for an amount of its own. */
   isContract: boolean;
   createdAt: Date;
 }
 
-/** An account that delegates by EIP-7702 has a key, whose signature counts. */
+/** False for an account that delegates by EIP-7702: it still has a key, whose signature counts. */
 export function isContract({ code }: Pick<IntentFindings, 'code'>): boolean {
   return code !== '0x' && delegateOf(code) === null;
 }
@@ -124,26 +123,26 @@ export interface OpenedIntent {
 }
 
 /**
- * The open intent of this merchant for these terms, or a new one. Call under a lock of both: two requests at once get one intent.
- * An older one stays claimable inside its own window.
+ * Returns this merchant's open intent for these terms, or a new one. Call under a lock of merchant and terms, so that two requests at once
+ * get one intent. Older intents stay claimable within their own window.
  */
-export async function openIntent(tx: Tx, market: Market, given: NewIntent): Promise<OpenedIntent> {
-  const { merchant, terms, payer } = given;
+export async function openIntent(tx: Tx, market: Market, requested: NewIntent): Promise<OpenedIntent> {
+  const { merchant, terms, payer } = requested;
   const now = market.clock.now();
   const open = await listUnclaimedIntents(tx, { ...terms, merchantId: merchant.id }, new Date(now));
   if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
     throw new Refusal('other_payer_open');
   }
   const inTime = open.filter((intent) => hasTimeLeft(market, intent) && (payer === null || intent.payer === payer));
-  // Who names a wallet does so after the intent that names none; within a second the times do not tell.
+  // Prefer an intent that names a wallet: the buyer named it later. Creation times do not tell within one second.
   const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
   if (usable !== undefined) return { intent: usable, isNew: false };
-  const intent = makeIntent(market, given);
+  const intent = makeIntent(market, requested);
   await insertIntent(tx, intent);
   return { intent, isNew: true };
 }
 
-/** A new one, not stored yet. */
+/** Makes a new intent without storing it. */
 export function makeIntent(
   market: Pick<Market, 'config' | 'random'>,
   { merchant, terms, payer, isContract: asksExactly, createdAt }: NewIntent,
@@ -168,7 +167,7 @@ export function makeIntent(
   return { ...bound, merchantId: merchant.id, challenge };
 }
 
-/** An intent as its owner sees it; `listing_id` is for the route to add. */
+/** Presents an intent to its owner; the route adds `listing_id`. */
 export function presentIntentTerms(
   market: Pick<Market, 'config' | 'pepper'>,
   intent: Intent,
@@ -206,10 +205,9 @@ const PROVE_FIRST =
 type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId' | 'exactUnits'> & { baseUrl: string; buyer: string };
 
 const SERVICE = 'Openaisle';
-/** Where the intent names no wallet. */
 const ANY_SIGNER = 'the wallet that signs this text';
 
-/** What the payer signs (W8): every term of the intent, one a line, so that a signature can serve for nothing else. */
+/** Writes the text that the payer signs: every term of the intent, one a line, so that the signature can serve for nothing else. */
 function challengeOf(terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -230,17 +228,17 @@ function challengeOf(terms: ChallengeTerms): string {
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
 }
 
-/** Whether the text that is stored says what the intent says. The address of the market may be another one by now. */
+/** True if the stored text matches the intent's terms. The market's address may have changed since. */
 export function challengeAgrees(intent: Intent, buyer: string): boolean {
   const baseUrl = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
   return baseUrl !== undefined && challengeOf({ ...intent, baseUrl, buyer }) === intent.challenge;
 }
 
 const DAY_MS = 86_400_000;
-/** Short transactions, so that a claim that comes meanwhile does not wait. */
+/** Short transactions, so that a concurrent claim does not wait. */
 const BATCH = 500;
 
-/** Deletes intents that were not claimed in all that time. Those that a claim names stay. Returns how many went. */
+/** Deletes intents that were never claimed in that time; claimed ones stay. Returns the number deleted. */
 export async function pruneIntents({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - INTENT_KEPT_DAYS * DAY_MS);
   let count = 0;

@@ -15,7 +15,7 @@ import { findIntentPayment } from './intent-payment.ts';
 import { challengeAgrees, type IntentTerms } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
 
-/** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */
+/** Finds the intent that this merchant opened for that purpose. Another merchant's intent is answered like an unknown one. */
 export async function findOwnIntent(
   queryable: Queryable,
   merchant: Merchant,
@@ -28,21 +28,21 @@ export async function findOwnIntent(
   return intent;
 }
 
-/** Null: no signature was sent. Refuses an intent that is not the caller's, or was made for something else. */
+/** Null: no signature was sent. Throws if the intent belongs to another merchant or was made for something else. */
 export async function findSignedIntent(
   queryable: Queryable,
   merchant: Merchant,
   { purpose, listingId }: Pick<IntentTerms, 'purpose' | 'listingId'>,
-  asked: { intent_id?: string | undefined; payer_signature?: string | undefined },
+  body: { intent_id?: string | undefined; payer_signature?: string | undefined },
 ): Promise<SignedIntent | null> {
-  const { intent_id: id, payer_signature: signature } = asked;
+  const { intent_id: id, payer_signature: signature } = body;
   if (id === undefined || signature === undefined) return null;
   const intent = await findOwnIntent(queryable, merchant, id, purpose);
   if (intent.listingId !== listingId) throw new Refusal('intent_changed');
   return { intent, signature: signature as Hex };
 }
 
-/** A transfer for it was claimed, so nobody is told that another one is good. */
+/** Refuses if a transfer was already claimed for the intent, so that nobody is told to send another one. */
 export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
   const payment = await findIntentPayment(queryable, intent.id);
   if (payment === null || mayPayAgain(payment)) return;
@@ -50,8 +50,8 @@ export async function mustBeUnclaimed(queryable: Queryable, market: Market, inte
 }
 
 /**
- * Refuses a transaction that proves something else, before anything is stored for it. False when it is this very intent that it
- * proves: another request, or the background pass, was faster, and its claim is the answer.
+ * Refuses a transaction that proves something else, before anything is stored for it. False if it proves this very intent: another request
+ * or the background job was faster, and its claim is the answer.
  */
 export async function checkUnused(queryable: Queryable, intent: Intent, txHash: Hex): Promise<boolean> {
   const proof = await findProof(queryable, { txHash });
@@ -62,22 +62,22 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
   return false;
 }
 
-/** The payee has decided, and the buyer may pay again, unless another payment is under way already. */
+/** Refusal after the payee's decision. The buyer may pay again, unless another payment is already under way. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
-  const known = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
+  const other = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
     detail: `That transfer was reviewed, and is ${reviewOutcome}.`,
     nextStep: 'It pays for nothing here any more. GET /api/payment shows what was decided.',
-    doNotPayAgain: known !== null,
+    doNotPayAgain: other !== null,
   });
 }
 
-/** Puts a transaction among those that an open claim names. Call with the row locked. */
+/** Adds a transaction to those that an open claim names. Call with the row locked. */
 export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayment, txHash: Hex): Promise<void> {
   if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
 }
 
-/** Beyond five, the oldest transaction that was not seen on the chain makes room. False while all are seen. */
+/** Beyond five, the oldest transaction that was not seen on the chain makes room. False if all were seen. */
 export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
   const named = await listClaimHashes(tx, claim.id);
   if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;
@@ -91,7 +91,7 @@ export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Prom
   return true;
 }
 
-/** Whether a transfer of the claim's wallet is final already, and only waits for the other transactions that it names. */
+/** True if a transfer of the claim's wallet is already final and waits only for the claim's other transactions. */
 export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
   const watermark = await findWatermark(tx, claim.chainId);
   const named = await listClaimHashes(tx, claim.id);
@@ -102,16 +102,16 @@ export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
 }
 
 /**
- * Another payment of the same buyer, or of the same goods, has to end first. A caller who named a wallet, or showed its signature,
- * learns nothing about what that wallet pays for another merchant.
+ * Refusal while another payment of the same buyer, or for the same goods, is undecided. A caller who only named a wallet, or showed its
+ * signature, learns nothing about what that wallet pays for another merchant.
  */
 export async function undecidedRefusal(
   queryable: Queryable,
   market: Market,
   payment: Payment,
-  asking?: Merchant,
+  caller?: Merchant,
 ): Promise<Refusal> {
-  if (asking !== undefined && payment.merchantId !== asking.id) {
+  if (caller !== undefined && payment.merchantId !== caller.id) {
     return new Refusal('payment_undecided', {
       retryAfterSeconds: 5,
       nextStep: 'That wallet is paying for these goods. Wait until that has ended. Do not pay again.',
@@ -127,13 +127,13 @@ export async function undecidedRefusal(
   });
 }
 
-/** A transaction counts for one claim at a time: the payee of that one is shown it, and may deliver because of it. */
+/** Throws if another claim holds the transaction: its payee is shown it, and may deliver because of it. */
 export async function mustNotBeHeld(tx: Tx, market: Market, intent: Intent, named: NamedBy): Promise<void> {
   const holder = await findHolder(tx, named);
   if (holder !== null) throw await heldRefusal(tx, market, intent, { txHash: named.txHash, holder });
 }
 
-/** `holder`: the claim of another intent that names it. Another merchant's is not told. */
+/** `holder` is the claim of another intent that names the transaction. Another merchant's claim is not revealed. */
 export async function heldRefusal(
   queryable: Queryable,
   market: Market,
@@ -150,7 +150,7 @@ export async function heldRefusal(
   });
 }
 
-/** The same answer to a claim: its own transaction was not looked at, and the payment that is named is about another one. */
+/** Adds to the refusal that this claim's own transaction was not looked at: the named payment is about another one. */
 export function withUnjudged({ reason, options }: Refusal, txHash: Hex): Refusal {
   return new Refusal(reason, {
     ...options,

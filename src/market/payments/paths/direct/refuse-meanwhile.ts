@@ -13,16 +13,15 @@ import { heldRefusal } from './name-transaction.ts';
 import { MOST_HASHES } from './store.ts';
 import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
 
-/** A further transaction, and the wallet that has signed for it. */
 interface FurtherClaim {
   txHash: Hex;
   payer: Hex;
 }
 
 /**
- * Answers the claim of another transaction while the payee decides on the one that stands for the intent. Parts are never added up, and one
- * that would fit may still pay once the first is declined: so it is kept, the payee is shown it, and it is judged after the decision. Null
- * when the payee has decided meanwhile.
+ * Answers a claim of another transaction while the payee decides on the intent's first one. Partial amounts are never added up, but a
+ * transfer that fits may still pay once the first is declined. So the transaction is kept, shown to the payee, and judged after the
+ * decision. Null if the payee has decided meanwhile.
  */
 export async function refuseMeanwhile(
   market: Market,
@@ -32,7 +31,7 @@ export async function refuseMeanwhile(
 ): Promise<Refusal | null> {
   const { database, clock } = market;
   const { txHash } = further;
-  const kept = await keep(market, review, further);
+  const kept = await keepFurther(market, review, further);
   if (kept === 'decided') return null;
   if (kept === 'used') return new Refusal('transaction_used');
   if (typeof kept === 'object') return await heldRefusal(database, market, review, { txHash, holder: kept });
@@ -50,7 +49,7 @@ export async function refuseMeanwhile(
   });
 }
 
-/** `waiting`: null where it is not kept. */
+/** `waiting`: null if the transaction is not kept. */
 function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
   const later = 'Claim it again once the payee has decided. Do not pay again.';
   if (waiting === null) return later;
@@ -58,11 +57,11 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
 }
 
 /**
- * Stores it with the claim. Only what the wallet of the claim sent can be money for it, and it keeps as many as a claim may name: beyond
- * that the oldest that was not seen on the chain makes room. The claim of another intent for which it is undecided goes first, and is
- * returned. The wallet has signed for the transaction, so what others claim of it without a signature ends.
+ * Stores the transaction with the claim. Only transfers of the claim's own wallet count, and it keeps as many as a claim may name: beyond
+ * that, the oldest unseen one makes room. A claim of another intent for which the transaction is undecided has precedence, and is returned.
+ * The wallet has signed for the transaction, so unsigned claims of it end.
  */
-async function keep(
+async function keepFurther(
   { database, clock }: Market,
   review: DirectPayment,
   { txHash, payer }: FurtherClaim,
@@ -71,7 +70,7 @@ async function keep(
     await lockTransfer(tx, txHash);
     const locked = await lockPayment(tx, review.id);
     if (locked?.status !== 'needs_review') return 'decided';
-    // A claim that is paid in this moment is no longer undecided, and has its proof: looking for the proof last misses neither.
+    // Look for the proof last: a claim that is being paid right now is no longer undecided but has its proof, so this order misses neither.
     const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
     if ((await findProof(tx, { txHash })) !== null) return 'used';
     if (payer !== locked.payer) return 'left';

@@ -5,7 +5,7 @@ import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
 import type { DirectPayment, Payment } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
 
-/** What may be paid by a transfer, for what, by whom and until when. Never changes. */
+/** An offer to pay by a direct transfer: for what, by whom and until when. Never changes. */
 export interface Intent {
   /** 32 hex digits. */
   id: string;
@@ -18,7 +18,7 @@ export interface Intent {
   /** Null: the wallet that signs the challenge. */
   payer: Hex | null;
   minimumUnits: bigint;
-  /** Amount that a contract wallet is asked to send, so that its transfer can be recognised; null: it is no contract. */
+  /** Amount that a contract wallet is asked to send, so that its transfer can be recognised; null if the payer is no contract. */
   exactUnits: bigint | null;
   /** 32 hex digits. */
   nonce: string;
@@ -84,14 +84,14 @@ export async function findIntent(queryable: Queryable, id: string): Promise<Inte
   return row && intentOf(row);
 }
 
-/** Whose, and for what; a listing that is null: for a fee. */
+/** Selects intents of a merchant by subject; a null listing means fees. */
 export interface IntentsOf {
   merchantId: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;
 }
 
-/** Of this merchant and listing (null: of its fees), not over at that time and not claimed by anybody, newest first. */
+/** Returns unclaimed intents that have not expired at that time, newest first. */
 export async function listUnclaimedIntents(queryable: Queryable, of: IntentsOf, now: Date): Promise<Intent[]> {
   const rows = await queryable.rows<IntentRow>(
     sql`select ${intentColumns} from payment_intents i where ${isUnclaimed(of, now)} order by created_at desc, id`,
@@ -99,20 +99,20 @@ export async function listUnclaimedIntents(queryable: Queryable, of: IntentsOf, 
   return rows.map(intentOf);
 }
 
-/** Spelled so that an index serves it: none does for "is not distinct from", nor for when it ends, which is ten minutes after its beginning. */
+/** Written so that an index serves it: none serves "is not distinct from", nor the intent's end, ten minutes after its beginning. */
 function isUnclaimed({ merchantId, purpose, listingId }: IntentsOf, now: Date): Sql {
   const listing = listingId === null ? sql`i.listing_id is null` : sql`i.listing_id = ${listingId}`;
   return sql`i.merchant_id = ${merchantId} and i.purpose = ${purpose} and ${listing}
     and i.expires_at > ${now} and i.created_at > ${now}::timestamptz - interval '10 minutes' and not exists (select from payments p where p.intent_id = i.id)`;
 }
 
-/** One number where such an intent can be shown again: it has time left, and names that payer where one is named. */
+/** Selects a number if an intent can be returned again: it has time left, and names that payer if one is given. */
 export function usableIntent(of: IntentsOf, payer: Hex | null, until: Date): Sql {
   const named = payer === null ? sql`` : sql`and i.payer = ${toBytes(payer)}`;
   return sql`select 1::int8 from payment_intents i where ${isUnclaimed(of, until)} ${named} limit 1`;
 }
 
-/** Some of those that ended before that and that no claim names. If one of them is claimed at that very moment, the statement fails and may be sent again. */
+/** Deletes some unclaimed intents that ended before that time. Fails if one is claimed at that very moment; then send it again. */
 export async function deleteOldIntents(queryable: Queryable, before: Date, most: number): Promise<number> {
   return await queryable.run(sql`
     delete from payment_intents where id = any (array(
@@ -122,39 +122,40 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
       order by expires_at limit ${most}))`);
 }
 
-/** The claim of an intent that is neither unpaid nor rejected, else the newest; null while there is none. Numbers are no order: a claim that no signature proved is a payment under its own. */
+/**
+ * Finds the claim of an intent that is neither unpaid nor rejected, else the newest; null if there is none. Ids do not give the order: an
+ * unsigned claim becomes a payment under its own earlier number.
+ */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
-  const [found] = await readPayments(
+  const [claim] = await readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where intent_id = ${idBytes(intentId)} and beside is null
       order by status in ('unpaid', 'rejected'), id desc limit 1`,
   );
-  return isDirect(found) ? found : null;
+  return isDirect(claim) ? claim : null;
 }
 
 function isDirect(payment: Payment | null | undefined): payment is DirectPayment {
   return payment?.path === 'direct';
 }
 
-/** Whether it is a claim of that intent. */
 export function isClaimOf(payment: Payment | null, intentId: string): payment is DirectPayment {
   return isDirect(payment) && payment.intentId === intentId;
 }
 
-/** A signed claim that a transfer was made for an intent. */
 export interface NewClaim {
   intent: Intent;
   payer: Hex;
   bodyHash: Buffer | null;
-  /** The goods are this buyer's already. */
+  /** The buyer has the goods already. */
   surplus: boolean;
 }
 
-/** A claim for an intent, bound to `payer`. Null when a unique rule gives the intent, the listing's buyer or the body to another row. */
+/** Inserts a claim for an intent, bound to `payer`. Null if a unique index gives the intent, the buyer or the body to another row. */
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,
-  { intent, ...given }: NewClaim,
+  { intent, ...claim }: NewClaim,
 ): Promise<DirectPayment | null> {
   const now = new Date(clock.now());
   const [made] = await readPayments(
@@ -162,16 +163,16 @@ export async function insertClaim(
     (columns) => sql`
       insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
         intent_id, window_from, window_to, surplus, settling_at, created_at, updated_at)
-      values (${intent.purpose}, 'direct', 'settling', ${intent.listingId}, ${intent.merchantId}, ${given.bodyHash},
-        ${intent.chainId}, ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${toBytes(given.payer)}, ${intent.minimumUnits},
-        ${idBytes(intent.id)}, ${intent.createdAt}, ${intent.expiresAt}, ${given.surplus}, ${now}, ${now}, ${now})
+      values (${intent.purpose}, 'direct', 'settling', ${intent.listingId}, ${intent.merchantId}, ${claim.bodyHash},
+        ${intent.chainId}, ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${toBytes(claim.payer)}, ${intent.minimumUnits},
+        ${idBytes(intent.id)}, ${intent.createdAt}, ${intent.expiresAt}, ${claim.surplus}, ${now}, ${now}, ${now})
       on conflict do nothing
       returning ${columns}`,
   );
   return isDirect(made) ? made : null;
 }
 
-/** Whether this buyer has these goods by a payment that counts: then another one can only be reviewed. */
+/** True if this buyer already has the goods by a payment that counts: then a further payment can only be reviewed. */
 export async function hasBought(
   queryable: Queryable,
   listingId: bigint,
@@ -185,8 +186,8 @@ export async function hasBought(
 }
 
 /**
- * Another wallet has signed, before any transfer was final. A transaction that was refused for the previous wallet may fit this one: the
- * newest of those are judged once more, as many as there is room for in addition to the one that is named now.
+ * Binds the claim to another wallet, which signed before any transfer was final. Transactions that were refused for the previous wallet may
+ * fit the new one: the newest are judged once more, as many as there is room for besides the one named now.
  */
 export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Promise<void> {
   await tx.run(sql`update payments set payer = ${toBytes(payer)}, updated_at = ${now} where id = ${id}`);
@@ -197,21 +198,20 @@ export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Pr
         where payment_id = ${id} and refused_reason is null))`);
 }
 
-/** How many undecided transactions one claim may name. */
+/** Number of undecided transactions that one claim may name. */
 export const MOST_HASHES = 5;
 
-/** A transaction that a claim names. */
 export interface ClaimHash {
   txHash: Hex;
   /** The last block in which it was seen; null: no receipt yet. */
   seenBlock: bigint | null;
-  /** Why it proves nothing; null while that is open, and where it proves the claim. */
+  /** Why it proves nothing; null while it is undecided, and if it proves the claim. */
   refusedReason: string | null;
-  /** Neither refused nor the claim's proof. */
+  /** True if it is not refused and not the claim's proof. */
   isUndecided: boolean;
 }
 
-/** In the order in which they were named. */
+/** Returns transactions in the order in which they were named. */
 export async function listClaimHashes(queryable: Queryable, paymentId: bigint): Promise<ClaimHash[]> {
   const rows = await queryable.rows<{
     tx_hash: Buffer;
@@ -229,7 +229,7 @@ export async function listClaimHashes(queryable: Queryable, paymentId: bigint): 
   }));
 }
 
-/** Named for the first time, or once more after it was refused. */
+/** Names a transaction for the first time, or again after it was refused. */
 export async function nameHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
     sql`insert into claim_hashes (payment_id, tx_hash) values (${paymentId}, ${toBytes(txHash)})
@@ -237,12 +237,12 @@ export async function nameHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
   );
 }
 
-/** Makes room: a transaction without a receipt may never come. */
+/** Makes room: a transaction without a receipt may never be mined. */
 export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(sql`delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`);
 }
 
-/** So many refused transactions of a claim are remembered: one that is named again later is read again. */
+/** Number of refused transactions that a claim remembers. A forgotten one is read again if it is named again. */
 const MOST_REFUSED = 20;
 
 export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason: string): Promise<void> {
@@ -256,7 +256,6 @@ export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason:
   );
 }
 
-/** The claim is decided by it. */
 export async function markProven(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
     sql`update claim_hashes set proven = true where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,
@@ -275,7 +274,7 @@ export async function noteSeenBlock(
   );
 }
 
-/** Whether one of these authorizations belongs to a payment here, ended or not. */
+/** True if one of these authorizations belongs to a payment here, ended or not. */
 export async function hasAuthorization(
   queryable: Queryable,
   on: { chainId: bigint; asset: Hex },
@@ -292,17 +291,17 @@ export async function hasAuthorization(
   return found;
 }
 
-/** The surplus payment of that intent by this transaction; null where there is none, or not yet. */
+/** Finds the intent's surplus payment by this transaction; null if there is none yet. */
 export async function findSurplus(queryable: Queryable, intentId: string, txHash: Hex): Promise<DirectPayment | null> {
-  const [found] = await readPayments(
+  const [surplus] = await readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where intent_id = ${Buffer.from(intentId, 'hex')}
       and beside is not null and tx_hash = ${toBytes(txHash)}`,
   );
-  return isDirect(found) ? found : null;
+  return isDirect(surplus) ? surplus : null;
 }
 
-/** On the terms of the claim, which has been decided on. It has to be in review before the transaction ends. */
+/** Inserts a surplus payment on the terms of a decided claim. It must be in review before the transaction ends. */
 export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise<DirectPayment> {
   const [made] = await readPayments(
     tx,
@@ -318,7 +317,7 @@ export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise
   return made;
 }
 
-/** The transaction is no longer one of the claim's: it has a payment of its own. */
+/** Moves a transaction from the claim to its own surplus payment. */
 export async function handOverHash(tx: Tx, claimId: bigint, besideId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
     sql`update claim_hashes set payment_id = ${besideId}, proven = true
@@ -326,7 +325,7 @@ export async function handOverHash(tx: Tx, claimId: bigint, besideId: bigint, tx
   );
 }
 
-/** Whether another claim of that wallet, still open, names it too: then it may be what pays for that one. */
+/** True if another open claim of that wallet names the transaction too: it may be the payment for that one. */
 export async function isNamedElsewhere(
   tx: Tx,
   { id, payer }: Pick<DirectPayment, 'id' | 'payer'>,
@@ -340,7 +339,7 @@ export async function isNamedElsewhere(
   return found;
 }
 
-/** Claims that have been decided on and name transactions that have not, the oldest first. */
+/** Returns decided claims that name undecided transactions, oldest first. */
 export function listWithMore(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
   return readPayments(
     queryable,

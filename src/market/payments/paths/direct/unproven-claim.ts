@@ -24,7 +24,7 @@ import {
   viewOfUnproven,
 } from './unproven-store.ts';
 
-/** A claim of a transfer by the wallet that the intent names, whose code said no to the signature. */
+/** A claim of a transfer by the intent's wallet, whose code rejected the signature. */
 export interface UnsignedClaim {
   intent: Intent;
   txHash: Hex;
@@ -37,13 +37,13 @@ export interface UnsignedClaim {
 const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
 
 /**
- * Says why a claim is refused that the wallet did not sign. Where the wallet can sign nothing, and its transfer is final, fits, is nobody's and a
- * day old, the payee decides from now on: the claim is stored, and the refusal says so. It takes no place and writes no proof.
+ * Refuses a claim that the wallet did not sign. If the wallet can sign nothing, and its transfer is final, fits, belongs to nobody and is a
+ * day old, the claim is stored, and the refusal says that the payee decides now. A stored claim takes no slot and writes no proof.
  */
 export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
   const { database } = market;
-  const known = await findUnproven(database, { intentId: claim.intent.id });
-  if (known !== null) return await refuseKnown(market, known, claim.txHash);
+  const existing = await findUnproven(database, { intentId: claim.intent.id });
+  if (existing !== null) return await refuseExisting(market, existing, claim.txHash);
   if (delegateOf(claim.code) !== null) return new Refusal('signature_invalid', { detail: OF_A_DELEGATE });
   const head = await readTransfer(market, payments, claim);
   if (head === null) return new Refusal('signature_invalid', { detail: SAID_NO });
@@ -57,14 +57,14 @@ export async function refuseUnsigned(market: Market, payments: Payments, claim: 
       nextStep: `Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, send the same claim from ${reviewFrom} on: then the payee decides. Do not pay again.`,
     });
   }
-  return await database.transaction((tx) => open(tx, market, payments, claim, transfer));
+  return await database.transaction((tx) => storeClaim(tx, market, payments, { claim, transfer }));
 }
 
 const SAID_NO = 'The code at the wallet of the intent did not accept the signature.';
 const OF_A_DELEGATE =
   'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
 
-/** Null: it is not final, does not fit, or another provider does not bear it out. */
+/** Null if the transfer is not final, does not fit, or another provider does not confirm it. */
 async function readTransfer(
   market: Market,
   payments: Payments,
@@ -87,7 +87,7 @@ async function readTransfer(
   }
 }
 
-/** The same verdict as on a claim that was signed. */
+/** Gives the same verdict as for a signed claim. */
 async function decideUnsigned(
   queryable: Queryable,
   { intent, payer }: UnsignedClaim,
@@ -99,12 +99,11 @@ async function decideUnsigned(
   return decideClaim(evidence, claimTermsOf({ ...viewOfIntent(intent, payer), surplus }, removedAt));
 }
 
-async function open(
+async function storeClaim(
   tx: Tx,
   market: Market,
   payments: Payments,
-  claim: UnsignedClaim,
-  transfer: FoundTransfer,
+  { claim, transfer }: { claim: UnsignedClaim; transfer: FoundTransfer },
 ): Promise<Refusal> {
   const { intent, payer, txHash } = claim;
   const subject = viewOfIntent(intent, payer);
@@ -112,10 +111,10 @@ async function open(
   await lockTransfer(tx, txHash);
   await tx.lock(`unproven:${intent.merchantId}`);
   if (await isHalted(tx, intent.chainId)) return new Refusal('payment_preserved', { retryAfterSeconds: 60 });
-  const known =
+  const existing =
     (await findUnproven(tx, { intentId: intent.id })) ??
     (await findUnproven(tx, { merchantId: intent.merchantId, txHash }));
-  if (known !== null) return await refuseKnown(market, known, txHash, tx);
+  if (existing !== null) return await refuseExisting(market, existing, txHash, tx);
   if (await isTransactionClaimed(tx, { txHash, payer })) return new Refusal('transaction_used');
   if ((await findClaim(tx, intent.id)) !== null) return new Refusal('signature_invalid', { detail: SAID_NO });
   if (removedAt !== null && Number(transfer.blockTime) * 1000 >= removedAt.getTime()) {
@@ -128,11 +127,11 @@ async function open(
   await insertUnproven(tx, { intent, payer, bodyHash, transfer, now: new Date(market.clock.now()) });
   const opened = await findUnproven(tx, { intentId: intent.id });
   if (opened === null) throw new TypeError('a claim that was stored is not there');
-  return await refuseKnown(market, opened, txHash, tx);
+  return await refuseExisting(market, opened, txHash, tx);
 }
 
-/** Refuses a claim on which the payee decides, or has decided. */
-async function refuseKnown(
+/** Refuses a claim on which the payee decides or has decided. */
+async function refuseExisting(
   market: Market,
   claim: UnprovenClaim,
   txHash: Hex,
@@ -165,7 +164,7 @@ async function refuseKnown(
   return new Refusal('payer_unproven', { fields: { payment_status: 'needs_review', payment } });
 }
 
-/** Refuses another payment for the same: that claim is undecided. */
+/** Refuses another payment for the same subject while the claim is undecided. */
 export async function reviewOfUnproven({ database, clock }: Market, claim: UnprovenClaim): Promise<Refusal> {
   return reviewRefusal(viewOfUnproven(claim), await findWatermark(database, claim.chainId), clock.now());
 }

@@ -8,10 +8,10 @@ import { readPayments } from '../../store.ts';
 import { WAITING } from './further-store.ts';
 import type { Intent } from './store.ts';
 
-/** End of such a claim: the payee's decision; the wallet's own signature came; or its transfer pays for another claim. */
+/** The payee's decision, or `proven` (the wallet's own signature came), or `superseded` (its transfer pays for another claim). */
 export type UnprovenOutcome = ReviewOutcome | 'proven' | 'superseded';
 
-/** A claim of a final transfer by the contract wallet that its intent names, which did not sign. No payment, and no proof. */
+/** A claim of a final transfer by the intent's contract wallet, which did not sign. It is no payment and writes no proof. */
 export interface UnprovenClaim {
   id: bigint;
   purpose: PaymentPurpose;
@@ -84,7 +84,7 @@ function claimOf(row: UnprovenRow): UnprovenClaim {
       blockHash: toHex(row.block_hash),
       blockTime: BigInt(Math.floor(row.block_time.getTime() / 1000)),
       value: row.value_units,
-      // The sender was looked at when the transfer was judged.
+      // The sender was checked when the transfer was judged.
       sender: ZERO_ADDRESS,
     },
     createdAt: row.created_at,
@@ -112,7 +112,7 @@ export function findUnproven(
   );
 }
 
-/** Finds the undecided one of this merchant for these goods, for the fee of this body, or for any fee. */
+/** Finds this merchant's undecided claim for these goods, for the fee of this body, or for any fee. */
 export function findOpenUnproven(
   queryable: Queryable,
   merchantId: bigint,
@@ -129,17 +129,17 @@ function isOfSubject(of: { listingId: bigint } | { bodyHash: Buffer }): Sql {
   return 'listingId' in of ? sql`u.listing_id = ${of.listingId}` : sql`u.body_hash = ${of.bodyHash}`;
 }
 
-/** Serializes what is done with one transaction: naming it with a good signature, opening a review of it, and deciding on one. */
+/** Serializes work on one transaction: naming it with a good signature, opening a review of it, and deciding on it. */
 export function lockTransfer(tx: Tx, txHash: Hex): Promise<void> {
   return tx.lock(`transfer:${txHash}`);
 }
 
-/** The same for several, in the one order that keeps two such callers from waiting for each other. */
+/** Locks several transfers in ascending order, so that two callers never deadlock. */
 export async function lockTransfers(tx: Tx, txHashes: ReadonlySet<Hex>): Promise<void> {
   for (const txHash of [...txHashes].toSorted()) await lockTransfer(tx, txHash);
 }
 
-/** Null when it is decided, or there is none. Waits for the transaction that is changing it. */
+/** Null if it is decided or does not exist. Waits for the transaction that is changing it. */
 export function lockOpenUnproven(tx: Tx, id: bigint): Promise<UnprovenClaim | null> {
   return maybeClaim(tx, sql`${selected} where u.id = ${id} and u.ended_at is null for update of u`);
 }
@@ -159,19 +159,19 @@ export interface NewUnproven {
   now: Date;
 }
 
-export async function insertUnproven(tx: Tx, { intent, transfer, ...given }: NewUnproven): Promise<void> {
+export async function insertUnproven(tx: Tx, { intent, transfer, ...rest }: NewUnproven): Promise<void> {
   await tx.run(
     sql`insert into unproven_claims (intent_id, merchant_id, listing_id, body_hash, payer, tx_hash, log_index, block_number, block_hash,
         block_time, value_units, created_at)
-      values (${Buffer.from(intent.id, 'hex')}, ${intent.merchantId}, ${intent.listingId}, ${given.bodyHash}, ${toBytes(given.payer)},
+      values (${Buffer.from(intent.id, 'hex')}, ${intent.merchantId}, ${intent.listingId}, ${rest.bodyHash}, ${toBytes(rest.payer)},
         ${toBytes(transfer.txHash)}, ${transfer.logIndex}, ${transfer.blockNumber}, ${toBytes(transfer.blockHash)},
-        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.value}, ${given.now})`,
+        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.value}, ${rest.now})`,
   );
 }
 
 interface UnprovenEnd {
   outcome: ReviewOutcome;
-  /** Null: it was not decided in time. */
+  /** Null: the review timed out. */
   by: bigint | null;
   note: string | null;
   now: Date;
@@ -184,7 +184,7 @@ export async function endUnproven(tx: Tx, id: bigint, { outcome, by, note, now }
   );
 }
 
-/** Ends all that are open for transfers of that wallet to that payee in that transaction. */
+/** Ends all open claims of that wallet's transfers to that payee in that transaction. */
 export async function endUnprovenOf(
   tx: Tx,
   { txHash, payer, payee }: { txHash: Hex; payer: Hex; payee: Hex },
@@ -198,7 +198,7 @@ export async function endUnprovenOf(
   );
 }
 
-/** In review since before that time, the oldest first. */
+/** Returns reviews that began before that time, oldest first. */
 export async function listUnprovenSince(queryable: Queryable, before: Date, limit: number): Promise<UnprovenClaim[]> {
   const rows = await queryable.rows<UnprovenRow>(
     sql`${selected} where u.ended_at is null and u.created_at <= ${before} order by u.created_at, u.id limit ${limit}`,
@@ -207,9 +207,9 @@ export async function listUnprovenSince(queryable: Queryable, before: Date, limi
 }
 
 /**
- * The payment that it becomes by the payee's decision, under the same number. It has to be in review, with its proof, before the
- * transaction ends. Where the wallet has paid for the intent by another transfer, it stands beside that payment, as surplus. Null when the
- * goods or the fee have another payment, or the intent one that is undecided.
+ * Turns the claim into a payment with the same number, as its payee decided. The payment must be in review, with its proof, before the
+ * transaction ends. If the wallet paid for the intent by another transfer, it is stored beside that payment as surplus. Null if the goods
+ * or the fee have another payment, or the intent has an undecided one.
  */
 export async function insertFromUnproven(
   tx: Tx,
@@ -235,8 +235,8 @@ export async function insertFromUnproven(
 }
 
 /**
- * Whether a payment of that wallet has the transaction already, or a claim that it signed names it: undecided, or kept until the payee has
- * decided. Only its signature claims what it has signed for, whatever becomes of that claim.
+ * True if a payment of that wallet has the transaction already, or a claim that it signed names it, undecided or kept until the payee has
+ * decided. Only the wallet's signature claims what it has signed for, whatever becomes of that claim.
  */
 export async function isTransactionClaimed(
   queryable: Queryable,
@@ -267,7 +267,7 @@ export interface UnprovenReviewRow {
   created_at: Date;
 }
 
-/** Reads those on which this merchant has to decide; all claims of a transaction follow one another. */
+/** Returns the claims on which this merchant must decide. All claims of a transaction follow one another. */
 export async function readUnprovenReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },
@@ -282,7 +282,7 @@ export async function readUnprovenReviews(
     order by min(u.created_at) over (partition by u.tx_hash), u.tx_hash, u.id limit ${limit}`);
 }
 
-/** As the payment that it would be. */
+/** Presents the claim as the payment that it would be. */
 export function viewOfUnproven(claim: UnprovenClaim): DirectPayment {
   const { transfer, outcome } = claim;
   const isOver = outcome === 'declined' || outcome === 'proven' || outcome === 'superseded';
@@ -302,7 +302,7 @@ export function viewOfUnproven(claim: UnprovenClaim): DirectPayment {
   };
 }
 
-/** As the claim that a signature would open. */
+/** Presents the intent as the claim that a signature would open. */
 export function viewOfIntent(intent: Intent, payer: Hex): DirectPayment {
   return {
     ...NOTHING_YET,

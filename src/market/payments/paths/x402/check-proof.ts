@@ -24,10 +24,10 @@ import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import { paymentRequired } from './payment-required.ts';
 
-/** Most providers take so many blocks in one query. */
+/** Most providers take this many blocks in one query. */
 const SPAN_BLOCKS = 2_000n;
 const SEARCHED_SECONDS = 600n;
-/** For blocks that came faster or slower than the network's own time between them. */
+/** Allows for blocks that came faster or slower than the network's usual pace. */
 const MARGIN_BLOCKS = 500n;
 
 interface LatestHead {
@@ -36,9 +36,9 @@ interface LatestHead {
 }
 
 /**
- * The transaction in which this nonce, which is used, paid exactly this payee and price. It is searched around the 600 s before
- * validBefore, at the place where the network's time between blocks puts them: one query, one receipt. A provider that takes fewer blocks is
- * asked for those seconds alone. Null is no proof of the contrary.
+ * Finds the transaction in which this used nonce paid exactly this payee and price. Searches around the 600 s before validBefore, where the
+ * network's block time puts them: one query, one receipt. A provider that takes fewer blocks is asked for those seconds alone. Null does
+ * not prove that it paid elsewhere.
  */
 async function findExactUse(
   { rpc, latest }: LatestHead,
@@ -50,7 +50,7 @@ async function findExactUse(
   if (age < 0n) return null;
   const wanted = latest.number - age / BigInt(network.blockSeconds) - MARGIN_BLOCKS;
   const newest = latest.number - SPAN_BLOCKS + 1n;
-  const from = largest(0n, wanted < newest ? wanted : newest);
+  const from = largerOf(0n, wanted < newest ? wanted : newest);
   const to = from + SPAN_BLOCKS - 1n;
   const all = { fromBlock: from, toBlock: to < latest.number ? to : latest.number };
   const { validBefore } = authorization;
@@ -64,32 +64,32 @@ async function findExactUse(
   const use = uses.at(-1);
   if (use === undefined) return null;
   const receipt = await readReceipt(rpc, use.transactionHash);
-  // The token writes the transfer of an authorization directly behind its use.
+  // The token writes an authorization's transfer directly after its use.
   const next = receipt?.logs.find((log) => log.logIndex === use.logIndex + 1);
-  return next !== undefined && pays(next, network, authorization.from, terms) ? use.transactionHash : null;
+  return next !== undefined && paysTerms(next, network, authorization.from, terms) ? use.transactionHash : null;
 }
 
-function pays(log: Log, { usdc }: MarketConfig['network'], payer: string, terms: Terms): boolean {
+function paysTerms(log: Log, { usdc }: MarketConfig['network'], payer: string, terms: Terms): boolean {
   const transfer = log.address === usdc ? decodeTransfer(log) : null;
   return transfer?.from === payer && transfer.to === terms.payee && transfer.value === terms.valueUnits;
 }
 
-function largest(one: bigint, other: bigint): bigint {
+function largerOf(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }
 
 type ProofMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
 /**
- * `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. `floor` is the finalized block of
- * that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest`: of the block at whose
- * state the nonce was read. `balanceUnits`: what the payer holds, read at the same time.
+ * A fresh proof: `payer` signed it for these terms and the nonce is unused, so it shows control over that wallet. `floor` is the finalized
+ * block of that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest` is the block at
+ * whose state the nonce was read. `balanceUnits` was read at the same time.
  */
 export type ProofCheck =
   | { payer: Hex; floor: bigint; latest: { timestamp: bigint }; balanceUnits: bigint }
   | { refusal: Refusal };
 
-/** What is wrong with a proof without asking anybody, in words; null when nothing is. */
+/** Describes a fault of the proof that can be found without asking anybody; null if there is none. */
 export function findFault(
   proof: Proof,
   terms: Terms,
@@ -124,19 +124,20 @@ function findFaultOfTimes({ authorization }: Proof, now: number): string | null 
   return null;
 }
 
+interface ProofToCheck {
+  proof: Proof;
+  terms: Terms;
+}
+
 export interface ProofOptions {
-  /** A wallet with code must say yes at the finalized block as well. */
+  /** A wallet with code must accept at the finalized block as well. */
   alsoAtFinalized?: boolean;
 }
 
-/**
- * Our own check of a fresh authorization (W7); what the payer holds is for mustHold. Refusals leave nothing behind. A chain that cannot be read is
- * 503: never a verdict on the proof.
- */
+/** Checks a fresh authorization; mustHaveFunds checks the balance. A refusal stores nothing. An unreadable chain is 503, no verdict. */
 export async function checkProof(
   market: ProofMarket,
-  proof: Proof,
-  terms: Terms,
+  { proof, terms }: ProofToCheck,
   readHead: () => Promise<ChainHead>,
   options: ProofOptions = {},
 ): Promise<ProofCheck> {
@@ -148,7 +149,7 @@ export async function checkProof(
     };
   }
   try {
-    return await checkOnChain(market, proof, terms, readHead, options);
+    return await checkOnChain(market, { proof, terms }, readHead, options);
   } catch (error) {
     if (error instanceof RpcFailure)
       return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
@@ -157,13 +158,12 @@ export async function checkProof(
 }
 
 /**
- * The signature, then the nonce, and only for an unused one whether terms and times fit: a payer who is told to sign again must not have
- * paid by this proof. A proof that its payer did not sign costs one call at most.
+ * Checks the signature, then the nonce, and only for an unused nonce whether terms and times fit: a payer who is told to sign again must
+ * not have paid by this proof. A proof that its payer did not sign costs one call at most.
  */
 async function checkOnChain(
   market: ProofMarket,
-  proof: Proof,
-  terms: Terms,
+  { proof, terms }: ProofToCheck,
   readHead: () => Promise<ChainHead>,
   options: ProofOptions,
 ): Promise<ProofCheck> {
@@ -172,18 +172,18 @@ async function checkOnChain(
   const read = await readSignature(market, proof, options);
   const isSigned = read.form !== null && read.isFinal;
   const refusal = refuseMisfit(market, proof, terms) ?? (isSigned ? null : refuseSignature(config, terms, proof, read));
-  // A contract wallet may have said yes when it paid and say no today, so its nonce is asked for all the same.
+  // A contract wallet may have accepted when it paid and reject today, so check its nonce all the same.
   if (refusal !== null && !isSigned && read.code === '0x') return { refusal };
   const head = await readHead();
   if (head.chainId !== config.network.chainId || head.floor === null) {
     return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
   }
-  const found = await readPayer(market, head, proof, terms);
-  if ('refusal' in found) return found;
-  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...found } : { refusal };
+  const holdings = await readPayer(market, head, proof, terms);
+  if ('refusal' in holdings) return holdings;
+  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...holdings } : { refusal };
 }
 
-/** `market_time` stands in the answer where the times are at fault, for who has to compare clocks. */
+/** Adds `market_time` when the times are at fault, so that the caller can compare clocks. */
 function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms): Refusal | null {
   const now = clock.now();
   const fault = findFault(proof, terms, config.network, now);
@@ -193,7 +193,7 @@ function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms
   return isOfTimes ? withFields(refusal, { market_time: isoTime(now) }) : refusal;
 }
 
-/** Why the token would not take the signature: it asks the code at the payer's address where there is some, the key elsewhere. */
+/** Explains why the token would reject the signature: it asks the code at the payer's address if there is some, else checks the key. */
 function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proof, read: ReadSignature): Refusal {
   const { form, code } = read;
   if (code === '0x') {
@@ -206,11 +206,11 @@ function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proo
     const { reason, options } = paymentRequired(config, terms, 'payer_contract_refused', NOT_FINAL);
     return new Refusal(reason, { ...options, nextStep: 'Sign again once the last change of the wallet is final.' });
   }
-  const asked =
+  const contract =
     delegate === null
       ? 'the contract at the payer’s address'
       : `${checksummed(delegate)}, the contract to which the payer’s address delegates (EIP-7702)`;
-  const detail = `USDC asks ${asked}, and it did not accept the signature.`;
+  const detail = `USDC asks ${contract}, and it did not accept the signature.`;
   return withFields(paymentRequired(config, terms, 'payer_contract_refused', detail), {
     delegate: delegate && checksummed(delegate),
   });
@@ -223,7 +223,7 @@ function withFields({ reason, options }: Refusal, fields: Readonly<Record<string
   return new Refusal(reason, { ...options, fields: { ...options.fields, ...fields } });
 }
 
-/** What the payer holds; or why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here. */
+/** Returns the payer's balance, or the refusal for a nonce that is used, cancelled or about to be. */
 async function readPayer(
   { config }: ProofMarket,
   head: ChainHead,
@@ -234,7 +234,7 @@ async function readPayer(
   const { usdc } = config.network;
   const { from, nonce } = proof.authorization;
   const [usedLatest, usedPending, balanceUnits] = await Promise.all([
-    // Of the provider and the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
+    // Ask for the head's own block, so that a node that lags behind fails instead of calling a used nonce unused.
     readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, latest.number),
     readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, 'pending'),
     readBalance(rpc, usdc, from),
@@ -261,7 +261,7 @@ async function refuseUsed(
     txHash = await findExactUse(head, config.network, proof, terms);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // It is used, and whom it paid cannot be told now.
+    // The nonce is used, and the payee cannot be determined now.
     return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
   }
   if (txHash === null) return new Refusal('authorization_used_elsewhere');
@@ -275,23 +275,22 @@ async function refuseUsed(
 }
 
 interface ReadSignature {
-  /** The bytes with which the token accepts the signature; null: with none. */
+  /** The bytes with which the token accepts the signature; null if it accepts none. */
   form: Hex | null;
-  /** At the payer's address; `0x`: none. */
+  /** Code at the payer's address; `0x` if there is none. */
   code: Hex;
-  /** False: a contract says no at the finalized block, where that was asked. */
+  /** False if the contract rejected at the finalized block, where that was asked. */
   isFinal: boolean;
 }
 
-/** In which form a proof was found signed. Each request reads a proof of its own, so this is remembered for one request only. */
+/** The accepted form of each proof's signature. Each request parses its own proof, so an entry lives for one request. */
 const acceptedForms = new WeakMap<Proof, Hex>();
 
-/** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */
+/** True if the payer signed exactly this authorization. A wallet with code is asked; for any other the signer is recovered. */
 export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
   return acceptedForms.has(proof) || (await readSignature(market, proof, {})).form !== null;
 }
 
-/** The proof with its signature in the form that was accepted: what a facilitator is handed. */
 export function asAccepted(proof: Proof): Proof {
   return { ...proof, signature: acceptedForms.get(proof) ?? proof.signature };
 }
@@ -327,11 +326,8 @@ async function readSignature(
   return { ...now, isFinal: !isAsked || (await readAt('finalized')).form !== null };
 }
 
-/**
- * The last part of the check, only for a request that would open a row. The same proof serves once the wallet holds enough: nothing was stored,
- * and no other signature is needed.
- */
-export function mustHold(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
+/** Checks the balance last. The same proof works once the wallet holds enough: nothing was stored, no new signature is needed. */
+export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
   const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
@@ -341,10 +337,10 @@ export function mustHold(config: ProofMarket['config'], terms: Terms, balance: b
 const MOST_BEHIND_SECONDS = 30n;
 
 /**
- * Nothing is opened on a provider whose latest block stands still: a nonce that it calls unused may be used since. A chain that is ahead
- * of our clock hides nothing. 503 `chain_clock`, as for an intent (W8).
+ * Opens nothing on a provider whose latest block stands still: a nonce that it calls unused may be used since. A chain ahead of our clock
+ * hides nothing. Throws 503 `chain_clock`, as for an intent.
  */
-export function mustMoveOn(clock: { now(): number }, latest: { timestamp: bigint }): void {
+export function mustNotLag(clock: { now(): number }, latest: { timestamp: bigint }): void {
   const behind = BigInt(Math.floor(clock.now() / 1000)) - latest.timestamp;
   if (behind > MOST_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
 }

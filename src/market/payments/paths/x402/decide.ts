@@ -15,28 +15,28 @@ import {
 import type { Hex } from '../../../../platform/hex.ts';
 import type { X402Payment } from '../../payment.ts';
 
-/** Where the authorization's nonce was used or cancelled, and what the same provider says about that transaction. */
+/** The use or cancellation of the authorization's nonce, and what the same provider says about that transaction. */
 export interface Use {
   log: Log;
   receipt: Receipt | null;
   /** The block at the log's height. */
   block: Block | null;
-  /** The payer's transfers of the token in that block, asked for by block hash: a second reading of what the receipt says. */
+  /** The payer's transfers of the token in that block, asked for by block hash: a second reading of the receipt's content. */
   transfersInBlock: Log[];
 }
 
-/** All of one provider, of one moment. */
+/** Evidence of one provider at one moment. */
 export interface Evidence {
   chainId: bigint;
   latest: { number: bigint; timestamp: bigint };
   /** Null while no finalized head is acceptable. */
   finalized: FinalizedHead | null;
-  /** authorizationState at latest; null when it was not asked. True also after a cancellation. */
+  /** authorizationState at the latest block; null if not asked. Also true after a cancellation. */
   nonceUsed: boolean | null;
   use: Use | null;
 }
 
-/** What an attempt needs to be true. Comes from the ledger row, never from today's configuration. */
+/** Requirements for an attempt. Taken from the ledger row, never from today's configuration. */
 export interface AttemptTerms {
   chainId: bigint;
   asset: Hex;
@@ -46,11 +46,11 @@ export interface AttemptTerms {
   nonce: Hex;
   validBefore: bigint;
   openedBlock: bigint;
-  /** Whether the proof may ever have been handed to a facilitator for settlement. */
+  /** True if the proof may ever have been handed to a facilitator for settlement. */
   mayBeSubmitted: boolean;
   /** Milliseconds: removal of the listing by the maintainer. */
   removedAt: number | null;
-  /** An edit of the listing stopped the attempt before it was submitted: what arrives after all is not for these goods. */
+  /** An edit of the listing stopped the attempt before it was submitted: a transfer that arrives after all is not for these goods. */
   isStopped: boolean;
 }
 
@@ -73,10 +73,7 @@ export type Decision =
   | { outcome: 'review'; reason: ReviewReason; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
-/**
- * The verdict on one attempt: pure, and the only place that gives one. Silence, disagreement and what is not final are all
- * `unknown`, which is looked at again; nothing unknown ever becomes refused here.
- */
+/** Decides on one attempt; no other code does. Pure. Silence, disagreement and anything not final are unknown, never refused. */
 export function decide(evidence: Evidence, terms: AttemptTerms): Decision {
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   return evidence.use ? decideUse(evidence, evidence.use, terms) : decideAbsence(evidence, terms);
@@ -127,7 +124,7 @@ function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is 
   );
 }
 
-/** A successful receipt that holds the very log that led here, and the same transfers of the payer as the block's own log index. */
+/** Requires a successful receipt with the very log that led here, and the same transfers by the payer as in the block's log index. */
 function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean {
   if (receipt.status !== 'success' || use.log.removed || use.log.address !== terms.asset) return false;
   const event = decodeAuthorizationUsed(use.log) ?? decodeAuthorizationCanceled(use.log);
@@ -143,7 +140,7 @@ function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: A
   if (made === null) return unknown('use_without_transfer', sighting);
   if (made.to !== terms.payee || made.value !== terms.valueUnits) return refused('no_fitting_transfer');
   const transfer = { ...sighting, logIndex: made.logIndex, value: made.value };
-  // The money did go to the payee: a reviewer says what for, and the buyer is not asked to pay meanwhile.
+  // The money did reach the payee: a reviewer decides what it was for, and the buyer must not pay meanwhile.
   if (sighting.blockNumber <= terms.openedBlock) return { outcome: 'review', reason: 'used_before_opening', transfer };
   if (terms.removedAt !== null && Number(sighting.blockTime) * 1000 >= terms.removedAt) {
     return { outcome: 'review', reason: 'listing_removed', transfer };
@@ -153,9 +150,9 @@ function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: A
 }
 
 /**
- * The transfer that this authorization made. The token writes it directly behind `AuthorizationUsed`, in each of its functions that
- * use a nonce; any later transfer of the transaction belongs to something else. Null where another kind of log stands there: then the
- * token does not work as known here.
+ * Finds the transfer that this authorization made. The token writes it directly after `AuthorizationUsed`, in every function that uses a
+ * nonce; any later transfer in the transaction belongs to something else. Null if another kind of log stands there: then the token works in
+ * a way this code does not know.
  */
 function transferOf(
   use: Use,

@@ -10,43 +10,43 @@ import type { Driven, PathContext } from '../payment-path.ts';
 import { asAccepted, isSignedBy } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
-/** Verify while `verifying`, settle while `settling`. */
-export async function drive(
+/** Calls the facilitator's verify while `verifying`, and its settle while `settling`. */
+export async function drivePayment(
   { market, completions }: PathContext,
-  given: X402Payment,
+  requested: X402Payment,
   proof: Proof,
   terms: Terms,
 ): Promise<Driven> {
-  const found = await findToDrive(market.database, given.id);
-  const payment = found?.payment ?? given;
-  if (payment.path !== 'x402' || found === null) return { current: payment, refusal: null };
-  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };
+  const row = await findToDrive(market.database, requested.id);
+  const payment = row?.payment ?? requested;
+  if (payment.path !== 'x402' || row === null) return { current: payment, refusal: null };
+  if (row.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? haltedRefusal() : null };
   if (payment.status === 'verifying') {
-    const refusal = found.isRemoved
+    const refusal = row.isRemoved
       ? new Refusal('listing_removed')
-      : await mayBeSubmitted(market, payment, proof, terms);
+      : await refuseSubmission(market, payment, proof, terms);
     if (refusal !== null) return { current: payment, refusal };
     const committed = await commitSettling(market, completions, payment);
     if (committed instanceof Refusal) {
       return { current: (await findPayment(market.database, payment.id)) ?? payment, refusal: committed };
     }
     market.crashPoint('after_settling_committed');
-    return { current: committed, refusal: await settle(market, proof, terms) };
+    return { current: committed, refusal: await submitPayment(market, proof, terms) };
   }
-  const isOpen = payment.status === 'settling' && (await maySettleStill(market, payment));
-  return { current: payment, refusal: isOpen ? await settle(market, proof, terms) : null };
+  const maySubmit = payment.status === 'settling' && (await maySubmitAgain(market, payment));
+  return { current: payment, refusal: maySubmit ? await submitPayment(market, proof, terms) : null };
 }
 
-/** Never settle while payments are halted: the payer could not be handed anything for the money. */
-function halted(): Refusal {
+/** Never submit while payments are halted: nothing could be handed to the payer for the money. */
+function haltedRefusal(): Refusal {
   return new Refusal('verification_pending', {
     detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
     retryAfterSeconds: 30,
   });
 }
 
-/** Null: nothing speaks against it so far. Whether the listing was removed or edited is looked at once more under its lock. */
-async function mayBeSubmitted(
+/** Null if nothing forbids it so far. Removal and edits of the listing are checked again under its lock. */
+async function refuseSubmission(
   market: Market,
   payment: X402Payment,
   proof: Proof,
@@ -55,7 +55,7 @@ async function mayBeSubmitted(
   if (payment.stoppedAt !== null) return stoppedRefusal(endOf(payment), market.clock.now());
   if (isExpired(market, payment)) return new Refusal('verification_pending', { retryAfterSeconds: 2 });
   market.crashPoint('before_verify');
-  return await verify(market, payment, proof, terms);
+  return await verifyPayment(market, payment, proof, terms);
 }
 
 function endOf({ validBefore }: X402Payment): number {
@@ -66,7 +66,12 @@ function isExpired({ clock }: Market, payment: X402Payment): boolean {
   return clock.now() >= endOf(payment);
 }
 
-async function verify(market: Market, payment: X402Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
+async function verifyPayment(
+  market: Market,
+  payment: X402Payment,
+  proof: Proof,
+  terms: Terms,
+): Promise<Refusal | null> {
   const answer = await askVerify(market, asAccepted(proof), terms);
   if (answer.kind === 'valid') return null;
   if (answer.kind === 'unknown') {
@@ -86,7 +91,7 @@ function facilitatorRefused(step: string, reason: string): Refusal {
   });
 }
 
-/** What the chain itself says against this payment, in words; null when it shows nothing, or cannot be read. */
+/** Says what the chain itself holds against this payment; null if it shows nothing or cannot be read. */
 async function confirmRejection(market: Market, payment: X402Payment): Promise<string | null> {
   const { rpc } = market;
   const { asset, payer, payee } = payment;
@@ -99,7 +104,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
       readBlacklisted(rpc, asset, payer),
       readBlacklisted(rpc, asset, payee),
     ]);
-    // It was submitted already: then a lower balance may be this very payment, and the reading that follows finds it.
+    // It was submitted already. A lower balance may then be this very payment, and the reading that follows finds it.
     if (used) return null;
     if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
     if (paused) return 'USDC transfers are paused.';
@@ -112,7 +117,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
   }
 }
 
-/** The point of no return, stored before anything is submitted. Not for a listing that was removed or edited meanwhile. */
+/** Commits `settling`, the point of no return, before anything is submitted. Not for a listing that was removed or edited meanwhile. */
 async function commitSettling(
   market: Market,
   completions: Completions,
@@ -132,14 +137,14 @@ async function commitSettling(
   });
 }
 
-async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
+async function submitPayment(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
   const answer = await askSettle(market, asAccepted(proof), terms);
   market.crashPoint('after_settle_before_answer');
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/** The nonce makes this one payment, however often it is submitted; once used or expired there is nothing to submit. */
-async function maySettleStill(market: Market, payment: X402Payment): Promise<boolean> {
+/** The nonce makes this one payment, however often it is submitted. Once it is used or expired there is nothing to submit. */
+async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {
     return !(await readAuthorizationState(
@@ -155,8 +160,8 @@ async function maySettleStill(market: Market, payment: X402Payment): Promise<boo
 }
 
 /**
- * Whether this proof is the very authorization of that payment, signed by its payer. Only then is it handed to the facilitator
- * once more; a caller who shows anything else under the same nonce learns where the payment stands and moves nothing.
+ * True if this proof is the payment's very authorization, signed by its payer. Only then is it handed to the facilitator again; a caller
+ * who shows anything else under the same nonce learns the payment's state and moves nothing.
  */
 export async function mayDrive(
   market: Pick<Market, 'rpc' | 'clock' | 'config'>,

@@ -10,11 +10,14 @@ import type { PathContext } from '../payment-path.ts';
 import { attemptTermsOf, type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
 import { findSigner } from './store.ts';
 
-/** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
+/** Time that a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
-/** Ends the payment if the evidence says so, or notes what is seen. */
-export async function endByEvidence(context: PathContext, payment: X402Payment, evidence: Evidence): Promise<Payment> {
+export async function endPaymentByEvidence(
+  context: PathContext,
+  payment: X402Payment,
+  evidence: Evidence,
+): Promise<Payment> {
   const { market } = context;
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
@@ -23,19 +26,21 @@ export async function endByEvidence(context: PathContext, payment: X402Payment, 
     if (isAlarming(decision.why)) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    return await note(market, payment, decision.sighting, now);
+    return await noteSeen(market, payment, decision.sighting, now);
   }
   let fromStranger: boolean | null = false;
   if (decision.outcome === 'settled') {
     market.crashPoint('after_final_before_delivery');
     fromStranger = await isFromStranger(context, payment, decision.transfer);
-    if (fromStranger === null) return await note(market, payment, decision.transfer, now);
+    if (fromStranger === null) return await noteSeen(market, payment, decision.transfer, now);
   }
-  return await market.database.transaction((tx) => end(context, tx, payment, evidence, fromStranger === true));
+  return await market.database.transaction((tx) =>
+    endUnderLocks(context, tx, { payment, evidence, payerCollectsOnly: fromStranger === true }),
+  );
 }
 
-/** Nothing is written where the payment shows it already. */
-async function note(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
+/** Writes nothing if the payment shows the sighting already. */
+async function noteSeen(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
   const isNoted =
     payment.txHash === (sighting?.txHash ?? null) && payment.blockNumber === (sighting?.blockNumber ?? null);
   if (isNoted) return payment;
@@ -47,13 +52,11 @@ function isAlarming(why: UnknownWhy): boolean {
   return why === 'contradiction' || why === 'wrong_chain' || why === 'use_without_transfer';
 }
 
-/** Decided once more under the locks: status and removal may have changed since the chain was read. */
-async function end(
+/** Decides again under the locks: status and removal may have changed since the chain was read. */
+async function endUnderLocks(
   { market, completions }: PathContext,
   tx: Tx,
-  payment: X402Payment,
-  evidence: Evidence,
-  payerCollectsOnly: boolean,
+  { payment, evidence, payerCollectsOnly }: { payment: X402Payment; evidence: Evidence; payerCollectsOnly: boolean },
 ): Promise<Payment> {
   const completion = completions[payment.purpose];
   const subject = await completion.lockSubject(tx, payment);
@@ -82,10 +85,10 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
     return { status: 'unpaid', reason: decision.reason, transfer: null, logIndex: null };
   const { transfer } = decision;
   const { logIndex } = transfer;
-  // A facilitator that batches can put two payments into one transaction: it proves the first, a person decides on the second.
-  const isFirst = await insertProof(tx, payment, payment.purpose, transfer, now);
+  // A facilitator that batches can put two payments into one transaction: it proves the first, and a person decides on the second.
+  const isFirst = await insertProof(tx, payment, { purpose: payment.purpose, transfer, now });
   if (!isFirst) {
-    // The payee is shown no money that it was shown already.
+    // Do not show the payee the same money twice.
     const own = (await isTransferTaken(tx, transfer)) ? null : logIndex;
     return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: own };
   }
@@ -94,8 +97,8 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
 }
 
 /**
- * True when the facilitator names its signers and none of them sent this transaction. It is asked again before a sender counts as a
- * stranger, since it may have begun to use a new address. Null: it does not answer, and the payment waits.
+ * True if the facilitator names its signers and none of them sent this transaction. Asks it again before a sender counts as a stranger,
+ * since it may have begun to use a new address. Null: it does not answer, and the payment waits.
  */
 async function isFromStranger(
   { market, refreshSigners }: PathContext,
@@ -104,8 +107,8 @@ async function isFromStranger(
 ): Promise<boolean | null> {
   const { database, config, clock } = market;
   const { chainId, signersReadAt: since } = payment;
-  const asked = { chainId, url: config.facilitatorUrl, address: transfer.sender, since };
-  const findSender = () => findSigner(database, asked);
+  const signer = { chainId, url: config.facilitatorUrl, address: transfer.sender, since };
+  const findSender = () => findSigner(database, signer);
   const sender = await findSender();
   if (sender.isNamed || !sender.namesAny) return false;
   const refreshed = await refreshSigners();

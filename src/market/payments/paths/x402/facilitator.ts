@@ -9,14 +9,14 @@ import { askJson, OutboundFailure } from '../../../../platform/http/outbound-req
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type Proof, requirementOf, type Terms } from '../../terms.ts';
-import { noteReading } from './store.ts';
+import { storeSignerReading } from './store.ts';
 
 type SignerMarket = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
 
-/** However many transfers of strangers there are, the facilitator is asked no more often than this. */
+/** The facilitator is asked no more often than this, however many transfers strangers make. */
 const ASK_AGAIN_MS = 10_000;
 
-/** Stores who the facilitator settles as. False when it does not answer. */
+/** Stores the facilitator's signers. False if it does not answer. */
 export async function refreshSigners(market: SignerMarket): Promise<boolean> {
   const addresses = await askSigners(market);
   if (addresses === null) return false;
@@ -27,11 +27,11 @@ export async function refreshSigners(market: SignerMarket): Promise<boolean> {
     addresses,
     now: new Date(clock.now()),
   };
-  await database.transaction((tx) => noteReading(tx, reading));
+  await database.transaction((tx) => storeSignerReading(tx, reading));
   return true;
 }
 
-/** The same, shared by all who ask, and at most once in ten seconds: between them the last outcome holds. */
+/** Does the same for all concurrent callers at once, and at most once in ten seconds: until then the last outcome holds. */
 export function createSignerRefresh(market: SignerMarket): () => Promise<boolean> {
   let last = { at: Number.NEGATIVE_INFINITY, outcome: false };
   const passes = createPasses(async () => {
@@ -46,10 +46,10 @@ export function createSignerRefresh(market: SignerMarket): () => Promise<boolean
 
 type X402GateMarket = Pick<Market, 'config' | 'log' | 'clock'>;
 
-/** What a check of a proof came to; null: there was no proof. */
+/** The result of a proof check; null: there was no proof. */
 type Checked = { payer: Hex } | { refusal: Refusal } | null;
 
-/** If the facilitator's gas covers fewer settlements, no payer is asked to sign any more. What was signed already is settled still. */
+/** Below this many covered settlements no payer is asked to sign. Payments that were signed already are still settled. */
 const LEAST_COVERED = 50;
 const STATE_KEPT_MS = 10_000;
 /** A facilitator of another make has no such route, and is not asked again for a while. */
@@ -59,13 +59,13 @@ const RETRY_SECONDS = 60;
 
 /** The part of the facilitator’s state that is the same for all payers. */
 interface Readiness {
-  /** How many settlements its account can pay gas for. */
+  /** Number of settlements whose gas its account can pay. */
   covered: number | null;
-  /** From which price on a sale pays for its own gas now, in units of USDC. */
+  /** Least price, in units of USDC, at which a sale pays for its own gas now. */
   leastPriceUnits: bigint | null;
 }
 
-/** The last least price that was said, for while the facilitator says none: it does not answer, or cannot read the chain. */
+/** Remembers the last least price, for while the facilitator names none because it does not answer or cannot read the chain. */
 function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
   let last: { until: number; units: bigint } | null = null;
   return {
@@ -83,9 +83,9 @@ const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
 };
 
 /**
- * Whether x402 can be offered now, by the facilitator's own word: asked before a payment is opened, so that no payer signs for, or waits
- * for, what would not be settled. A facilitator that does not say so, or does not answer, counts as willing, at the least price that it said
- * within the last minute: then /verify decides. One per market.
+ * Checks with the facilitator whether x402 can be offered now, before a payment is opened, so that no payer signs or waits for a payment
+ * that would not be settled. A facilitator that does not say or does not answer counts as willing, at the least price it named within the
+ * last minute: then /verify decides. Create one per market.
  */
 export function createX402Gate(market: X402GateMarket) {
   const { clock } = market;
@@ -94,7 +94,7 @@ export function createX402Gate(market: X402GateMarket) {
   let cached: { until: number; readiness: Promise<Readiness> } | null = null;
   let mutedUntil = 0;
 
-  const ask = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
+  const askUnlessMuted = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
     if (mutedUntil > clock.now()) return null;
     const answer = await askState(market, payment);
     if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_KEPT_MS;
@@ -103,29 +103,29 @@ export function createX402Gate(market: X402GateMarket) {
     if (answer.leastPriceUnits !== null) lastLeastPrice.note(answer.leastPriceUnits);
     return answer;
   };
-  const keep = (readiness: Promise<Readiness>): Promise<Readiness> => {
+  const keepReadiness = (readiness: Promise<Readiness>): Promise<Readiness> => {
     cached = { until: clock.now() + STATE_KEPT_MS, readiness };
     return readiness;
   };
   const readReadiness = (): Promise<Readiness> => {
     if (cached !== null && cached.until > clock.now()) return cached.readiness;
-    return keep(ask(null).then((state) => state ?? { covered: null, leastPriceUnits: null }));
+    return keepReadiness(askUnlessMuted(null).then((state) => state ?? { covered: null, leastPriceUnits: null }));
   };
-  const note = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
-  /** A fee is no sale: it comes once for a listing, and its sum is fixed. */
+  const countRefusal = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
+  /** A fee may be below it: there is one per listing, and its amount is fixed. */
   const mustPayForGas = ({ purpose, valueUnits }: Terms, said: bigint | null): void => {
     const leastPriceUnits = said ?? lastLeastPrice.read();
     if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
-    note('below_gas');
+    countRefusal('below_gas');
     throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
   };
 
   return {
-    /** From which price on a sale is offered by x402 now, in units of USDC; null where the facilitator does not say. */
+    /** Least price of a sale by x402 now, in units of USDC; null if the facilitator does not say. */
     async leastPriceUnits(): Promise<bigint | null> {
       return (await readReadiness()).leastPriceUnits ?? lastLeastPrice.read();
     },
-    /** Called if the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
+    /** Call if the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
       const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asks) return;
@@ -133,22 +133,21 @@ export function createX402Gate(market: X402GateMarket) {
       mustPayForGas(terms, readiness.leastPriceUnits);
       const { covered } = readiness;
       if (covered === null || covered >= LEAST_COVERED) return;
-      note('gas_low');
+      countRefusal('gas_low');
       throw new Refusal('settlement_unavailable', {
         retryAfterSeconds: RETRY_SECONDS,
         nextStep: ALTERNATIVES[terms.purpose],
       });
     },
-    /** Before a row is opened for a payer who has shown that the wallet is theirs. Throws 409 x402_not_offered. */
+    /** Call before a row is opened, for a payer who has shown control of the wallet. Throws 409 x402_not_offered. */
     async mustBeOffered(terms: Terms, payer: Hex): Promise<void> {
-      const state = await ask({ payer, payee: terms.payee });
-      if (state !== null) keep(Promise.resolve(state));
+      const state = await askUnlessMuted({ payer, payee: terms.payee });
+      if (state !== null) keepReadiness(Promise.resolve(state));
       mustPayForGas(terms, state?.leastPriceUnits ?? null);
       if (state === null || state.refusal === null) return;
-      note(state.refusal.why);
+      countRefusal(state.refusal.why);
       throw notBegun(terms, state.refusal);
     },
-    /** How often that was said, for the metrics. */
     refused: (): ReadonlyMap<string, number> => refused,
   };
 }
@@ -161,7 +160,7 @@ function notBegun({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorS
   return new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep: ALTERNATIVES[purpose] });
 }
 
-/** A sale that is too cheap for x402, now or at any time. `why` says what the least price comes from. */
+/** Refusal of a sale that is too cheap for x402, now or always. `why` explains the least price. */
 export function belowLeastPrice(leastPriceUnits: bigint, why: string): Refusal {
   const least = sayUsdc(leastPriceUnits);
   return new Refusal('x402_not_offered', {
@@ -176,17 +175,17 @@ type FacilitatorMarket = Pick<Market, 'config' | 'log'>;
 type VerifyAnswer =
   | { kind: 'valid' }
   | { kind: 'invalid'; reason: string }
-  /** No well-formed answer within the deadline: says nothing. */
+  /** No well-formed answer within the deadline: says nothing about the payment. */
   | { kind: 'unknown'; why: string };
 
 type SettleAnswer = { kind: 'submitted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; why: string };
 
-/** A code, which the market names in its own refusals; any other text says no more than that there was one. */
+/** A reason code, which the market repeats in its own refusals. Any other text is replaced. */
 const reasonText = z
   .string()
   .max(300)
   .default('no_reason')
-  .transform((given) => (codeOut.safeParse(given).success ? given : 'unreadable_reason'));
+  .transform((text) => (codeOut.safeParse(text).success ? text : 'unreadable_reason'));
 const verifyShape = z.object({ isValid: z.boolean(), invalidReason: reasonText });
 const settleShape = z.object({ success: z.boolean(), errorReason: reasonText, transaction: z.string().max(200) });
 const supportedShape = z.object({
@@ -200,12 +199,12 @@ const stateShape = z.object({
   why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
   retry_after_seconds: z.int().positive().max(86_400).nullish(),
 });
-/** It is asked in front of a purchase, and answers from memory. */
+/** Short, because the question precedes a purchase and is answered from memory. */
 const STATE_DEADLINE_MS = 1_500;
 
-/** Asks before settlement. Says only what the facilitator says: nothing is delivered on the strength of it. */
+/** Asks before settlement. Returns only the facilitator's word: nothing is delivered because of it. */
 export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<VerifyAnswer> {
-  const answer = await ask(market, 'verify', bodyOf(market, proof, terms));
+  const answer = await askFacilitator(market, 'verify', bodyOf(market, proof, terms));
   if ('why' in answer) return { kind: 'unknown', why: answer.why };
   const read = verifyShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
@@ -218,7 +217,7 @@ export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: 
 }
 
 export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<SettleAnswer> {
-  const answer = await ask(market, 'settle', bodyOf(market, proof, terms));
+  const answer = await askFacilitator(market, 'settle', bodyOf(market, proof, terms));
   if ('why' in answer) return { kind: 'unknown', why: answer.why };
   const read = settleShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
@@ -228,9 +227,9 @@ export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: 
   return { kind: 'rejected', reason };
 }
 
-/** Addresses from which the facilitator says that it settles on this network; null when it does not answer. */
+/** Reads the addresses from which the facilitator says that it settles on this network; null if it does not answer. */
 async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
-  const answer = await ask(market, 'supported', null);
+  const answer = await askFacilitator(market, 'supported', null);
   if ('why' in answer || answer.status !== 200) return null;
   const read = supportedShape.safeParse(answer.json);
   if (!read.success) return null;
@@ -240,19 +239,18 @@ async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
     .filter((address): address is Hex => /^0x[0-9a-f]{40}$/.test(address));
 }
 
-/** What our own facilitator says of itself, and of one payer where one is named. */
 interface FacilitatorState extends Readiness {
   /** Why it would not begin a settlement for that payer now. */
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
 }
 
-/** no_route: a facilitator of another make. unknown: no readable answer in a short time. */
+/** no_route: a facilitator of another make. unknown: no readable answer in time. */
 async function askState(
   market: FacilitatorMarket,
   payment: { payer: Hex; payee: Hex } | null,
 ): Promise<FacilitatorState | 'no_route' | 'unknown'> {
   const query = payment === null ? '' : `?payer=${payment.payer}&payee=${payment.payee}`;
-  const answer = await ask(market, `state${query}`, null, STATE_DEADLINE_MS);
+  const answer = await askFacilitator(market, `state${query}`, null, STATE_DEADLINE_MS);
   if ('why' in answer) return answer.why === 'not_json' ? 'no_route' : 'unknown';
   if (answer.status >= 400 && answer.status < 500) return 'no_route';
   const read = stateShape.safeParse(answer.json);
@@ -264,7 +262,7 @@ async function askState(
   return { covered, leastPriceUnits, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
 }
 
-/** Always version 2: one core settles both; the signed object is the same in either. */
+/** Always version 2: one core settles both versions, and the signed object is the same. */
 function bodyOf(market: FacilitatorMarket, proof: Proof, terms: Terms): unknown {
   const accepted = requirementOf(terms, market.config.network, checksummed);
   const { authorization, signature } = proof;
@@ -290,7 +288,7 @@ function bodyOf(market: FacilitatorMarket, proof: Proof, terms: Terms): unknown 
   };
 }
 
-async function ask(
+async function askFacilitator(
   market: FacilitatorMarket,
   path: string,
   body: unknown,
@@ -305,7 +303,7 @@ async function ask(
       headers: facilitatorAuth === null ? {} : { authorization: facilitatorAuth },
     });
     if (answer.status !== 401) return answer;
-    // It has not looked at the payment: what it says is about this market.
+    // A 401 is about this market: the facilitator has not looked at the payment.
     market.log.error('facilitator_unauthorized', { path: nameOf(path) });
     return { why: 'unauthorized' } as const;
   } catch (error) {

@@ -8,14 +8,13 @@ import { readFindings } from './read-findings.ts';
 
 interface Gathering {
   market: Pick<Market, 'clock' | 'log'>;
-  /** What the other providers say to what would be decided. */
+  /** Confirms with the other providers whatever would be decided. */
   corroboration: Pick<Corroboration, 'onUses'>;
 }
 
 /**
- * Reads about some payments of one asset, all from one provider, the one whose head it is. What would decide is then shown to the other
- * providers; where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when what they share
- * cannot be read.
+ * Reads the chain about payments of one asset, all from the head's provider. Shows anything that would decide to the other providers;
+ * unconfirmed evidence comes back as evidence that decides nothing. Throws RpcFailure when the shared part of the reading fails.
  */
 export async function gatherEvidence(
   { market, corroboration }: Gathering,

@@ -21,8 +21,8 @@ type PaymentRequiredReason = Extract<
 >;
 
 /**
- * The 402 that asks for a payment: one answer for both versions of x402. The body's `accepts` is version 1, the PAYMENT-REQUIRED
- * header version 2. Given only where a new authorization may be signed without any risk of paying twice.
+ * Builds the 402 that asks for a payment, for both versions of x402: the body's `accepts` is version 1, the PAYMENT-REQUIRED header version
+ * 2. Use it only where signing a new authorization cannot mean paying twice.
  */
 export function paymentRequired(
   config: MarketConfig,
@@ -64,8 +64,8 @@ function versionOne(config: MarketConfig, terms: Terms) {
   };
 }
 
-/** What an authorization is answered with whose payment has ended: unpaid, or given back or declined after a review. */
-export function lapsedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
+/** Refusal of an authorization whose payment has ended: unpaid, or refunded or declined after a review. */
+export function endedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
   const detail =
     ended?.status === 'rejected'
       ? `That payment was reviewed, and is ${ended.reviewOutcome}.`
@@ -76,7 +76,6 @@ export function lapsedRefusal(config: MarketConfig, terms: Terms, ended: Payment
   return new Refusal(refusal.reason, { ...refusal.options, nextStep });
 }
 
-/** Bodies that show how each request that is paid for looks: what a catalog of paid services wants to see. */
 const EXAMPLES: Readonly<Record<string, object>> = {
   buyListing: { max_price_usdc: 5 },
   createListing: {
@@ -100,14 +99,14 @@ interface Declared {
 let declared: Declared[] | null = null;
 
 /**
- * What the v2 form of a 402 says about its request to those who catalog paid services (x402's bazaar extension), made from the contract.
- * Clients send it back with their proof, in a header: so it is short. Null where nothing is known of the address.
+ * Describes a paid request in the v2 402 for catalogs of paid services (x402's bazaar extension), built from the contract. Kept short,
+ * because clients send it back with their proof in a header. Null for an unknown address.
  */
 export function describeForBazaar(path: string): Discovery | null {
   declared ??= Object.values<EndpointShape>(endpoints).filter(isPaid).map(discoveryOf);
   for (const { pattern, discovery } of declared) {
-    const found = pattern.exec(path);
-    if (found !== null) return withParameters(discovery, found.groups ?? {});
+    const match = pattern.exec(path);
+    if (match !== null) return withParameters(discovery, match.groups ?? {});
   }
   return null;
 }
@@ -120,9 +119,9 @@ function discoveryOf(endpoint: EndpointShape): Declared {
   const { name, method, path, body } = endpoint;
   const pool = createSchemaPool();
   const parameters = [...path.matchAll(/:(\w+)/g)].map(([, parameter = '']) => parameter);
-  const bodySchema = body === undefined ? { type: 'object' } : shorten(pool.sent(body));
+  const bodySchema = body === undefined ? { type: 'object' } : dropTexts(pool.sent(body));
   const answer = Object.entries(endpoint.answers).find(([status]) => status === '200')?.[1];
-  const output = answer === undefined ? {} : outline(pool.read(answer), pool.components());
+  const output = answer === undefined ? {} : outlineFields(pool.read(answer), pool.components());
   const input = { type: 'http', method, bodyType: 'json', body: EXAMPLES[name] ?? {} };
   const properties = {
     type: { type: 'string', const: 'http' },
@@ -161,14 +160,14 @@ function parametersSchema(names: readonly string[]): JsonSchema {
   };
 }
 
-function withParameters(discovery: Discovery, given: Readonly<Record<string, string>>): Discovery {
-  if (Object.keys(given).length === 0) return discovery;
+function withParameters(discovery: Discovery, parameters: Readonly<Record<string, string>>): Discovery {
+  if (Object.keys(parameters).length === 0) return discovery;
   const { info } = discovery;
-  return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...given } } } };
+  return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...parameters } } } };
 }
 
-/** Without descriptions and defaults: a client that wants to call reads them in the description of the interface. */
-function shorten(schema: unknown): JsonSchema {
+/** Drops descriptions, patterns and defaults: a client that wants to call finds them in the OpenAPI document. */
+function dropTexts(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isLong(key, value) ? undefined : value)));
 }
 
@@ -176,9 +175,9 @@ function isLong(key: string, value: unknown): boolean {
   return key === 'default' || ((key === 'description' || key === 'pattern') && typeof value === 'string');
 }
 
-/** The fields of an answer and their types, one level deep. */
-function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const { type, properties } = resolve(schema, named);
+/** Lists the fields of an answer and their types, one level deep. */
+function outlineFields(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const { type, properties } = resolveSchema(schema, named);
   if (type !== 'object' || typeof properties !== 'object' || properties === null) return { type: 'object' };
   const fields = Object.entries(properties as Record<string, JsonSchema>);
   return {
@@ -187,15 +186,15 @@ function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>
   };
 }
 
-/** Of several forms the first: the answer to who pays. */
-function resolve(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+/** Picks the first of several forms: the answer to a paying caller. */
+function resolveSchema(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { $ref, anyOf } = schema;
-  if (typeof $ref === 'string') return resolve(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);
-  return Array.isArray(anyOf) ? resolve(anyOf[0] as JsonSchema, named) : schema;
+  if (typeof $ref === 'string') return resolveSchema(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);
+  return Array.isArray(anyOf) ? resolveSchema(anyOf[0] as JsonSchema, named) : schema;
 }
 
 function typeOf(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const { type, enum: values } = resolve(schema, named);
+  const { type, enum: values } = resolveSchema(schema, named);
   const nullable = Array.isArray(schema['anyOf']) && schema['anyOf'].some((one: JsonSchema) => one['type'] === 'null');
   if (type === undefined) return {};
   return { type: nullable ? [type, 'null'] : type, ...(values === undefined || nullable ? {} : { enum: values }) };

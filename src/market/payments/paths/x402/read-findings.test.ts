@@ -27,10 +27,10 @@ interface Query {
 }
 
 const { buyerOne: payer, sellerOne: payee, stranger } = WORLD_ACCOUNTS;
-/** Of every payment here, from its opening on. */
+/** Time from the opening of every payment here to its end. */
 const LIFE_SECONDS = 600n;
 const SPAN = 2_000;
-/** Mining thousands of blocks takes half a minute. */
+/** Number of blocks that each real one stands for, since mining thousands takes half a minute. */
 const STRETCH = 500n;
 
 let chain: LocalChain;
@@ -57,7 +57,7 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** A provider that notes which logs it is asked for, of a chain that looks as if it had `STRETCH` blocks for each that it has. */
+/** A provider that records log queries, and pretends that the chain has `STRETCH` blocks for each real one. */
 async function passOn(response: ServerResponse, body: unknown): Promise<void> {
   const calls = [body].flat() as Call[];
   for (const { method, params } of calls) {
@@ -71,7 +71,7 @@ async function passOn(response: ServerResponse, body: unknown): Promise<void> {
   response.end(JSON.stringify(Array.isArray(body) ? stretched : stretched[0]));
 }
 
-/** In what is asked: numbers of blocks, alone or as the ends of a range. */
+/** Converts block numbers in a query, alone or as ends of a range. */
 function shrink(param: unknown): unknown {
   if (typeof param === 'string' && /^0x[0-9a-f]{1,16}$/.test(param)) return quantity(BigInt(param) / STRETCH);
   if (typeof param !== 'object' || param === null || !('fromBlock' in param)) return param;
@@ -79,7 +79,7 @@ function shrink(param: unknown): unknown {
   return { ...param, fromBlock: quantity((BigInt(fromBlock) + STRETCH - 1n) / STRETCH), toBlock: shrink(toBlock) };
 }
 
-/** In what is answered. A block between two real ones has the time of the lower. */
+/** Converts block numbers in an answer. A block between two real ones has the time of the lower. */
 function stretch(result: unknown, call: Call | undefined): unknown {
   if (call?.method === 'eth_getTransactionReceipt' && !hasReceipts) return null;
   if (Array.isArray(result)) return result.map((one) => stretch(one, call));
@@ -96,7 +96,7 @@ function stretch(result: unknown, call: Call | undefined): unknown {
 const quantity = (value: bigint): Hex => `0x${value.toString(16)}`;
 const word = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`;
 
-/** As the ledger has it; opened in the latest block. */
+/** Makes a payment as in the ledger, opened in the latest block. */
 async function openPayment(changes: Partial<X402Payment> = {}): Promise<X402Payment> {
   const { number, timestamp } = await latest();
   made += 1n;
@@ -125,7 +125,7 @@ async function latest(): Promise<{ number: bigint; timestamp: bigint }> {
   return { number: block.number * STRETCH, timestamp: block.timestamp };
 }
 
-/** An authorization runs out within the first span. */
+/** The authorization expires within the first span. */
 async function waitForBlocks(blocks: number): Promise<void> {
   await chain.rpc.call('anvil_mine', [quantity(BigInt(blocks) / STRETCH), quantity(LIFE_SECONDS)]);
 }
@@ -136,7 +136,7 @@ async function find(payments: readonly X402Payment[]) {
   return await readFindings(market, { rpc, latest: block }, payments);
 }
 
-/** How many queries went over a range of blocks, and the last block that one of them asked for. */
+/** Number of range queries, and the highest block asked for. */
 function searched(): { ranges: number; to: number } {
   const ends = queries.flatMap(({ toBlock }) => (toBlock === undefined ? [] : [Number(toBlock)]));
   return { ranges: ends.length, to: Math.max(...ends) };
@@ -182,7 +182,7 @@ test('an authorization that was cancelled long after its last moment is found to
 
 test('however many payments there are, no query has more than 500 topics', async () => {
   const count = 500;
-  // In place of the token: a contract that uses nonce n of payer n, for each of them, in one transaction.
+  // Replaces the token by a contract that uses nonce n of payer n for all of them in one transaction.
   const asset: Hex = `0x${'70'.repeat(20)}`;
   const code = `61${count.toString(16).padStart(4, '0')}5b80807f${AUTHORIZATION_USED_TOPIC.slice(2)}60006000a3600190038060035700`;
   await chain.rpc.call('anvil_setCode', [asset, `0x${code}`]);
@@ -192,12 +192,12 @@ test('however many payments there are, no query has more than 500 topics', async
     return { ...opened, id: BigInt(n), payer: `0x${hex.slice(-40)}` as Hex, nonce: hex };
   });
   await send(chain, stranger, { to: asset, data: '0x' });
-  // One with 500 logs, read for each payment, would take seconds.
+  // A receipt with 500 logs, read for each payment, would take seconds.
   hasReceipts = false;
   const findings = await find(payments);
   expect([...findings.values()].filter(({ use }) => use !== null)).toHaveLength(count);
   expect(Math.max(...queries.map(({ topics }) => topics.flat().length))).toBeLessThanOrEqual(500);
-  // Of the nonces, and of the transfers in their block.
+  // Payers in queries for nonces, and in queries for transfers of their block.
   const asked = (isOfBlock: boolean) =>
     queries.filter((one) => (one.toBlock === undefined) === isOfBlock).flatMap(({ topics }) => topics[1] ?? []);
   for (const isOfBlock of [false, true]) expect(new Set(asked(isOfBlock)).size).toBe(count);

@@ -20,13 +20,12 @@ import type { Market } from '../../../context.ts';
 import type { X402Payment } from '../../payment.ts';
 import type { Evidence, Use } from './decide.ts';
 
-/** A payer and a nonce each: providers cap the topics of one query, too. */
+/** Each payment adds a payer and a nonce, and providers also cap the topics of one query. */
 const PAYMENTS_A_QUERY = 240;
 
-/** What one provider shows of an authorization. */
+/** A provider's view of one authorization. */
 export type Finding = Pick<Evidence, 'nonceUsed' | 'use'>;
 
-/** One provider, and the block that it called its latest. */
 export interface View {
   rpc: Rpc;
   latest: { number: bigint };
@@ -35,9 +34,9 @@ export interface View {
 type FindingsMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
- * What a provider shows of some payments of one asset: first the logs of their nonces, then what those logs point to. What payments of one
- * block share is read once. Throws RpcFailure when the logs cannot be read; a payment that cannot be read by itself is left out, so that
- * it does not hold up the others. `onUnfinished` is told of those whose search goes on with the next reading.
+ * Reads what a provider shows of payments of one asset: first the logs of their nonces, then the transactions behind those. Payments in one
+ * block share its reading. Throws RpcFailure when the logs cannot be read. A payment that cannot be read by itself is left out, so that it
+ * does not hold up the others. Calls `onUnfinished` for payments whose search continues with the next reading.
  */
 export async function readFindings(
   market: FindingsMarket,
@@ -69,14 +68,14 @@ async function readOne(
   { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<OfBlock> },
 ): Promise<Finding> {
   const { rpc, latest } = view;
-  const show = async (log: Log): Promise<Finding> => {
+  const showUse = async (log: Log): Promise<Finding> => {
     const [receipt, ofBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
     return { nonceUsed: null, use: { log, receipt, ...ofBlock } };
   };
   const log = uses.logs.get(keyOf(payment));
-  if (log !== undefined) return await show(log);
-  // Asked only once it can decide something, and of the very block that the heads named: a node that lags behind does not know it,
-  // and fails instead of calling a used nonce unused.
+  if (log !== undefined) return await showUse(log);
+  // Ask only once the answer can decide something, and for the head's own block: a node that lags behind does not know that block, and
+  // fails instead of calling a used nonce unused.
   const isOver = clock.now() >= Number(payment.validBefore) * 1000;
   const isApart = uses.apart.has(payment.id);
   if (!isOver && !isApart) return { nonceUsed: null, use: null };
@@ -85,10 +84,10 @@ async function readOne(
   const late = isApart
     ? await searchApart(view, payment, { nonceUsed, isOver })
     : await readUseAbove(view, payment, nonceUsed ? uses.endedAt.get(payment.id) : undefined);
-  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await show(late);
+  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(late);
 }
 
-/** A cancellation has no last moment, and a block between two nodes may have ended the search too early. */
+/** A cancellation can come at any time, and blocks from two nodes may have ended the search too early. */
 async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
   if (ended === undefined) return undefined;
   const blocks = { fromBlock: ended + 1n, toBlock: latest.number };
@@ -96,8 +95,9 @@ async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?:
 }
 
 /**
- * On a provider that takes few blocks in one query the nonce says whether there is anything to find. One that is unused has no log, and where
- * it can never be used any more all blocks are searched that could hold a use: the chain is not called empty on the nonce's word alone.
+ * On a provider that takes few blocks in one query, the nonce says whether there is a log to find. An unused nonce has none; but once it
+ * can never be used any more, all blocks that could hold a use are searched, so that the chain is not called empty on the nonce's word
+ * alone.
  */
 async function searchApart(
   { rpc, latest }: View,
@@ -120,9 +120,9 @@ const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addre
 interface Uses {
   /** The last use or cancellation of each authorization, by `keyOf`. */
   logs: Map<string, Log>;
-  /** By payment: the block after which it was searched no further, since no authorization is used at or after its `validBefore`. */
+  /** By payment: the block after which the search stopped, since no authorization is used at or after its `validBefore`. */
   endedAt: Map<bigint, bigint>;
-  /** Payments of which only some blocks were searched here, as the provider takes few in one query. */
+  /** Payments of which only some blocks were searched here, because the provider takes few in one query. */
   apart: Set<bigint>;
 }
 
@@ -135,8 +135,8 @@ async function readUses(view: View, payments: readonly X402Payment[]): Promise<U
 }
 
 /**
- * A query holds only payments that were opened below its last block. Where that is not the latest, its time says which of them need no
- * further one: what stays open for days costs one query a reading, and not one for every 2,000 blocks since.
+ * Each query covers only payments opened at or below its last block. If that block is not the latest, its time says which payments need no
+ * further query. So a payment that stays open for days costs one query a reading, not one for every 2,000 blocks since.
  */
 async function addUses(uses: Uses, view: View, payments: readonly X402Payment[]): Promise<void> {
   const { rpc, latest } = view;
@@ -152,7 +152,7 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
     ]);
     noteUses(uses, part);
     if (part.toBlock < to) {
-      // The provider takes fewer blocks than was believed.
+      // The provider takes fewer blocks than was assumed.
       from = part.toBlock + 1n;
       continue;
     }
@@ -165,7 +165,7 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
   }
 }
 
-/** Looks where a use stands as a rule: in the block where it was seen last, and in the newest blocks, with one query for all payments. */
+/** Looks where a use usually is, in the block where it was last seen and in the newest blocks, with one query for all payments. */
 async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly X402Payment[]): Promise<void> {
   const isMissing = (payment: X402Payment): boolean => !uses.logs.has(keyOf(payment));
   const seen = Map.groupBy(payments.filter(isMissing), ({ blockNumber }) => blockNumber);
@@ -195,7 +195,6 @@ function endOfSpan(from: bigint, { rpc, latest }: View): bigint {
   return end < latest.number ? end : latest.number;
 }
 
-/** Filters for payments of one asset. */
 function usesOf(payments: readonly X402Payment[]): RangeFilter {
   const [first] = payments;
   if (first === undefined) throw new TypeError('a query for the uses of no authorization');
@@ -203,19 +202,19 @@ function usesOf(payments: readonly X402Payment[]): RangeFilter {
     address: first.asset,
     topics: [
       [AUTHORIZATION_USED_TOPIC, AUTHORIZATION_CANCELED_TOPIC],
-      distinct(payments.map((payment) => addressTopic(payment.payer))),
-      distinct(payments.map((payment) => payment.nonce)),
+      distinctHex(payments.map((payment) => addressTopic(payment.payer))),
+      distinctHex(payments.map((payment) => payment.nonce)),
     ],
   };
 }
 
-function distinct(values: Hex[]): Hex[] {
+function distinctHex(values: Hex[]): Hex[] {
   return [...new Set(values)];
 }
 
 type OfBlock = Pick<Use, 'block' | 'transfersInBlock'>;
 
-/** The block at the height of a log, and the transfers in it of all payers whose logs stand there: read once for all of them. */
+/** Reads the block of a log and the transfers in it by all payers with logs there, once for all of them. */
 function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<OfBlock> {
   const ofBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
   const read = new Map<Hex, { block: Promise<Block | null>; transfers: Promise<Log[]> }>();
@@ -223,15 +222,15 @@ function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log)
     readLogs(rpc, { address, topics: [TRANSFER_TOPIC, payers], blockHash });
   return async (log) => {
     const { blockHash, blockNumber } = log;
-    const payersOf = (some: readonly Log[]): Hex[] => distinct(some.flatMap(({ topics }) => topics[1] ?? []));
+    const payersOf = (some: readonly Log[]): Hex[] => distinctHex(some.flatMap(({ topics }) => topics[1] ?? []));
     const all = payersOf(ofBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
     const shared = read.get(blockHash) ?? { block: readBlock(rpc, blockNumber), transfers: readTransfers(log, all) };
     read.set(blockHash, shared);
-    // Those that wait for it see its failure.
+    // Callers that await it get its failure.
     shared.transfers.catch(() => undefined);
     const own = payersOf([log]);
-    // One payer with very many transfers in the block must not stand in the way of the others.
-    const transfers = async (): Promise<Log[]> => {
+    // A payer with very many transfers in the block must not block the others.
+    const readOwnTransfers = async (): Promise<Log[]> => {
       const isIn = own.every((payer) => all.includes(payer));
       try {
         return isIn ? await shared.transfers : await readTransfers(log, own);
@@ -240,7 +239,7 @@ function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log)
         return await readTransfers(log, own);
       }
     };
-    const [block, transfersInBlock] = await Promise.all([shared.block, transfers()]);
+    const [block, transfersInBlock] = await Promise.all([shared.block, readOwnTransfers()]);
     return { block, transfersInBlock };
   };
 }

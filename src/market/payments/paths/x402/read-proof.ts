@@ -31,10 +31,7 @@ const v2 = z.object({
   payload,
 });
 
-/**
- * The proof that came with a request, or null. Shape only: whether it fits is for check-proof.ts. Neither what was sent nor a part
- * of it is ever put into an error.
- */
+/** Reads the request's proof, or null. Checks its shape only; check-proof.ts does the rest. No part of it ever goes into an error. */
 export function readProof(headers: Pick<PaymentHeaders, 'v1' | 'v2'>): Proof | null {
   if (headers.v1 !== null && headers.v2 !== null) throw new Refusal('two_proofs');
   if (headers.v1 !== null) return readV1(headers.v1);
@@ -42,8 +39,8 @@ export function readProof(headers: Pick<PaymentHeaders, 'v1' | 'v2'>): Proof | n
 }
 
 function readV1(header: string): Proof {
-  const read = v1.safeParse(decode(header, 'X-PAYMENT'));
-  if (!read.success) throw malformed('X-PAYMENT', read.error);
+  const read = v1.safeParse(decodeHeader(header, 'X-PAYMENT'));
+  if (!read.success) throw malformedProof('X-PAYMENT', read.error);
   const { scheme, network } = read.data;
   return {
     version: 1,
@@ -58,8 +55,8 @@ function readV1(header: string): Proof {
 }
 
 function readV2(header: string): Proof {
-  const read = v2.safeParse(decode(header, 'PAYMENT-SIGNATURE'));
-  if (!read.success) throw malformed('PAYMENT-SIGNATURE', read.error);
+  const read = v2.safeParse(decodeHeader(header, 'PAYMENT-SIGNATURE'));
+  if (!read.success) throw malformedProof('PAYMENT-SIGNATURE', read.error);
   const { scheme, network, asset, amount, payTo } = read.data.accepted;
   return {
     version: 2,
@@ -73,39 +70,39 @@ function readV2(header: string): Proof {
   };
 }
 
-function signedPart(given: z.output<typeof payload>): Pick<Proof, 'authorization' | 'signature'> {
-  const { authorization } = given;
+function signedPart(signed: z.output<typeof payload>): Pick<Proof, 'authorization' | 'signature'> {
+  const { authorization } = signed;
   return {
-    signature: lower(given.signature),
+    signature: lowerHex(signed.signature),
     authorization: {
-      from: lower(authorization.from),
-      to: lower(authorization.to),
+      from: lowerHex(authorization.from),
+      to: lowerHex(authorization.to),
       value: BigInt(authorization.value),
       validAfter: BigInt(authorization.validAfter),
       validBefore: BigInt(authorization.validBefore),
-      nonce: lower(authorization.nonce),
+      nonce: lowerHex(authorization.nonce),
     },
   };
 }
 
-function lower(text: string): `0x${string}` {
+function lowerHex(text: string): `0x${string}` {
   const hex = text.toLowerCase();
   if (!isHex(hex)) throw new TypeError('the schema lets only hex through');
   return hex;
 }
 
-function decode(header: string, name: string): unknown {
+function decodeHeader(header: string, name: string): unknown {
   const text = header.trim();
-  if (!BASE64.test(text)) throw malformed(name);
+  if (!BASE64.test(text)) throw malformedProof(name);
   try {
     return readJson(Buffer.from(text, 'base64'));
   } catch (error) {
-    if (error instanceof JsonFault) throw malformed(name);
+    if (error instanceof JsonFault) throw malformedProof(name);
     throw error;
   }
 }
 
-function malformed(header: string, error?: z.ZodError): Refusal {
+function malformedProof(header: string, error?: z.ZodError): Refusal {
   const errors = error?.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
   const detail = `${header} holds no x402 payload of the scheme exact.`;
   return new Refusal('malformed_proof', errors ? { detail, errors } : { detail });

@@ -7,7 +7,6 @@ import type { Payment } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
 import type { Proof } from '../../terms.ts';
 
-/** A checked proof, and what it is to pay for. */
 export interface Attempt {
   purpose: PaymentPurpose;
   listingId: bigint | null;
@@ -16,7 +15,7 @@ export interface Attempt {
   payee: Hex;
   valueUnits: bigint;
   proof: Pick<Proof, 'authorization'>;
-  /** The finalized block of the moment when the nonce was read as unused. */
+  /** The finalized block at the moment when the nonce was read as unused. */
   openedBlock: bigint;
   deliveryTokenHash: Buffer | null;
 }
@@ -26,7 +25,7 @@ export interface Opener {
   clock: { now(): number };
 }
 
-/** Null when one of the unique rules already gives the authorization, the payer, the merchant or the body to another row. */
+/** Null if a unique index gives the authorization, the payer, the merchant or the body to another row. */
 export async function openAttempt({ config, clock }: Opener, tx: Tx, attempt: Attempt): Promise<Payment | null> {
   const { network, facilitatorUrl } = config;
   const { chainId } = network;
@@ -55,8 +54,8 @@ export interface SignerReading {
   now: Date;
 }
 
-/** What a facilitator answered. Signers of the past stay known, with the time until which they were named. */
-export async function noteReading(tx: Tx, { chainId, url, addresses, now }: SignerReading): Promise<void> {
+/** Stores a facilitator's answer. Former signers stay known, with the time at which they were last named. */
+export async function storeSignerReading(tx: Tx, { chainId, url, addresses, now }: SignerReading): Promise<void> {
   await tx.run(
     sql`insert into facilitator_readings as reading (chain_id, url, read_at, published)
       values (${chainId}, ${url}, ${now}, ${addresses.length}::int)
@@ -72,7 +71,7 @@ export async function noteReading(tx: Tx, { chainId, url, addresses, now }: Sign
   }
 }
 
-/** Whether a facilitator named this address in its last answer before a payment was opened, or in any since; and whether it names any. */
+/** True in `isNamed` if the facilitator named this address in its last answer before the payment was opened, or in any since. */
 export async function findSigner(
   queryable: Queryable,
   { chainId, url, address, since }: { chainId: bigint; url: string; address: Hex; since: Date | null },

@@ -19,8 +19,8 @@ import {
   refuseHash,
 } from './store.ts';
 
-/** Moves a claim on by what the chain shows of the transactions that it names. */
-export async function settleClaim(
+/** Decides a claim by what the chain shows of its transactions, and stores what was seen. */
+export async function endClaimByEvidence(
   context: PathContext,
   payment: DirectPayment,
   reading: ClaimReading,
@@ -31,14 +31,14 @@ export async function settleClaim(
     if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    // One that needs a review is seen too: it waits for the others, and must not make room for a sixth meanwhile.
+    // Also note a transaction that needs a review: it waits for the others, and must not make room for a sixth meanwhile.
     await noteSeenBlock(market.database, payment.id, txHash, sightingOf(decision)?.blockNumber ?? null);
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
     market.crashPoint('after_final_before_delivery');
-    await market.database.transaction((tx) => endClaim(context, tx, payment, reading));
+    await market.database.transaction((tx) => endUnderLocks(context, tx, payment, reading));
   }
-  // What was named first and is in a block stands for the claim until one of them is final.
+  // Until one is final, the claim shows the first-named transaction that is in a block.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
   if (seen !== null || (await areAllRead(market, payment, decisions))) {
     await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
@@ -46,7 +46,7 @@ export async function settleClaim(
   return (await findPayment(market.database, payment.id)) ?? payment;
 }
 
-/** One that was left out of the reading may be in a block as before. */
+/** False if a transaction was left out of the reading: it may still be in a block. */
 async function areAllRead(
   { database }: Market,
   { id }: DirectPayment,
@@ -65,8 +65,8 @@ function sightingOf(decision: ClaimDecision): Sighting | null {
   return decision.outcome === 'refused' ? null : decision.transfer;
 }
 
-/** Decided once more under the locks: payer, transactions and removal may have changed since the chain was read. */
-async function endClaim(
+/** Decides again under the locks: payer, transactions and removal may have changed since the chain was read. */
+async function endUnderLocks(
   { market, completions }: PathContext,
   tx: Tx,
   payment: DirectPayment,
@@ -79,7 +79,7 @@ async function endClaim(
   const now = new Date(market.clock.now());
   const decisions = decideAll(reading, claimTermsOf(locked, subject.removedAt));
   if (isOpen(locked)) {
-    const verdict = await judge(tx, locked, decisions, now);
+    const verdict = await judgeClaim(tx, locked, decisions, now);
     if (verdict === null) return;
     if (verdict.status === 'completed') {
       await completion.complete(tx, locked, { transfer: verdict.transfer, payerCollectsOnly: false, subject });
@@ -98,17 +98,17 @@ type Verdict =
   | { status: 'unpaid'; reason: string; transfer: null };
 
 /**
- * The first transaction that fits wins, in the order in which they were named. One that needs a review waits for those that are
- * still undecided, since one of them may fit. Null while the claim stays open.
+ * Picks the first transaction that fits, in the order in which they were named. A transaction that needs a review waits for the undecided
+ * ones, since one of them may fit. Null while the claim stays open.
  */
-async function judge(
+async function judgeClaim(
   tx: Tx,
   payment: DirectPayment,
   decisions: ReadonlyMap<Hex, ClaimDecision>,
   now: Date,
 ): Promise<Verdict | null> {
-  const prove = async (transfer: FoundTransfer): Promise<boolean> => {
-    if (!(await insertProof(tx, payment, payment.purpose, transfer, now))) return false;
+  const proveBy = async (transfer: FoundTransfer): Promise<boolean> => {
+    if (!(await insertProof(tx, payment, { purpose: payment.purpose, transfer, now }))) return false;
     await markProven(tx, payment.id, transfer.txHash);
     return true;
   };
@@ -120,7 +120,7 @@ async function judge(
     const decision = decisions.get(txHash);
     if (decision === undefined || decision.outcome === 'unknown') waits = true;
     else if (decision.outcome === 'review') toReview.push(decision);
-    else if (decision.outcome === 'settled' && (await prove(decision.transfer))) {
+    else if (decision.outcome === 'settled' && (await proveBy(decision.transfer))) {
       return { status: 'completed', reason: null, transfer: decision.transfer };
     } else {
       refused = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
@@ -128,10 +128,10 @@ async function judge(
     }
   }
   if (waits) return null;
-  // Of several the seller is shown first the one on which it can deliver without a loss; the others become surplus payments.
+  // Review first a transfer on which the seller can deliver without a loss; the others become surplus payments.
   const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
   for (const { reason, transfer } of enoughFirst) {
-    if (await prove(transfer)) return { status: 'needs_review', reason, transfer };
+    if (await proveBy(transfer)) return { status: 'needs_review', reason, transfer };
     refused = 'transaction_used';
     await refuseHash(tx, payment.id, transfer.txHash, refused);
   }
@@ -145,8 +145,8 @@ function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>):
 type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
 
 /**
- * What else was named for a claim that has been decided on: each further final transfer of its wallet to the payee is a payment of its
- * own, in review, so that the payee can give it back. Call with the claim locked.
+ * Handles the further transactions of a decided claim: each other final transfer from its wallet to the payee becomes a payment of its own,
+ * in review, so that the payee can refund it. Call with the claim locked.
  */
 async function recordSurplus(
   tx: Tx,
@@ -159,21 +159,22 @@ async function recordSurplus(
     if (!isUndecided || decision === undefined || decision.outcome === 'unknown') continue;
     if (decision.outcome === 'refused') await refuseHash(tx, claim.id, txHash, decision.reason);
     else if (await isNamedElsewhere(tx, claim, txHash)) continue;
-    else if (!(await review(tx, claim, decision, now))) await refuseHash(tx, claim.id, txHash, 'transaction_used');
+    else if (!(await openSurplusReview(tx, claim, decision, now)))
+      await refuseHash(tx, claim.id, txHash, 'transaction_used');
   }
 }
 
 class AlreadyProven extends Error {}
 
-/** False when the transaction proves something else. */
-async function review(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
+/** False if the transaction proves something else. */
+async function openSurplusReview(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
   const { transfer } = decision;
-  // A second one that fits is not what it was asked for any more.
+  // A second transfer that would fit comes when the goods are already bought.
   const reason = decision.outcome === 'review' ? decision.reason : 'already_bought';
   try {
     await tx.savepoint(async () => {
       const { id, purpose } = await insertSurplus(tx, claim.id, now);
-      if (!(await insertProof(tx, { id }, purpose, transfer, now))) throw new AlreadyProven();
+      if (!(await insertProof(tx, { id }, { purpose, transfer, now }))) throw new AlreadyProven();
       const { logIndex } = transfer;
       await endPayment(tx, id, { status: 'needs_review', reason, transfer, logIndex, payerCollectsOnly: false }, now);
       await handOverHash(tx, claim.id, id, transfer.txHash);

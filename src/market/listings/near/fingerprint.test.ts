@@ -1,15 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { processorMs } from '../../../../test/support/processor-time.ts';
-import { LEAST_CHARACTERS, likenessOf, MOST_DIFFERENT_BITS, type Shape, SLOTS, shapeOf, sketchOf } from './shape.ts';
-import { mix, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
+import {
+  type Fingerprint,
+  fingerprintOf,
+  LEAST_CHARACTERS,
+  likenessOf,
+  MOST_DIFFERENT_BITS,
+  SLOTS,
+  sketchOf,
+} from './fingerprint.ts';
+import { mixBits, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
 
-const of = (text: string): Shape | null => shapeOf(Buffer.from(text));
-const mustHave = (text: string): Shape => of(text) ?? expect.fail('a long text without a shape');
-const isFound = (one: Shape, other: Shape): boolean =>
+const of = (text: string): Fingerprint | null => fingerprintOf(Buffer.from(text));
+const mustHave = (text: string): Fingerprint => of(text) ?? expect.fail('a long text without a shape');
+const isFound = (one: Fingerprint, other: Fingerprint): boolean =>
   one.bands.some((key) => other.bands.includes(key)) && likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
 
-/** What the likeness truly is, said once more and without a hash. */
+/** Computes the exact likeness independently, without hashes. */
 function jaccard(one: readonly string[], other: readonly string[]): number {
   const runs = (words: readonly string[]) =>
     new Set(words.slice(SHINGLE_WORDS - 1).map((_, at) => words.slice(at, at + SHINGLE_WORDS).join(' ')));
@@ -21,7 +29,7 @@ function jaccard(one: readonly string[], other: readonly string[]): number {
 const someWords = (least: number, most: number) =>
   fc.array(fc.integer({ min: 1_000, max: 4_000 }), { minLength: least, maxLength: most }).map((all) => all.map(String));
 
-/** A text and one made from it: some words in it exchanged, here and there or all in one place. */
+/** A text and a variant with some words exchanged, scattered or in one place. */
 const pairs = fc
   .record({
     words: someWords(60, 500),
@@ -61,18 +69,18 @@ describe('the shape of an artifact', () => {
   });
 
   it('does not change over the years: shapes are kept, and compared with new ones', () => {
-    const shape = mustHave(Array.from({ length: 300 }, (_, at) => `word${(at * at) % 997}`).join(' '));
-    expect(shape.bands).toEqual([
+    const fingerprint = mustHave(Array.from({ length: 300 }, (_, at) => `word${(at * at) % 997}`).join(' '));
+    expect(fingerprint.bands).toEqual([
       -434862863, -821825238, -491689447, 844844148, -912092855, -164751042, -485427366, -1029278218, 797527608,
       1207498581, 1305374089, 808016177,
     ]);
-    expect(BigInt(`0b${shape.signature.slice(0, 64)}`).toString(16)).toBe('bc46e27eac5efe95');
+    expect(BigInt(`0b${fingerprint.signature.slice(0, 64)}`).toString(16)).toBe('bc46e27eac5efe95');
   });
 
   it('is that of the bytes: text that came as base64 has the one that it would have as text', () => {
     const text = 'the same goods in another dress, ';
     const bytes = Buffer.from(Buffer.from(text.repeat(20)).toString('base64'), 'base64');
-    expect(shapeOf(bytes)).toEqual(mustHave(text.repeat(20)));
+    expect(fingerprintOf(bytes)).toEqual(mustHave(text.repeat(20)));
   });
 
   it('is none for less than 200 characters, for bytes that are no text, and where there is nothing to be seen', () => {
@@ -80,9 +88,9 @@ describe('the shape of an artifact', () => {
     expect(of('é'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
     expect(of('🦊'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
     expect(of(' \n'.repeat(LEAST_CHARACTERS))).toBeNull();
-    // What pads a few words makes no long text of them: such words could be guessed.
+    // Padding makes no long text of a few words, which could then be guessed.
     expect(of(`a few words that are hidden${' '.repeat(LEAST_CHARACTERS)}`)).toBeNull();
-    expect(shapeOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
+    expect(fingerprintOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
     for (const least of ['x', 'é', '🦊']) expect(of(least.repeat(LEAST_CHARACTERS))).not.toBeNull();
   });
 
@@ -91,25 +99,25 @@ describe('the shape of an artifact', () => {
     const worst = ['a ', 'a\u0301\u0316', '\u0301\u0316', '\ufdfa', '\u3316 ', '漢', '🦊', 'б a ', '\u00a0', '. '];
     for (const piece of worst) {
       const content = Buffer.from(`a${piece.repeat(bytes / Buffer.byteLength(piece))}`);
-      // Some 20 ms each; what takes the square of its length takes seconds. The rest is room for a busy machine.
+      // Takes some 20 ms each; quadratic work takes seconds. The rest is room for a busy machine.
       expect(
-        processorMs(() => shapeOf(content)),
+        processorMs(() => fingerprintOf(content)),
         JSON.stringify(piece),
       ).toBeLessThan(1_000);
     }
   });
 
   it('is made in a moment also of a text that was written so that one slot of its sketch stays empty', () => {
-    const turns = Array.from({ length: SLOTS }, (_, round) => mix(0x6a09e667 + Math.imul(round, 0x9e3779b9)));
-    const passesBy = (member: number): boolean => turns.every((turn) => mix(member ^ turn) % SLOTS !== SLOTS - 1);
+    const turns = Array.from({ length: SLOTS }, (_, round) => mixBits(0x6a09e667 + Math.imul(round, 0x9e3779b9)));
+    const passesBy = (member: number): boolean => turns.every((turn) => mixBits(member ^ turn) % SLOTS !== SLOTS - 1);
     const passing: number[] = [];
     for (let member = 0; passing.length < 10_000; member += 1) if (passesBy(member)) passing.push(member);
     const members = Uint32Array.from(passing);
     const times = Array.from({ length: 3 }, () => processorMs(() => sketchOf(members)));
-    // A few, where round after round over all of them takes more than 100.
+    // Takes a few milliseconds; round after round over all members takes more than 100.
     expect(Math.min(...times)).toBeLessThan(50);
     expect(sketchOf(members)).toEqual(sketchOf(members.slice()));
-    // By the least member, whatever else there is.
+    // Filled from the least member, whatever the others are.
     const last = SLOTS - 1;
     expect(sketchOf(members.slice(0, -1))[last]).toBe(sketchOf(members)[last]);
     expect(sketchOf(members.slice(1))[last]).not.toBe(sketchOf(members)[last]);
@@ -125,7 +133,7 @@ describe('likeness', () => {
         const truth = jaccard(one, other);
         const estimate = likenessOf(mustHave(one.join(' ')), mustHave(other.join(' ')));
         const differs = (1 - truth) / 2;
-        // Five standard deviations, 0.1 at a likeness of 0.9, and some bits for where only few differ.
+        // Five standard deviations (0.1 at a likeness of 0.9) and some bits for pairs with few differences.
         const most = 10 * Math.sqrt((differs * (1 - differs)) / SLOTS) + 0.03;
         expect(Math.abs(estimate - truth)).toBeLessThanOrEqual(most);
         sum += estimate - truth;
@@ -133,7 +141,7 @@ describe('likeness', () => {
       }),
       { numRuns: 150 },
     );
-    // One with the other there is no error to one side.
+    // On average the error has no bias.
     expect(Math.abs(sum / count)).toBeLessThan(0.02);
   });
 
@@ -144,7 +152,7 @@ describe('likeness', () => {
         const same = a?.filter((value, slot) => value === b?.[slot]).length ?? 0;
         expect(Math.abs(same / SLOTS - jaccard(one, other))).toBeLessThanOrEqual(0.08);
       }),
-      // Chance alone leaves that once in some thousand pairs, so these pairs are always the same.
+      // By chance one pair in some thousands differs more, so the pairs are fixed by a seed.
       { numRuns: 150, seed: 20_260_105 },
     );
   });
