@@ -107,7 +107,7 @@ it('is a page, too, that the one page which asks the database cannot be read', a
   await severable.sever();
   const { statusCode, headers, body } = await http.inject({ url: '/about', headers: { accept: BROWSER } });
   expect([statusCode, headers['cache-control']]).toEqual([503, 'private, no-store']);
-  expect(body).toContain('<h1>The market cannot answer now</h1>');
+  expect(body).toContain('<h1>The market cannot answer right now</h1>');
   expect((await http.inject('/about')).headers['content-type']).toBe('application/problem+json');
   await severable.close();
 });
