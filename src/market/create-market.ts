@@ -143,7 +143,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
       await checkNetworks({ providers, network: config.network, log, variables: CHAIN_VARIABLES });
       await history.start();
       await payments.watch.check();
-      if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
+      if (!(await refreshSigners(market))) log.warn('facilitator_unreachable_at_start', { url: config.facilitatorUrl });
       await catalog.start();
       sequencer.start();
       background.start();

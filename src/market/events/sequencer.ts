@@ -139,7 +139,7 @@ async function warnIfOverdue(database: Database, log: Log): Promise<number> {
     return waitedMs ?? 0;
   } catch (error) {
     // That the database is away, the numbering says itself.
-    if (!isUnavailable(error)) log.error('events_not_watched', { error });
+    if (!isUnavailable(error)) log.error('event_backlog_check_failed', { error });
     return 0;
   }
 }

@@ -31,7 +31,7 @@ async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwne
 function noteInPassing({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
   const newest = { keyHash: pepper.hash(key), pepperVersion: pepper.version };
   noteKeyUse(database, keyId, today, newest).catch((error: unknown) => {
-    log.warn('key_use_not_noted', { error });
+    log.warn('key_use_not_recorded', { error });
   });
 }
 

@@ -59,7 +59,7 @@ async function isMaintainer(market: Market, { incoming, visitor }: Visit): Promi
   try {
     return (await authenticate(market, key))?.maintainer === true;
   } catch (error) {
-    market.log.info('tools_listed_without_a_database', { error });
+    market.log.info('tool_list_degraded', { error });
     return false;
   }
 }

@@ -73,7 +73,7 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal, 
           await decide(shown);
         } catch (error) {
           // One payment that cannot be ended must not keep the others waiting; it is looked at again in the next pass.
-          context.market.log.error('payment_not_ended', { payment_id: shown.payment.id, error });
+          context.market.log.error('payment_end_failed', { payment_id: shown.payment.id, error });
         }
       }
     },
