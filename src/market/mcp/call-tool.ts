@@ -6,10 +6,10 @@ import type { Incoming } from '../../platform/http/message.ts';
 import type { InternalRequest, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
-import { givenArguments } from './given-arguments.ts';
+import { givenArguments } from './read-arguments.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
 import type { Visit } from './mount-mcp.ts';
-import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-book.ts';
+import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-catalog.ts';
 import { type NamedTool, type ResultContext, type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 

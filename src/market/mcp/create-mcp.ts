@@ -14,7 +14,7 @@ import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import type { Message } from './messages.ts';
 import { type McpMountOptions, mountMcp, type Visit } from './mount-mcp.ts';
-import { findTool } from './tool-book.ts';
+import { findTool } from './tool-catalog.ts';
 
 const MOST_LISTENERS = 32;
 

@@ -13,7 +13,7 @@ import type { Merchant } from '../context.ts';
 import { type Caller, callTool, listedFor } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
 import { type Visit, visitOf } from './mount-mcp.ts';
-import { listTools } from './tool-book.ts';
+import { listTools } from './tool-catalog.ts';
 import { instructionsOf } from './tool-guide.ts';
 import type { Report } from './wait-for-finality.ts';
 

@@ -1,7 +1,7 @@
 import { type EndpointName, endpoints } from '../../contract/index.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { META, needsCity, TOOLS, type ToolKind } from '../../contract/tools.ts';
-import { typeOfArgument } from './tool-book.ts';
+import { typeOfArgument } from './tool-catalog.ts';
 
 /** How to pay by the arguments of tools alone: many hosts let no model write `_meta`. */
 const WITHOUT_META: Readonly<Record<string, string>> = {

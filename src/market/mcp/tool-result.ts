@@ -3,7 +3,7 @@ import { fenceText, UNTRUSTED_DATA } from '../../contract/text.ts';
 import { META, type Tool } from '../../contract/tools.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { ReadAnswer } from './messages.ts';
-import type { KnownTool } from './tool-book.ts';
+import type { KnownTool } from './tool-catalog.ts';
 import { answerInToolWords, howToPay, inToolWords, isProblem, ownWordsInToolWords, TOPICS } from './tool-guide.ts';
 
 /** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
