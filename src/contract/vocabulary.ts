@@ -210,5 +210,5 @@ export const SITE_ANSWER_LIMIT_BYTES = 65_536;
 export const SITE_DEADLINE_SECONDS = 3;
 
 /** The doors of identity, each of which the operator may close. */
-export const IDENTITY_DOORS = ['register', 'rotate', 'recovery', 'pair'] as const;
-export type IdentityDoor = (typeof IDENTITY_DOORS)[number];
+export const IDENTITY_ENDPOINTS = ['register', 'rotate', 'recovery', 'pair'] as const;
+export type IdentityEndpoint = (typeof IDENTITY_ENDPOINTS)[number];

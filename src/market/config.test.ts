@@ -59,7 +59,7 @@ describe('readMarketConfig', () => {
       networkLimits: [],
       trustProxy: false,
     });
-    expect([...config.openDoors]).toEqual(['register', 'rotate', 'recovery', 'pair']);
+    expect([...config.openIdentityEndpoints]).toEqual(['register', 'rotate', 'recovery', 'pair']);
     expect(config.deploymentCommit ?? 'a'.repeat(40)).toMatch(/^[0-9a-f]{40}/);
   });
 
@@ -234,7 +234,7 @@ it('takes a mail address or a page as the contact', () => {
 });
 
 it('closes every identity door at the word none, and at nothing else', () => {
-  const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openDoors;
+  const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openIdentityEndpoints;
   expect([...doors('none')]).toEqual([]);
   expect([...doors('')]).toEqual(['register', 'rotate', 'recovery', 'pair']);
 });

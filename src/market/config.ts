@@ -1,7 +1,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, type IdentityEndpoint, type Limits } from '../contract/vocabulary.ts';
 import {
   ConfigError,
   type Environment,
@@ -173,16 +173,16 @@ const variables = {
     limits: DEFAULT_LIMITS,
     networkLimits: [],
   }),
-  OPENAISLE_DOORS: optional<ReadonlySet<IdentityDoor>>(
+  OPENAISLE_DOORS: optional<ReadonlySet<IdentityEndpoint>>(
     text.transform((list, context) => {
-      if (list === 'none') return new Set<IdentityDoor>();
+      if (list === 'none') return new Set<IdentityEndpoint>();
       const names = list.split(',').map((name) => name.trim());
-      const doors = IDENTITY_DOORS.filter((door) => names.includes(door));
+      const doors = IDENTITY_ENDPOINTS.filter((door) => names.includes(door));
       if (doors.length !== names.length) context.addIssue({ code: 'custom', message: 'a name is none of the doors' });
       return new Set(doors);
     }),
-    `none, or a comma-separated list of ${IDENTITY_DOORS.join(', ')}`,
-    () => new Set(IDENTITY_DOORS),
+    `none, or a comma-separated list of ${IDENTITY_ENDPOINTS.join(', ')}`,
+    () => new Set(IDENTITY_ENDPOINTS),
   ),
   OPENAISLE_HOSTED_HOSTS: optional<readonly string[]>(
     text
@@ -239,7 +239,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     contactUrl: read.OPENAISLE_CONTACT,
     ...read.OPENAISLE_LIMITS,
     catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
-    openDoors: read.OPENAISLE_DOORS,
+    openIdentityEndpoints: read.OPENAISLE_DOORS,
     hostedHosts: read.OPENAISLE_HOSTED_HOSTS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,
   };

@@ -1,5 +1,5 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
-import type { IdentityDoor, Limits, Network } from '../contract/vocabulary.ts';
+import type { IdentityEndpoint, Limits, Network } from '../contract/vocabulary.ts';
 import type { Provider } from '../platform/chain/providers.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -57,7 +57,7 @@ export interface MarketConfig {
   networkLimits: readonly NetworkRule[];
   /** How much of the listings' bytes one catalog keeps in memory. */
   catalogMemoryBytes: number;
-  openDoors: ReadonlySet<IdentityDoor>;
+  openIdentityEndpoints: ReadonlySet<IdentityEndpoint>;
   /** Hosts of hosted clients whose proof counts for everybody who comes through them (W11). */
   hostedHosts: readonly string[];
   /** Proxies that may name the client's address, as fastify takes them; false: none. */

@@ -1,4 +1,4 @@
-import { type IdentityDoor, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
+import { type IdentityEndpoint, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
@@ -44,6 +44,9 @@ export async function mustOwnKey(market: Authenticator, bearer: string | null): 
 }
 
 /** Each door can be closed by the operator (OPENAISLE_DOORS). */
-export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, door: IdentityDoor): void {
-  if (!openDoors.has(door)) throw new Refusal('door_closed');
+export function mustBeOpen(
+  { openIdentityEndpoints }: Pick<MarketConfig, 'openIdentityEndpoints'>,
+  door: IdentityEndpoint,
+): void {
+  if (!openIdentityEndpoints.has(door)) throw new Refusal('door_closed');
 }

@@ -148,7 +148,7 @@ describe('a pairing code', () => {
 
   test('is taken only while its door is open', async () => {
     const code = await makeCode();
-    market = { ...market, config: { ...market.config, openDoors: new Set() } };
+    market = { ...market, config: { ...market.config, openIdentityEndpoints: new Set() } };
     expect(await reasonOf(byCode(code))).toBe('door_closed');
     expect(await byKey()).toEqual({ handle: owner.handle });
   });

@@ -1,4 +1,4 @@
-import type { IdentityDoor } from '../../../contract/vocabulary.ts';
+import type { IdentityEndpoint } from '../../../contract/vocabulary.ts';
 import type { Market } from '../../context.ts';
 import type { StageKind } from '../../identity/stages/store.ts';
 
@@ -39,7 +39,7 @@ export interface ConfirmStep {
 /** One of the three doors as people go through it: begin, save, type back, confirm (W10). */
 export interface Ceremony {
   kind: StageKind;
-  door: IdentityDoor;
+  door: IdentityEndpoint;
   path: '/join' | '/rotate' | '/recovery';
   words: Words;
   /** Whether its first step shows codes. */

@@ -193,7 +193,7 @@ function describeRoutes(
   { path, door, words }: CeremonyRoute,
   accept: string | undefined,
 ): PageAnswer {
-  const isOpen = config.openDoors.has(door);
+  const isOpen = config.openIdentityEndpoints.has(door);
   const route = ROUTES[path];
   const answer = answerDocument(accept, {
     path,

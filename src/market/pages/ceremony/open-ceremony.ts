@@ -28,7 +28,7 @@ export async function openCeremony(
   ceremony: Ceremony,
   { cookies }: Pick<PageCall, 'cookies'>,
 ): Promise<PageAnswer> {
-  if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
+  if (!market.config.openIdentityEndpoints.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
   const stageStatus = await findStageStatus(market, cookies);
   const begun = answerBegun(market, dependencies, ceremony, { cookies, stageStatus, status: 200 });

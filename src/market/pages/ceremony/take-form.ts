@@ -49,7 +49,7 @@ export async function takeForm(
 ): Promise<PageAnswer> {
   const { form, cookies, sentFrom } = call;
   if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, ceremony);
-  if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
+  if (!market.config.openIdentityEndpoints.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
   const stageStatus = await findStageStatus(market, cookies);
   const step = { market, dependencies, ceremony, call, token, stageStatus };

@@ -167,7 +167,7 @@ describe('what the pages say', () => {
   });
 
   it('does not link to a door that is closed', async () => {
-    const closed = await read(open({ openDoors: new Set() }), '/support');
+    const closed = await read(open({ openIdentityEndpoints: new Set() }), '/support');
     expect(closed).not.toMatch(/\]\(\/(?:recovery|rotate)\)/);
     expect(closed).toContain('Recovery is closed here at present.');
   });
