@@ -262,8 +262,8 @@ describe('a token', () => {
     const { tokens } = await connect();
     const less = await refresh(server, clientId, tokens.refresh_token ?? '', { scope: 'market:read offline_access' });
     expect(less.body).toMatchObject({ scope: 'market:read' });
-    const visitor = await stage.connector.authenticate(String(less.body['access_token']));
-    expect([...(visitor?.scopes ?? [])]).toEqual(['market:read']);
+    const hosted = await stage.connector.authenticate(String(less.body['access_token']));
+    expect([...(hosted?.scopes ?? [])]).toEqual(['market:read']);
     const more = await refresh(server, clientId, String(less.body['refresh_token']), { scope: 'market:write' });
     expect(more.body).toMatchObject({ error: 'invalid_scope' });
   });

@@ -12,10 +12,10 @@ import { ClientFault, createDocuments, type Metadata, normalizeRegistration } fr
 import { createArtifacts, idHash } from './create-adapter.ts';
 import { createInteractions } from './create-interactions.ts';
 import { createProvider, takeClientQuota } from './create-provider.ts';
-import { type Interactions, PATHS, RESOURCE_PATH, resourceOf, type Visitor } from './interaction.ts';
+import { type Interactions, PATHS, RESOURCE_PATH, resourceOf, type HostedCaller } from './interaction.ts';
 import { mountAuthorization, mountToken, OAUTH_BODY_BYTES } from './mount-oauth.ts';
 import { answerProgram, oauthError, type ShowFault, showPlainly } from './show-fault.ts';
-import { findVisitor, noteGrantProven, noteHostProven } from './store.ts';
+import { findHostedCaller, noteGrantProven, noteHostProven } from './store.ts';
 
 /** Reads a client's metadata document. Tests bring one of their own for addresses that exist elsewhere only. */
 export type FetchDocument = PublicFetch;
@@ -25,10 +25,10 @@ export interface Connector {
   /** Its own addresses and the discovery documents. */
   routes(inside: InternalRequests<Merchant>): ExtraRoute[];
   interactions: Interactions;
-  /** The visitor whose token this is, if it is for this resource; null: the token is unknown, or no longer valid. */
-  authenticate(token: string): Promise<Visitor | null>;
+  /** The hosted whose token this is, if it is for this resource; null: the token is unknown, or no longer valid. */
+  authenticate(token: string): Promise<HostedCaller | null>;
   /** A read of `me` was completed through this grant. */
-  noteProven(visitor: Visitor): Promise<void>;
+  noteProven(hosted: HostedCaller): Promise<void>;
 }
 
 export interface ConnectorOptions {
@@ -51,8 +51,8 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
       ...mountDiscovery(config),
     ],
     interactions: createInteractions({ market, provider, calls, artifacts }),
-    authenticate: (token) => authenticateVisitor(market, token),
-    noteProven: (visitor) => noteProven(market, visitor),
+    authenticate: (token) => authenticateHosted(market, token),
+    noteProven: (hosted) => noteProven(market, hosted),
   };
 }
 
@@ -60,10 +60,10 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /** Nothing is remembered: a token that was revoked is dead at once, on every process. */
-async function authenticateVisitor(market: Market, token: string): Promise<Visitor | null> {
+async function authenticateHosted(market: Market, token: string): Promise<HostedCaller | null> {
   if (!TOKEN.test(token)) return null;
   const { clock, config, database } = market;
-  const row = await findVisitor(database, idHash(token), new Date(clock.now()));
+  const row = await findHostedCaller(database, idHash(token), new Date(clock.now()));
   if (row === null || row.aud !== resourceOf(config)) return null;
   const { merchant_id: id, handle, key_id: keyId, client_host: clientHost } = row;
   const held = row.scope?.split(' ') ?? [];
@@ -78,9 +78,9 @@ async function authenticateVisitor(market: Market, token: string): Promise<Visit
 }
 
 /** A host that anybody could name says nothing for others: only those of the configuration become public. */
-async function noteProven({ clock, config, database }: Market, visitor: Visitor): Promise<void> {
+async function noteProven({ clock, config, database }: Market, hosted: HostedCaller): Promise<void> {
   const at = new Date(clock.now());
-  const { grantId, clientHost } = visitor;
+  const { grantId, clientHost } = hosted;
   await noteGrantProven(database, grantId, at);
   if (clientHost !== null && config.hostedHosts.includes(clientHost)) await noteHostProven(database, clientHost, at);
 }

@@ -39,7 +39,7 @@ export interface Interactions {
 }
 
 /** For whom a hosted client acts, as its access token says. */
-export interface Visitor {
+export interface HostedCaller {
   merchant: Merchant;
   /** hosted_grants.id */
   grantId: string;

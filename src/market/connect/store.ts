@@ -127,7 +127,7 @@ export async function insertGrant(tx: Tx, grant: NewGrant): Promise<void> {
       ${grant.clientHost}, ${grant.redirectHost}, ${[...grant.scopes]}, ${grant.provedBy})`);
 }
 
-interface VisitorRow {
+interface HostedCallerRow {
   grant_id: string;
   client_host: string | null;
   granted: string[];
@@ -142,8 +142,8 @@ interface VisitorRow {
 }
 
 /** Whom an access token stands for, as long as it, its grant and the merchant's key are in force. */
-export async function findVisitor(database: Queryable, idHash: Buffer, now: Date): Promise<VisitorRow | null> {
-  return await database.maybe<VisitorRow>(sql`
+export async function findHostedCaller(database: Queryable, idHash: Buffer, now: Date): Promise<HostedCallerRow | null> {
+  return await database.maybe<HostedCallerRow>(sql`
     select g.id as grant_id, g.client_host, g.scopes as granted, token.payload ->> 'scope' as scope, token.payload ->> 'aud' as aud,
       g.proven_at is not null as is_grant_proven,
       exists (select from hosted_proven_hosts where host = g.client_host) as is_host_proven,
