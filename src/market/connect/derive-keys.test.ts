@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, createSign, createVerify } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createPepperFrom } from '../../platform/pepper.ts';
-import { cookieKeys, p256, signingKey } from './create-provider.ts';
+import { cookieKeys, p256Key, signingKey } from './create-provider.ts';
 
 const old = Buffer.alloc(32, 1);
 const fresh = Buffer.alloc(32, 2);
@@ -42,8 +42,8 @@ test('the signing key is one of the curve', () => {
 
 test('numbers that are none of the curve’s are passed over', () => {
   const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
-  expect(p256(Buffer.alloc(32))).toBeNull();
-  expect(p256(Buffer.from(order, 'hex'))).toBeNull();
-  expect(p256(Buffer.alloc(32, 255))).toBeNull();
-  expect(p256(Buffer.from(order.replace(/1$/, '0'), 'hex'))).not.toBeNull();
+  expect(p256Key(Buffer.alloc(32))).toBeNull();
+  expect(p256Key(Buffer.from(order, 'hex'))).toBeNull();
+  expect(p256Key(Buffer.alloc(32, 255))).toBeNull();
+  expect(p256Key(Buffer.from(order.replace(/1$/, '0'), 'hex'))).not.toBeNull();
 });
