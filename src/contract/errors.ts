@@ -5,7 +5,7 @@ import { paymentErrors } from './errors/payment-errors.ts';
 import { requestErrors } from './errors/request-errors.ts';
 import { worldErrors } from './errors/world-errors.ts';
 
-/** What only those meet who come by MCP or through the hosted connector. */
+/** Errors of MCP and the hosted connector. */
 const connectErrors = {
   origin_refused: {
     status: 403,
@@ -69,8 +69,8 @@ const connectErrors = {
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
 /**
- * The one table of errors (W2). Every reason that the service can answer stands here with its status, what to retry and whether
- * paying again is safe; the reference page and the OpenAPI document are made from it.
+ * The only table of errors: every reason with its status, what to retry and whether paying again is safe. The reference page and the
+ * OpenAPI document are generated from it.
  */
 const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 
@@ -112,7 +112,7 @@ export function errorClass(status: ErrorRow['status']): ErrorClass {
   return CLASSES[status];
 }
 
-/** What a refused request is answered with: RFC 9457, plus what an agent needs to act on it. */
+/** The body of a refused request: RFC 9457, plus the fields that an agent needs to act on it. */
 export interface Problem {
   type: string;
   title: string;

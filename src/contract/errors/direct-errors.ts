@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is refused about transfers: opening an intent, claiming one, deciding on what did not fit. */
+/** Errors of payments by transfer: intents, claims and reviews. */
 export const directErrors = {
   // Intents
   free_listing: {
@@ -103,7 +103,7 @@ export const directErrors = {
     do_not_pay_again: true,
     next_step: 'Nothing is lost: send the same claim again. Do not pay again.',
   },
-  // The payee has the money, and a person decides
+  // The payee has the money and has to decide
   amount_too_little: {
     status: 422,
     title: 'The transfer was less than the price',

@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What the doors of identity and the rules of listing refuse. */
+/** Errors of identity, listings, comments and flags. */
 export const marketErrors = {
   // Identity
   handle_taken: {
@@ -136,7 +136,7 @@ export const marketErrors = {
     retry: 'never',
     next_step: 'Nothing was changed. GET /api/listing/<id> shows the outcome.',
   },
-  // Voices
+  // Comments, votes and flags
   own_target: {
     status: 403,
     title: 'You cannot flag what you made yourself',

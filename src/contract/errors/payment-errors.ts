@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is refused about money: first where nothing was stored, then once a row exists. */
+/** Errors of payments: first those before anything is stored, then those once a row exists. */
 export const paymentErrors = {
   // Payment: before anything is stored
   payment_required: {

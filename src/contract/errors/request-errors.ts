@@ -1,8 +1,8 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is wrong with a request by itself, who calls, and what the service cannot do now. */
+/** Errors of the request itself, of its caller, and of the service. */
 export const requestErrors = {
-  // Shape of the request
+  // Form of the request
   malformed_request: {
     status: 400,
     title: 'The request is not valid HTTP for this address',
@@ -96,7 +96,7 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Send at most 16,000 bytes of headers.',
   },
-  // Who calls
+  // The caller
   key_required: {
     status: 401,
     title: 'This needs a merchant key',

@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is refused about things of the world: first by the market, then by the city. */
+/** Errors about things of the world: first the market's, then the city's. */
 export const worldErrors = {
   world_closed: {
     status: 503,

@@ -107,7 +107,7 @@ function contextOf({ market, inside }: ToolContext): ResultContext {
   return { baseUrl: market.config.baseUrl, guard: inside.guard };
 }
 
-/** Refuses goods that contain something like a key: it would end up in a model's context, and goods are never altered. Other texts are masked. */
+/** Refuses goods that contain something like a key, which must not reach a model. Goods are never altered; other texts are masked. */
 function resultOf(tools: ToolContext, tool: KnownTool, answer: ReadAnswer, listed: readonly NamedTool[]): ToolResult {
   const result = toolResult(contextOf(tools), answer, tool, listed);
   if (!tools.inside.guard.inValue(result.structuredContent)) return result;
