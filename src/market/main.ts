@@ -20,9 +20,9 @@ const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
   after_commit_before_answer: true,
 };
 
-/** Two calls to the facilitator, 8 s each, and a margin. */
+/** Two facilitator calls of 8 s each, and a margin. */
 const DRAIN_MS = 25_000;
-/** What a worker may take in all: the drain, and the steps after it. */
+/** A worker's drain and the steps after it. */
 const WORKER_DRAIN_MS = DRAIN_MS + 20_000;
 
 async function main(): Promise<void> {
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The first process: starts, stops at a signal, and ends when what it rests on does. */
+/** Runs the first process: stops it at a signal, or when the database or all workers end. */
 async function runInFront(start: () => Promise<MarketRun>, log: Log, drainMs: number): Promise<void> {
   const signals = deferSignals();
   const run = await start().catch((error: unknown) => {
@@ -59,25 +59,30 @@ async function runInFront(start: () => Promise<MarketRun>, log: Log, drainMs: nu
   if (early !== null) process.exit(await shutdown.stop(early));
   void run.databaseEnded.then(() => {
     if (shutdown.isStopping()) return;
-    log.error('database_ended', { detail: 'the embedded PostgreSQL ended by itself; the market cannot go on' });
+    log.error('database_ended', {
+      detail:
+        'The embedded PostgreSQL has ended, so the market cannot continue. Look in its log for the cause, then start the market again.',
+    });
     process.exit(1);
   });
   void run.failed.then(async () => {
     if (shutdown.isStopping()) return;
-    log.error('workers_failed', { detail: 'every worker ends soon after its start; see the lines before this one' });
+    log.error('workers_failed', {
+      detail: 'Every worker ends soon after its start. The lines before this one say why.',
+    });
     await shutdown.stop('workers_failed');
     process.exit(1);
   });
 }
 
-/** An address may carry a password or a provider's key. */
+/** URLs that may contain a password or a provider's key, and the facilitator's header. */
 function secretsOf(config: MarketConfig): string[] {
   const { databaseUrl, rpcUrls, facilitatorUrl, facilitatorAuth } = config;
   return [databaseUrl, ...rpcUrls, facilitatorUrl, facilitatorAuth].filter((secret) => secret !== null);
 }
 
 main().catch((error: unknown) => {
-  // A fault of the configuration names the variables and never a value; its stack would only be in the way.
+  // A ConfigError names variables and never values; its stack is of no use.
   console.error(error instanceof ConfigError ? error.message : error);
   process.exitCode = 1;
 });

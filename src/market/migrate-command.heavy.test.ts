@@ -67,7 +67,7 @@ test('--check says what is pending and changes nothing; migrate applies it; then
   await applyUpTo(14);
   const look = await run('--check', '--json');
   expect([look.code, JSON.parse(look.stdout).verdict]).toEqual([3, 'look']);
-  expect((await run('--check', '--app-role', 'anybody')).stderr).toContain('leave --app-role out');
+  expect((await run('--check', '--app-role', 'anybody')).stderr).toContain('leave out --app-role');
 
   const applied = await run('--json');
   expect([applied.code, JSON.parse(applied.stdout).applied[0]]).toEqual([0, '0015-collect-signatures']);

@@ -11,37 +11,37 @@ import { runCommand, setting } from '../platform/run-command.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
-/** The name that the script gives the role. */
-const NAMED = /\bopenaisle_app\b/g;
+/** The role's name in the script. */
+const ROLE_IN_SCRIPT = /\bopenaisle_app\b/g;
 
 /**
- * The statements that give a role what the market needs of the tables. What the script takes away first is left out: the version before may
- * be running under this role, and need it.
+ * Reads the GRANT statements for the market's role. The script's REVOKE statements are left out: the previous version may be running under
+ * this role and need those rights.
  */
 async function readAppRights(role: string): Promise<string[]> {
   const quoted = `"${role.replaceAll('"', '""')}"`;
   const statements = splitStatements(await readFile(SCRIPT, 'utf8'));
-  return statements.filter((one) => /^grant /i.test(one)).map((one) => one.replaceAll(NAMED, () => quoted));
+  return statements.filter((one) => /^grant /i.test(one)).map((one) => one.replaceAll(ROLE_IN_SCRIPT, () => quoted));
 }
 
-const HELP = `Brings the tables of the market up to this version. A start of the market does the same by itself, under a role that may.
+const HELP = `Brings the market's tables up to this version. Starting the market does the same, if its role may.
 
   npm run migrate [-- --app-role NAME] [--json]
   npm run migrate -- --check [--json]
 
-  --check          changes nothing: says which migrations are pending, what they do to tables that are there and how large these are, and
-                   whether the version before may go on writing meanwhile, and start again
-  --app-role NAME  gives the role that the market runs under its rights to what is new (deploy/app-role.sql), and takes none away
-  --json           say the outcome as one JSON object
-  --help           this text
+  --check          changes nothing. It lists pending migrations, what they do to existing tables and how large these are, and whether
+                   the previous version can go on writing meanwhile and can start again afterwards
+  --app-role NAME  grants the market's role its rights to new tables and columns (deploy/app-role.sql), and revokes none
+  --json           print the outcome as one JSON object
+  --help           print this text
 
-The market of the version before may be running: fills go in batches, indexes are made while their tables are written to, and what
-was cut off goes on at the next call.
+The previous version may be running: data is filled in batches, and indexes are built while their tables are written to. If the command is
+interrupted, the next call continues.
 
-Exit code of --check: 0 nothing is pending; 1 something is, and all of it only adds; 3 something is to be read by a person, such as a trigger
-that acts on what the version before writes; 4 something would stop or break the version before: stop the market first. 2: the check itself failed.
+Exit codes of --check: 0 nothing is pending; 1 all pending changes only add; 3 a person has to read something, such as a trigger that acts on
+what the previous version writes; 4 something would stop or break the previous version: stop the market first. 2: the check itself failed.
 
-Environment, as for the market itself: DATABASE_URL (of the owner of the tables), or the embedded database of OPENAISLE_DATA_DIR (./data).
+Uses the environment of the market: DATABASE_URL (of the owner of the tables), or the embedded database of OPENAISLE_DATA_DIR (./data).
 How to upgrade and how to go back: docs/upgrade.md.
 `;
 
@@ -62,18 +62,18 @@ async function main(): Promise<void> {
     return;
   }
   const role = values['app-role'] ?? null;
-  if (values.check && role !== null) throw new Error('--check changes nothing: leave --app-role out');
+  if (values.check && role !== null) throw new Error('--check changes nothing, so leave out --app-role');
   const server = await visitDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
   try {
     process.stdout.write(
-      values.check ? await check(server.url, values.json) : await apply(server.url, role, values.json),
+      values.check ? await checkPending(server.url, values.json) : await applyPending(server.url, role, values.json),
     );
   } finally {
     await server.release();
   }
 }
 
-async function apply(url: string, role: string | null, json: boolean): Promise<string> {
+async function applyPending(url: string, role: string | null, json: boolean): Promise<string> {
   const rights = role === null ? [] : await readAppRights(role);
   const onProgress = (progress: Progress): void => void process.stderr.write(`${progressInWords(progress)}\n`);
   const applied = await migrateMarket(url, onProgress, rights);
@@ -87,7 +87,7 @@ function progressInWords({ migration, step, rows, done }: Progress): string {
   return `${migration}, ${step}: ${rows} ${done ? 'done' : 'so far'}`;
 }
 
-async function check(url: string, json: boolean): Promise<string> {
+async function checkPending(url: string, json: boolean): Promise<string> {
   const database = await openDatabase({ url, poolSize: 1, applicationName: 'openaisle-migrate' });
   try {
     const pending = await checkMigrations(database, MIGRATIONS);
@@ -103,14 +103,14 @@ async function check(url: string, json: boolean): Promise<string> {
 }
 
 const VERDICTS: Readonly<Record<Verdict, string>> = {
-  additive: 'All of it only adds: the version before may go on writing.',
-  look: 'Read what is marked "look": it acts on what the version before writes.',
-  refused: 'What is marked "refused" stops or breaks the version before: stop the market first.',
+  additive: 'All changes only add, so the previous version can go on writing.',
+  look: 'Read what is marked "look": it acts on what the previous version writes.',
+  refused: 'What is marked "refused" stops or breaks the previous version: stop the market first.',
 };
 
 const GOING_BACK = {
-  possible: 'The version before starts on these tables too, if you have to go back.',
-  barred: 'What is marked "no way back" keeps the version before from starting again.',
+  possible: 'If you have to go back, the previous version can start on these tables too.',
+  barred: 'What is marked "no way back" prevents the previous version from starting again.',
 };
 
 const STATEMENT_CHARACTERS = 100;

@@ -4,20 +4,19 @@ import type { ProviderHealth } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Payments } from './payments/payments.ts';
 
-/** How one provider serves. */
 interface ProviderFacts {
-  /** Its place in the configuration: two of one vendor have the same `endpoint`, which carries no credentials. */
+  /** Position in the configuration: two providers of one vendor have the same `endpoint`, which holds no credentials. */
   number: number;
   endpoint: string;
   answeredAgeSeconds: number | null;
   headNumber: number | null;
   headAgeSeconds: number | null;
-  /** By kind. */
+  /** Failures by kind. */
   failures: Readonly<Record<string, number>>;
   traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
-  leftOut: boolean;
-  /** How many blocks it takes in one log query, as far as it has refused more. */
+  isExcluded: boolean;
+  /** Most blocks per log query; lowered each time the provider refuses a larger span. */
   logSpanBlocks: number;
 }
 
@@ -28,18 +27,18 @@ interface BlockFacts {
 
 export interface ChainFacts {
   providers: readonly ProviderFacts[];
-  /** What this process last accepted as final; null while nothing is. */
+  /** The block that this process last accepted as final; null if none yet. */
   finalized: BlockFacts | null;
-  /** The highest that any process ever accepted. */
+  /** The highest block that any process ever accepted as final. */
   watermark: BlockFacts | null;
   halted: boolean;
-  /** Payments whose decision waits for other providers, by what for. */
+  /** Payments whose decision waits for other providers, by reason. */
   withheld: Readonly<Record<string, number>>;
-  /** Open payments that could not be read when this process last asked about them. */
+  /** Open payments that this process could not read at its last attempt. */
   unreadable: number;
 }
 
-/** What one process tells for all of them; null in the others. */
+/** Facts that only the leader reports, for all processes. */
 export interface PaymentsFacts {
   open: readonly { path: string; status: string; count: number; oldestSeconds: number }[];
   reviews: number;
@@ -49,14 +48,14 @@ export interface PaymentsFacts {
 type Labels = Readonly<Record<string, string>>;
 type Sample = { labels: Labels; value: number };
 
-/** Takes the place of what was told under that name before. What is not known is not told. */
-function registerMetric(
-  registry: Registry,
-  kind: 'gauge' | 'counter',
-  name: string,
-  help: string,
-  read: () => Sample[],
-): void {
+interface Metric {
+  name: string;
+  help: string;
+  read: () => Sample[];
+}
+
+/** Registers a metric, in place of an earlier one of that name. Unknown values have no sample. */
+function registerMetric(registry: Registry, kind: 'gauge' | 'counter', { name, help, read }: Metric): void {
   registry.removeSingleMetric(name);
   const labelNames = LABELS[name] ?? [];
   const registers = [registry];
@@ -67,7 +66,7 @@ function registerMetric(
       labelNames,
       registers,
       collect() {
-        // Without labels a reset would report 0 for an unknown value.
+        // Without labels, reset() would report 0 for an unknown value.
         if (labelNames.length === 0) this.remove();
         else this.reset();
         for (const { labels, value } of read()) this.set({ ...labels }, value);
@@ -107,8 +106,8 @@ const LABELS: Readonly<Record<string, string[]>> = {
   openaisle_x402_not_offered_total: ['why'],
 };
 
-/** Shows a metric under its name of the version before, too, for one version. `note` is the end of the help text. */
-export function renamed(name: string, before: string, observe: (name: string, note: string) => void): void {
+/** Registers a metric under its former name too, for one version. `note` ends the help text. */
+export function withFormerName(name: string, before: string, observe: (name: string, note: string) => void): void {
   observe(name, '');
   observe(before, ` (deprecated: use ${name})`);
 }
@@ -124,7 +123,7 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
       return value === null ? [] : [{ labels: labelsOf(facts), value }];
     });
   const gauge = (name: string, help: string, samples: () => Sample[]): void =>
-    registerMetric(registry, 'gauge', name, help, samples);
+    registerMetric(registry, 'gauge', { name, help, read: samples });
   gauge(
     'openaisle_provider_answer_age_seconds',
     'How long ago a provider last answered',
@@ -132,40 +131,42 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
   );
   gauge(
     'openaisle_provider_head_number',
-    'The latest block that a provider has shown',
+    'The newest block that a provider has reported',
     each((facts) => facts.headNumber),
   );
   gauge(
     'openaisle_provider_head_age_seconds',
-    'The age of that block',
+    'Age of the newest block that a provider has reported',
     each((facts) => facts.headAgeSeconds),
   );
-  renamed('openaisle_provider_excluded', 'openaisle_provider_left_out', (name, note) =>
+  withFormerName('openaisle_provider_excluded', 'openaisle_provider_left_out', (name, note) =>
     gauge(
       name,
-      `Whether payments are decided without a provider, for its silence or age${note}`,
-      each((facts) => (facts.leftOut ? 1 : 0)),
+      `Whether payments are decided without this provider, because it is silent or behind${note}`,
+      each((facts) => (facts.isExcluded ? 1 : 0)),
     ),
   );
   gauge(
     'openaisle_provider_log_span_blocks',
-    'How many blocks a provider takes in one log query, as far as it has refused more',
+    'Most blocks that a provider accepts in one log query',
     each((facts) => facts.logSpanBlocks),
   );
   countProviders(registry, read);
-  renamed('openaisle_payments_blocked', 'openaisle_payments_held', (name, note) =>
-    gauge(name, `Payments that wait for the word of another provider, by why it is missing${note}`, () =>
+  withFormerName('openaisle_payments_blocked', 'openaisle_payments_held', (name, note) =>
+    gauge(name, `Payments that wait for another provider to confirm, by reason${note}`, () =>
       Object.entries(read().withheld).map(([why, value]) => ({ labels: { why }, value })),
     ),
   );
   gauge(
     'openaisle_payments_unreadable',
-    'Open payments of which the chain cannot be read, as a rule for their logs',
+    'Open payments whose transfers cannot be read from the chain, usually because log queries fail',
     () => one(read().unreadable),
   );
-  gauge('openaisle_chain_finalized_number', 'The block that is accepted as final', () => one(read().finalized?.number));
-  gauge('openaisle_chain_finalized_age_seconds', 'The age of that block', () => one(read().finalized?.ageSeconds));
-  gauge('openaisle_chain_watermark_number', 'The highest block that was ever accepted as final', () =>
+  gauge('openaisle_chain_finalized_number', 'Newest block accepted as final', () => one(read().finalized?.number));
+  gauge('openaisle_chain_finalized_age_seconds', 'Age of the newest block accepted as final', () =>
+    one(read().finalized?.ageSeconds),
+  );
+  gauge('openaisle_chain_watermark_number', 'Highest block ever accepted as final', () =>
     one(read().watermark?.number),
   );
   gauge('openaisle_payments_halted', 'Whether payments are halted until an operator resumes them', () =>
@@ -173,19 +174,18 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
   );
 }
 
-/** What each provider was asked, and how it failed. */
 function countProviders(registry: Registry, read: () => ChainFacts): void {
   const each = (pick: (facts: ProviderFacts) => number) => (): Sample[] =>
     read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) }));
   const counter = (name: string, help: string, samples: () => Sample[]): void =>
-    registerMetric(registry, 'counter', name, help, samples);
+    registerMetric(registry, 'counter', { name, help, read: samples });
   const by = (label: string, pick: (facts: ProviderFacts) => Readonly<Record<string, number>>) => (): Sample[] =>
     read().providers.flatMap((facts) =>
       Object.entries(pick(facts)).map(([name, value]) => ({ labels: { ...labelsOf(facts), [label]: name }, value })),
     );
   counter(
     'openaisle_provider_errors_total',
-    'Calls that failed, by kind',
+    'Failed calls to a provider, by kind',
     by('kind', (facts) => facts.failures),
   );
   counter(
@@ -205,7 +205,7 @@ function countProviders(registry: Registry, read: () => ChainFacts): void {
   );
   counter(
     'openaisle_provider_disagreements_total',
-    'Payments of which a provider showed something else than the one that led',
+    'Payments about which a provider disagreed with the leading one',
     each((facts) => facts.disagreements),
   );
 }
@@ -216,37 +216,41 @@ function labelsOf({ number, endpoint }: ProviderFacts): Labels {
 
 export function observePayments(registry: Registry, read: () => PaymentsFacts | null): void {
   const gauge = (name: string, help: string, samples: (facts: PaymentsFacts) => Sample[]): void =>
-    registerMetric(registry, 'gauge', name, help, () => {
-      const facts = read();
-      return facts === null ? [] : samples(facts);
+    registerMetric(registry, 'gauge', {
+      name,
+      help,
+      read: () => {
+        const facts = read();
+        return facts === null ? [] : samples(facts);
+      },
     });
   gauge('openaisle_payments_open', 'Undecided payments', ({ open }) =>
     open.map(({ path, status, count }) => ({ labels: { path, status }, value: count })),
   );
-  gauge('openaisle_payments_oldest_seconds', 'How long the oldest of them has been undecided', ({ open }) =>
+  gauge('openaisle_payments_oldest_seconds', 'Age of the oldest undecided payment', ({ open }) =>
     open.map(({ path, status, oldestSeconds }) => ({ labels: { path, status }, value: oldestSeconds })),
   );
-  renamed('openaisle_reviews_pending', 'openaisle_reviews_undecided', (name, note) =>
-    gauge(name, `Payments that wait for the decision of a person${note}`, ({ reviews }) => one(reviews)),
+  withFormerName('openaisle_reviews_pending', 'openaisle_reviews_undecided', (name, note) =>
+    gauge(name, `Payments that wait for a person to decide${note}`, ({ reviews }) => one(reviews)),
   );
-  gauge('openaisle_reconcile_seconds', 'How long the last pass over all open payments took', ({ pass }) =>
+  gauge('openaisle_reconcile_seconds', 'Duration of the last check of all open payments', ({ pass }) =>
     one(pass?.tookSeconds),
   );
-  gauge('openaisle_reconcile_age_seconds', 'How long ago it ended', ({ pass }) => one(pass?.ageSeconds));
-}
-
-/** By why the facilitator would not settle. */
-export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<string, number>): void {
-  registerMetric(
-    registry,
-    'counter',
-    'openaisle_x402_not_offered_total',
-    'Requests to which x402 was not offered',
-    () => [...read()].map(([why, value]) => ({ labels: { why }, value })),
+  gauge('openaisle_reconcile_age_seconds', 'Time since the last check of all open payments ended', ({ pass }) =>
+    one(pass?.ageSeconds),
   );
 }
 
-/** What the metrics tell of the chain, without asking anybody. */
+/** Counts requests without an x402 offer, by reason. */
+export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<string, number>): void {
+  registerMetric(registry, 'counter', {
+    name: 'openaisle_x402_not_offered_total',
+    help: 'Requests to which x402 was not offered',
+    read: () => [...read()].map(([why, value]) => ({ labels: { why }, value })),
+  });
+}
+
+/** Collects the chain's facts from memory, without any call. */
 export function chainFacts({ providerHealth, watch, withheld, unreadable }: Payments, clock: Clock): ChainFacts {
   const state = watch.state();
   const head = watch.head();
@@ -276,24 +280,24 @@ function providerFacts(health: ProviderHealth, best: bigint, clock: Clock): Prov
     failures,
     traffic: provider.traffic(),
     disagreements,
-    leftOut: wasExcused || health.exclusionReason(best) !== null,
+    isExcluded: wasExcused || health.exclusionReason(best) !== null,
     logSpanBlocks: Number(logSpanOf(provider)),
   };
 }
 
-/** Null in a process that does not look after the payments. */
+/** Returns null in processes that do not lead the payment job. */
 export function paymentsFacts({ facts, reconciler }: Payments, clock: Clock): PaymentsFacts | null {
-  const known = reconciler.isLeader() ? facts.facts() : null;
-  if (known === null) return null;
+  const latest = reconciler.isLeader() ? facts.facts() : null;
+  if (latest === null) return null;
   const now = clock.now();
   return {
-    open: known.open.map(({ path, status, count, oldest }) => ({
+    open: latest.open.map(({ path, status, count, oldest }) => ({
       path,
       status,
       count,
       oldestSeconds: (now - oldest.getTime()) / 1_000,
     })),
-    reviews: known.reviews,
-    pass: known.pass && { tookSeconds: known.pass.tookMs / 1_000, ageSeconds: (now - known.pass.endedAt) / 1_000 },
+    reviews: latest.reviews,
+    pass: latest.pass && { tookSeconds: latest.pass.tookMs / 1_000, ageSeconds: (now - latest.pass.endedAt) / 1_000 },
   };
 }
