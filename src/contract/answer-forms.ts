@@ -8,7 +8,7 @@ import { z } from 'zod';
 /** 3 to 32 of a-z, 0-9 and -, not starting with -. */
 export const HANDLE_PATTERN = '^[a-z0-9][a-z0-9-]{2,31}$';
 export const handleOut = z.string().regex(new RegExp(HANDLE_PATTERN));
-/** Such as `needs_review`. Not an enum, since a newer version may add codes. */
+/** A code like `needs_review`. It is no enum, since a newer version may add codes. */
 export const codeOut = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/);
 export const networkOut = z.string().regex(/^[a-z][a-z0-9-]{0,40}$/);
 export const cursorOut = z.string().regex(/^[A-Za-z0-9_-]{1,512}$/);

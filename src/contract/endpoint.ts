@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { REASONS, type Reason } from './errors.ts';
 
 /**
- * Who may call. `audit`: public; Authorization is never read. `public`: no key needed or checked. `optional_key`: a key changes the
+ * Access. `audit`: public; Authorization is never read. `public`: no key needed or checked. `optional_key`: a key changes the
  * answer. `staged_key`: the key may not be active yet; the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's key.
  */
 export type Auth = 'audit' | 'public' | 'optional_key' | 'staged_key' | 'key' | 'maintainer';

@@ -11,7 +11,7 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
-/** Who may call: everybody; a merchant, to read its own data; a merchant, to change something; merchant 1. */
+/** Callers: everybody; a merchant, to read its own data; a merchant, to change something; merchant 1. */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
 /** An endpoint behind a tool. If a tool has several, each names its path parameter differently. */

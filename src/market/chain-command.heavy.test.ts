@@ -85,7 +85,11 @@ describe('npm run chain', () => {
       stderr: '',
       stdout: expect.stringContaining('npm run chain -- resume --reason TEXT'),
     });
-    expect(nothing).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^name one command: status, resume/) });
+    expect(nothing).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^name one command: status, resume/),
+    });
     expect(unreasoned).toMatchObject({ code: 1, stderr: '--reason TEXT is needed, 1 to 1000 characters\n' });
     expect(JSON.parse(unhashed.stderr)).toEqual({
       status: 'failed',

@@ -63,7 +63,7 @@ describe('readMarketConfig', () => {
     expect(config.deploymentCommit ?? 'a'.repeat(40)).toMatch(/^[0-9a-f]{40}/);
   });
 
-  it('reads everything that W14 names', () => {
+  it('reads every variable', () => {
     const config = readMarketConfig({
       ...least,
       OPENAISLE_HOST: '::',

@@ -69,7 +69,7 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
   let shutdown: Shutdown | null = null;
   const joining = joinSupervisor({
     onStop: () => {
-      // Nothing to drain or close yet.
+      // It does not serve yet, so there is nothing to drain or close.
       if (shutdown === null) process.exit(0);
       // Ctrl-C also reaches this process, perhaps later; that is not a second request to stop.
       deferSignals();
