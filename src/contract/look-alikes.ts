@@ -84,7 +84,7 @@ function looksLatin(letter: string): boolean {
   return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || ALL_ALIKE.test(letter);
 }
 
-/** Whether a small Greek letter is a symbol of science: it stands beside capitals, as in `NFκB`; a disguised one beside small letters. */
+/** Whether a small Greek letter is a scientific symbol: those stand beside capitals, as in `NFκB`; disguised ones beside small letters. */
 function isSymbol(letters: readonly string[], at: number): boolean {
   const isBesideSmall = [letters[at - 1], letters[at + 1]].some(
     (near) => near !== undefined && IS_SMALL_LATIN.test(near),

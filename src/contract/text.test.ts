@@ -3,7 +3,7 @@ import { processorMs } from '../../test/support/processor-time.ts';
 import { boundedText, cutPiles, MOST_MARKS, publicText } from './text.ts';
 
 const TITLE = { min: 3, max: 120 };
-/** Two marks of different classes in turn: the order that normalization is slowest to find. */
+/** Alternates marks of two classes: the worst case for normalization. */
 const marks = (count: number): string => '\u0301\u0316'.repeat(count / 2);
 const fault = (given: string, bounds = TITLE): string => {
   const outcome = boundedText(given, bounds);
@@ -39,7 +39,7 @@ describe('a public text', () => {
     expect(fault(given)).toBe(expected);
   });
 
-  it('is taken again as it was stored', () => {
+  it('is accepted again as it was stored', () => {
     for (const given of ['e\u0301tude', `a${marks(16)}bc`, '\u0958\u0958\u0958', `\u{1d160}${marks(14)}xx`]) {
       const outcome = boundedText(given, TITLE);
       if ('text' in outcome) expect(boundedText(outcome.text, TITLE)).toEqual(outcome);
@@ -57,7 +57,7 @@ describe('a public text', () => {
 });
 
 describe('cutPiles', () => {
-  it('leaves every text that is taken as it is, and makes normalizing any other quick', () => {
+  it('does not change accepted text, and makes normalizing any other text fast', () => {
     expect(cutPiles(`e${marks(16)} ${marks(16)}`)).toBe(`e${marks(16)} ${marks(16)}`);
     expect(cutPiles(`e${marks(500)}x`)).toBe(`e${marks(16)}x`);
     const given = `e${marks(100_000)}`;

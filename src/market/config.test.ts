@@ -220,7 +220,7 @@ describe('readMarketConfig', () => {
     expect(faults[0]).not.toContain('hunter2');
   });
 
-  it('names the doors where one is unknown', () => {
+  it('lists the identity endpoints if one is unknown', () => {
     const faults = faultsOf({ OPENAISLE_DOORS: 'register,window' });
     expect(faults).toEqual([expect.stringMatching(/^OPENAISLE_DOORS .*register, rotate, recovery, pair/)]);
   });
@@ -233,7 +233,7 @@ it('takes a mail address or a page as the contact', () => {
   expect(contact('')).toBeNull();
 });
 
-it('closes every identity door at the word none, and at nothing else', () => {
+it('closes every identity endpoint with the word none only', () => {
   const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openIdentityEndpoints;
   expect([...doors('none')]).toEqual([]);
   expect([...doors('')]).toEqual(['register', 'rotate', 'recovery', 'pair']);

@@ -24,7 +24,7 @@ const silent = {
   logSpanBlocks: 7,
 };
 
-test('each provider is told of by itself, also two of one vendor, and nothing of what is not known', async () => {
+test('each provider has its own samples, also two of one vendor, and unknown values have none', async () => {
   const facts: ChainFacts = {
     providers: [provider, silent],
     finalized: null,
@@ -71,7 +71,7 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
   );
 });
 
-test('undecided payments are told of by the process that looks after them alone', async () => {
+test('only the leader reports undecided payments', async () => {
   let facts: PaymentsFacts | null = null;
   const metrics = createMetrics({ worker: '1', withProcess: false });
   metrics.observePayments(() => facts);

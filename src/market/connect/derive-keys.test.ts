@@ -29,7 +29,7 @@ test('cookies that were signed under an older pepper are read as long as it is k
   expect(after[1]).toBe(before[0]);
 });
 
-test('the signing key is one of the curve', () => {
+test('the signing key is valid for the curve', () => {
   const jwk = { ...signingKey(createPepperFrom(new Map([[1, old]]))) } as Record<string, string>;
   const key = createPrivateKey({ key: jwk, format: 'jwk' });
   const { d: _private, ...open } = jwk;
@@ -40,7 +40,7 @@ test('the signing key is one of the curve', () => {
   expect(isRight).toBe(true);
 });
 
-test('numbers that are none of the curve’s are passed over', () => {
+test('numbers outside the curve’s order are skipped', () => {
   const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
   expect(p256Key(Buffer.alloc(32))).toBeNull();
   expect(p256Key(Buffer.from(order, 'hex'))).toBeNull();
