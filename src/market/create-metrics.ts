@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { HistoryFacts } from '../platform/log-copy/place.ts';
 import {
   type ChainFacts,
@@ -6,8 +6,8 @@ import {
   observePayments,
   observeX402Refusals,
   type PaymentsFacts,
-  withFormerName,
 } from './observe-chain.ts';
+import { byLabel, registerCounter, registerGauge, single } from './register-metric.ts';
 
 /** Measurements of a catalog in memory. */
 interface CatalogFacts {
@@ -95,13 +95,18 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
     },
     observeLeaderships: (read) => observeLeaderships(registry, read),
     observeUnnumberedMs: (read) =>
-      withFormerName('openaisle_events_sequencer_lag_seconds', 'openaisle_events_unnumbered_seconds', (name, note) =>
-        observeNumber(registry, name, `Age of the oldest event that has no number yet${note}`, () => {
-          return read() / 1_000;
-        }),
-      ),
+      registerGauge(registry, {
+        name: 'openaisle_events_sequencer_lag_seconds',
+        formerName: 'openaisle_events_unnumbered_seconds',
+        help: 'Age of the oldest event that has no number yet',
+        read: () => single(read() / 1_000),
+      }),
     observeStreams: (read) =>
-      observeNumber(registry, 'openaisle_event_streams_open', 'Clients that follow the event stream', read),
+      registerGauge(registry, {
+        name: 'openaisle_event_streams_open',
+        help: 'Clients that follow the event stream',
+        read: () => single(read()),
+      }),
     observeHistory: (read) => observeHistory(registry, read),
     observeAdmission: (read) => observeAdmission(registry, read),
     observeChain: (read) => observeChain(registry, read),
@@ -126,24 +131,18 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
 }
 
 function observeLeaderships(registry: Registry, read: Parameters<Metrics['observeLeaderships']>[0]): void {
-  withFormerName('openaisle_job_leader', 'openaisle_duty_held', (name, note) => {
-    const label = note === '' ? 'job' : 'duty';
-    registry.removeSingleMetric(name);
-    new Gauge({
-      name,
-      help: `Whether this process leads this background job${note}`,
-      labelNames: [label],
-      registers: [registry],
-      collect() {
-        for (const [job, isLeader] of Object.entries(read())) this.set({ [label]: job }, isLeader ? 1 : 0);
-      },
-    });
-  });
+  const samples = (label: string) => () =>
+    Object.entries(read()).map(([job, isLeader]) => ({ labels: { [label]: job }, value: isLeader ? 1 : 0 }));
+  const help = 'Whether this process leads this background job';
+  registerGauge(registry, { name: 'openaisle_job_leader', help, labelNames: ['job'], read: samples('job') });
+  // The former name has another label.
+  const former = { name: 'openaisle_duty_held', help: `${help} (deprecated: use openaisle_job_leader)` };
+  registerGauge(registry, { ...former, labelNames: ['duty'], read: samples('duty') });
 }
 
 function observeHistory(registry: Registry, read: () => HistoryFacts): void {
   const flag = (name: string, help: string, pick: (facts: HistoryFacts) => boolean): void =>
-    observeNumber(registry, name, help, () => (pick(read()) ? 1 : 0));
+    registerGauge(registry, { name, help, read: () => single(pick(read()) ? 1 : 0) });
   flag('openaisle_history_lost', 'Whether the database has lost events that were already public', ({ lost }) => lost);
   flag(
     'openaisle_log_copy_present',
@@ -156,23 +155,10 @@ function observeHistory(registry: Registry, read: () => HistoryFacts): void {
     ({ writesCopy }) => writesCopy,
   );
   flag('openaisle_log_copy_failing', 'Whether writing the copy of the log fails', ({ copyFails }) => copyFails);
-  observeNumber(
-    registry,
-    'openaisle_log_copy_behind_seconds',
-    'How long this host’s copy of the log has been behind',
-    () => read().copyBehindSeconds,
-  );
-}
-
-export function observeNumber(registry: Registry, name: string, help: string, read: () => number): void {
-  registry.removeSingleMetric(name);
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.set(read());
-    },
+  registerGauge(registry, {
+    name: 'openaisle_log_copy_behind_seconds',
+    help: 'How long this host’s copy of the log has been behind',
+    read: () => single(read().copyBehindSeconds),
   });
 }
 
@@ -192,55 +178,38 @@ export function addProcess(registry: Registry): void {
 }
 
 function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
-  const byLabel = (name: string, help: string, label: string, pick: () => Readonly<Record<string, number | null>>) => {
-    registry.removeSingleMetric(name);
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const [key, value] of Object.entries(pick())) if (value !== null) this.set({ [label]: key }, value);
-      },
-    });
-  };
-  byLabel('openaisle_catalog_listings', 'Listings in memory', 'state', () => {
-    const { listings, live } = read();
-    return { live, ended: listings - live };
+  registerGauge(registry, {
+    name: 'openaisle_catalog_listings',
+    help: 'Listings in memory',
+    labelNames: ['state'],
+    read: () => byLabel('state', { live: read().live, ended: read().listings - read().live }),
   });
-  byLabel('openaisle_catalog_bytes', 'Memory used by the catalog', 'part', () => {
-    const { fragmentBytes, textBytes, pageBytes } = read();
-    return { fragments: fragmentBytes, text: textBytes, pages: pageBytes };
-  });
-  byLabel('openaisle_catalog_load_seconds', 'Load time of the catalog', 'part', () => read().loadSeconds);
-  observeNumber(
-    registry,
-    'openaisle_catalog_feed_lag_seconds',
-    'Age of the newest moment up to which the catalog has every commit',
-    () => {
-      return read().feedLagSeconds;
+  registerGauge(registry, {
+    name: 'openaisle_catalog_bytes',
+    help: 'Memory used by the catalog',
+    labelNames: ['part'],
+    read: () => {
+      const { fragmentBytes, textBytes, pageBytes } = read();
+      return byLabel('part', { fragments: fragmentBytes, text: textBytes, pages: pageBytes });
     },
-  );
-  const counter = (name: string, help: string, pick: (facts: CatalogFacts) => number): void => {
-    registry.removeSingleMetric(name);
-    new Counter({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset();
-        this.inc(pick(read()));
-      },
-    });
-  };
-  withFormerName('openaisle_catalog_pages_rendered_total', 'openaisle_catalog_pages_made_total', (name, note) =>
-    counter(
-      name,
-      `Pages of listings rendered because the cache had no current one${note}`,
-      ({ pagesMade }) => pagesMade,
-    ),
-  );
+  });
+  registerGauge(registry, {
+    name: 'openaisle_catalog_load_seconds',
+    help: 'Load time of the catalog',
+    labelNames: ['part'],
+    read: () => byLabel('part', read().loadSeconds),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_catalog_feed_lag_seconds',
+    help: 'Age of the newest moment up to which the catalog has every commit',
+    read: () => single(read().feedLagSeconds),
+  });
+  registerCounter(registry, {
+    name: 'openaisle_catalog_pages_rendered_total',
+    formerName: 'openaisle_catalog_pages_made_total',
+    help: 'Pages of listings rendered because the cache had no current one',
+    read: () => single(read().pagesMade),
+  });
 }
 
 interface RequestCounts {
@@ -284,35 +253,23 @@ interface AdmissionFacts {
 }
 
 function observeAdmission(registry: Registry, read: () => AdmissionFacts): void {
-  const registers = [registry];
-  const gauge = (name: string, help: string, pick: (facts: AdmissionFacts) => number): void => {
-    registry.removeSingleMetric(name);
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(pick(read()));
-      },
-    });
-  };
-  withFormerName('openaisle_http_requests_in_flight', 'openaisle_http_places_taken', (name, note) =>
-    gauge(name, `Requests in flight${note}`, ({ placesTaken }) => placesTaken),
-  );
-  withFormerName('openaisle_http_connections_open', 'openaisle_http_sockets_open', (name, note) =>
-    gauge(name, `Open connections, without event streams${note}`, ({ socketsOpen }) => socketsOpen),
-  );
-  withFormerName('openaisle_http_rejected_total', 'openaisle_http_turned_away_total', (name, note) => {
-    registry.removeSingleMetric(name);
-    new Counter({
-      name,
-      help: `Requests refused for load, and connections closed or cut, by rule${note}`,
-      labelNames: ['rule'] as const,
-      registers,
-      collect() {
-        this.reset();
-        for (const [rule, count] of Object.entries(read().rules)) this.inc({ rule }, count);
-      },
-    });
+  registerGauge(registry, {
+    name: 'openaisle_http_requests_in_flight',
+    formerName: 'openaisle_http_places_taken',
+    help: 'Requests in flight',
+    read: () => single(read().placesTaken),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_http_connections_open',
+    formerName: 'openaisle_http_sockets_open',
+    help: 'Open connections, without event streams',
+    read: () => single(read().socketsOpen),
+  });
+  registerCounter(registry, {
+    name: 'openaisle_http_rejected_total',
+    formerName: 'openaisle_http_turned_away_total',
+    help: 'Requests refused for load, and connections closed or cut, by rule',
+    labelNames: ['rule'],
+    read: () => byLabel('rule', read().rules),
   });
 }

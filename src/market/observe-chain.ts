@@ -1,8 +1,9 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { logSpanOf } from '../platform/chain/log-span.ts';
 import type { ProviderHealth } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Payments } from './payments/payments.ts';
+import { byLabel, registerCounter, registerGauge, type Sample, single } from './register-metric.ts';
 
 interface ProviderFacts {
   /** Position in the configuration: two providers of one vendor have the same `endpoint`, which holds no credentials. */
@@ -45,208 +46,182 @@ export interface PaymentsFacts {
   pass: { tookSeconds: number; ageSeconds: number } | null;
 }
 
-type Labels = Readonly<Record<string, string>>;
-type Sample = { labels: Labels; value: number };
-
-interface Metric {
-  name: string;
-  help: string;
-  read: () => Sample[];
-}
-
-/** Registers a metric, in place of an earlier one of that name. Unknown values have no sample. */
-function registerMetric(registry: Registry, kind: 'gauge' | 'counter', { name, help, read }: Metric): void {
-  registry.removeSingleMetric(name);
-  const labelNames = LABELS[name] ?? [];
-  const registers = [registry];
-  if (kind === 'gauge') {
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers,
-      collect() {
-        // Without labels, reset() would report 0 for an unknown value.
-        if (labelNames.length === 0) this.remove();
-        else this.reset();
-        for (const { labels, value } of read()) this.set({ ...labels }, value);
-      },
-    });
-    return;
-  }
-  new Counter({
-    name,
-    help,
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const { labels, value } of read()) this.inc({ ...labels }, value);
-    },
-  });
-}
-
 const PROVIDER = ['provider', 'endpoint'];
-const LABELS: Readonly<Record<string, string[]>> = {
-  openaisle_provider_answer_age_seconds: PROVIDER,
-  openaisle_provider_head_number: PROVIDER,
-  openaisle_provider_head_age_seconds: PROVIDER,
-  openaisle_provider_excluded: PROVIDER,
-  openaisle_provider_left_out: PROVIDER,
-  openaisle_provider_errors_total: [...PROVIDER, 'kind'],
-  openaisle_provider_requests_total: PROVIDER,
-  openaisle_provider_calls_total: [...PROVIDER, 'method'],
-  openaisle_provider_bytes_total: [...PROVIDER, 'direction'],
-  openaisle_provider_disagreements_total: PROVIDER,
-  openaisle_provider_log_span_blocks: PROVIDER,
-  openaisle_payments_blocked: ['why'],
-  openaisle_payments_held: ['why'],
-  openaisle_payments_open: ['path', 'status'],
-  openaisle_payments_oldest_seconds: ['path', 'status'],
-  openaisle_x402_not_offered_total: ['why'],
-};
-
-/** Registers a metric under its former name too, for one version. `note` ends the help text. */
-export function withFormerName(name: string, before: string, observe: (name: string, note: string) => void): void {
-  observe(name, '');
-  observe(before, ` (deprecated: use ${name})`);
-}
-
-const NONE: Labels = {};
-const one = (value: number | null | undefined): Sample[] =>
-  value === null || value === undefined ? [] : [{ labels: NONE, value }];
 
 export function observeChain(registry: Registry, read: () => ChainFacts): void {
-  const each = (pick: (facts: ProviderFacts) => number | null) => (): Sample[] =>
-    read().providers.flatMap((facts) => {
-      const value = pick(facts);
-      return value === null ? [] : [{ labels: labelsOf(facts), value }];
+  observeProviders(registry, read);
+  countProviders(registry, read);
+  registerGauge(registry, {
+    name: 'openaisle_payments_blocked',
+    formerName: 'openaisle_payments_held',
+    help: 'Payments that wait for another provider to confirm, by reason',
+    labelNames: ['why'],
+    read: () => byLabel('why', read().withheld),
+  });
+  const gauge = (name: string, help: string, pick: (facts: ChainFacts) => number | undefined): void =>
+    registerGauge(registry, { name, help, read: () => single(pick(read())) });
+  gauge(
+    'openaisle_payments_unreadable',
+    'Open payments whose transfers cannot be read from the chain, usually because log queries fail',
+    ({ unreadable }) => unreadable,
+  );
+  gauge('openaisle_chain_finalized_number', 'Newest block accepted as final', ({ finalized }) => finalized?.number);
+  gauge(
+    'openaisle_chain_finalized_age_seconds',
+    'Age of the newest block accepted as final',
+    ({ finalized }) => finalized?.ageSeconds,
+  );
+  gauge(
+    'openaisle_chain_watermark_number',
+    'Highest block ever accepted as final',
+    ({ watermark }) => watermark?.number,
+  );
+  gauge('openaisle_payments_halted', 'Whether payments are halted until an operator resumes them', ({ halted }) =>
+    halted ? 1 : 0,
+  );
+}
+
+function observeProviders(registry: Registry, read: () => ChainFacts): void {
+  const gauge = (
+    name: string,
+    help: string,
+    pick: (facts: ProviderFacts) => number | null,
+    formerName?: string,
+  ): void =>
+    registerGauge(registry, {
+      ...{ name, help, labelNames: PROVIDER },
+      ...(formerName === undefined ? {} : { formerName }),
+      read: () =>
+        read().providers.flatMap((facts) => {
+          const value = pick(facts);
+          return value === null ? [] : [{ labels: labelsOf(facts), value }];
+        }),
     });
-  const gauge = (name: string, help: string, samples: () => Sample[]): void =>
-    registerMetric(registry, 'gauge', { name, help, read: samples });
   gauge(
     'openaisle_provider_answer_age_seconds',
     'How long ago a provider last answered',
-    each((facts) => facts.answeredAgeSeconds),
+    (facts) => facts.answeredAgeSeconds,
   );
-  gauge(
-    'openaisle_provider_head_number',
-    'The newest block that a provider has reported',
-    each((facts) => facts.headNumber),
-  );
+  gauge('openaisle_provider_head_number', 'The newest block that a provider has reported', (facts) => facts.headNumber);
   gauge(
     'openaisle_provider_head_age_seconds',
     'Age of the newest block that a provider has reported',
-    each((facts) => facts.headAgeSeconds),
+    (facts) => facts.headAgeSeconds,
   );
-  withFormerName('openaisle_provider_excluded', 'openaisle_provider_left_out', (name, note) =>
-    gauge(
-      name,
-      `Whether payments are decided without this provider, because it is silent or behind${note}`,
-      each((facts) => (facts.isExcluded ? 1 : 0)),
-    ),
+  gauge(
+    'openaisle_provider_excluded',
+    'Whether payments are decided without this provider, because it is silent or behind',
+    (facts) => (facts.isExcluded ? 1 : 0),
+    'openaisle_provider_left_out',
   );
   gauge(
     'openaisle_provider_log_span_blocks',
     'Most blocks that a provider accepts in one log query',
-    each((facts) => facts.logSpanBlocks),
-  );
-  countProviders(registry, read);
-  withFormerName('openaisle_payments_blocked', 'openaisle_payments_held', (name, note) =>
-    gauge(name, `Payments that wait for another provider to confirm, by reason${note}`, () =>
-      Object.entries(read().withheld).map(([why, value]) => ({ labels: { why }, value })),
-    ),
-  );
-  gauge(
-    'openaisle_payments_unreadable',
-    'Open payments whose transfers cannot be read from the chain, usually because log queries fail',
-    () => one(read().unreadable),
-  );
-  gauge('openaisle_chain_finalized_number', 'Newest block accepted as final', () => one(read().finalized?.number));
-  gauge('openaisle_chain_finalized_age_seconds', 'Age of the newest block accepted as final', () =>
-    one(read().finalized?.ageSeconds),
-  );
-  gauge('openaisle_chain_watermark_number', 'Highest block ever accepted as final', () =>
-    one(read().watermark?.number),
-  );
-  gauge('openaisle_payments_halted', 'Whether payments are halted until an operator resumes them', () =>
-    one(read().halted ? 1 : 0),
+    (facts) => facts.logSpanBlocks,
   );
 }
 
 function countProviders(registry: Registry, read: () => ChainFacts): void {
-  const each = (pick: (facts: ProviderFacts) => number) => (): Sample[] =>
-    read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) }));
-  const counter = (name: string, help: string, samples: () => Sample[]): void =>
-    registerMetric(registry, 'counter', { name, help, read: samples });
-  const by = (label: string, pick: (facts: ProviderFacts) => Readonly<Record<string, number>>) => (): Sample[] =>
-    read().providers.flatMap((facts) =>
-      Object.entries(pick(facts)).map(([name, value]) => ({ labels: { ...labelsOf(facts), [label]: name }, value })),
-    );
-  counter(
+  const counter = (name: string, help: string, pick: (facts: ProviderFacts) => number): void =>
+    registerCounter(registry, {
+      ...{ name, help, labelNames: PROVIDER },
+      read: () => read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) })),
+    });
+  const counterBy = (
+    label: string,
+    name: string,
+    help: string,
+    pick: (facts: ProviderFacts) => Readonly<Record<string, number>>,
+  ): void =>
+    registerCounter(registry, {
+      ...{ name, help, labelNames: [...PROVIDER, label] },
+      read: () =>
+        read().providers.flatMap((facts) =>
+          byLabel(label, pick(facts)).map(({ labels, value }) => ({
+            labels: { ...labelsOf(facts), ...labels },
+            value,
+          })),
+        ),
+    });
+  counterBy(
+    'kind',
     'openaisle_provider_errors_total',
     'Failed calls to a provider, by kind',
-    by('kind', (facts) => facts.failures),
+    (facts) => facts.failures,
   );
   counter(
     'openaisle_provider_requests_total',
     'HTTP requests to a provider: each carries one or more calls',
-    each((facts) => facts.traffic.requests),
+    (facts) => facts.traffic.requests,
   );
-  counter(
+  counterBy(
+    'method',
     'openaisle_provider_calls_total',
     'Calls to a provider, by method',
-    by('method', (facts) => facts.traffic.calls),
+    (facts) => facts.traffic.calls,
   );
-  counter(
+  counterBy(
+    'direction',
     'openaisle_provider_bytes_total',
     'Bytes of the bodies sent to a provider and received from it',
-    by('direction', (facts) => facts.traffic.bytes),
+    (facts) => facts.traffic.bytes,
   );
   counter(
     'openaisle_provider_disagreements_total',
     'Payments about which a provider disagreed with the leading one',
-    each((facts) => facts.disagreements),
+    (facts) => facts.disagreements,
   );
 }
 
-function labelsOf({ number, endpoint }: ProviderFacts): Labels {
+function labelsOf({ number, endpoint }: ProviderFacts): Sample['labels'] {
   return { provider: number.toString(), endpoint };
 }
 
 export function observePayments(registry: Registry, read: () => PaymentsFacts | null): void {
-  const gauge = (name: string, help: string, samples: (facts: PaymentsFacts) => Sample[]): void =>
-    registerMetric(registry, 'gauge', {
-      name,
-      help,
-      read: () => {
-        const facts = read();
-        return facts === null ? [] : samples(facts);
-      },
-    });
-  gauge('openaisle_payments_open', 'Undecided payments', ({ open }) =>
-    open.map(({ path, status, count }) => ({ labels: { path, status }, value: count })),
-  );
-  gauge('openaisle_payments_oldest_seconds', 'Age of the oldest undecided payment', ({ open }) =>
-    open.map(({ path, status, oldestSeconds }) => ({ labels: { path, status }, value: oldestSeconds })),
-  );
-  withFormerName('openaisle_reviews_pending', 'openaisle_reviews_undecided', (name, note) =>
-    gauge(name, `Payments that wait for a person to decide${note}`, ({ reviews }) => one(reviews)),
-  );
-  gauge('openaisle_reconcile_seconds', 'Duration of the last check of all open payments', ({ pass }) =>
-    one(pass?.tookSeconds),
-  );
-  gauge('openaisle_reconcile_age_seconds', 'Time since the last check of all open payments ended', ({ pass }) =>
-    one(pass?.ageSeconds),
-  );
+  const known = (samples: (facts: PaymentsFacts) => Sample[]) => (): Sample[] => {
+    const facts = read();
+    return facts === null ? [] : samples(facts);
+  };
+  const open = (value: (one: PaymentsFacts['open'][number]) => number) =>
+    known((facts) => facts.open.map((one) => ({ labels: { path: one.path, status: one.status }, value: value(one) })));
+  const labelNames = ['path', 'status'];
+  registerGauge(registry, {
+    name: 'openaisle_payments_open',
+    help: 'Undecided payments',
+    labelNames,
+    read: open(({ count }) => count),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_payments_oldest_seconds',
+    help: 'Age of the oldest undecided payment',
+    labelNames,
+    read: open(({ oldestSeconds }) => oldestSeconds),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_reviews_pending',
+    formerName: 'openaisle_reviews_undecided',
+    help: 'Payments that wait for a person to decide',
+    read: known(({ reviews }) => single(reviews)),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_reconcile_seconds',
+    help: 'Duration of the last check of all open payments',
+    read: known(({ pass }) => single(pass?.tookSeconds)),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_reconcile_age_seconds',
+    help: 'Time since the last check of all open payments ended',
+    read: known(({ pass }) => single(pass?.ageSeconds)),
+  });
 }
 
 /** Counts requests without an x402 offer, by reason. */
 export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<string, number>): void {
-  registerMetric(registry, 'counter', {
+  registerCounter(registry, {
     name: 'openaisle_x402_not_offered_total',
     help: 'Requests to which x402 was not offered',
-    read: () => [...read()].map(([why, value]) => ({ labels: { why }, value })),
+    labelNames: ['why'],
+    read: () => byLabel('why', Object.fromEntries(read())),
   });
 }
 

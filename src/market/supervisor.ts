@@ -1,12 +1,13 @@
-import { AggregatorRegistry, Counter, Registry } from 'prom-client';
+import { AggregatorRegistry, Registry } from 'prom-client';
 import { z } from 'zod';
 import { systemClock } from '../platform/clock.ts';
 import { joinSupervisor, type Supervision, superviseWorkers, type WorkerAssignment } from '../platform/cluster.ts';
 import type { Log } from '../platform/log.ts';
 import { deferSignals, handleShutdown, type Shutdown, undoOnFailure } from '../platform/shutdown.ts';
 import type { MarketConfig } from './context.ts';
-import { addProcess, createMetrics, type Metrics, type MetricsText, observeNumber } from './create-metrics.ts';
+import { addProcess, createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { registerCounter, registerGauge, single } from './register-metric.ts';
 import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
 /** Runs the first of several processes: it owns the database and the port, and serves nothing itself. */
@@ -41,15 +42,15 @@ export function createJoinedMetrics(workers: Pick<Supervision, 'ask' | 'state'>)
   const own = new Registry();
   own.setDefaultLabels({ worker: SUPERVISOR });
   addProcess(own);
-  observeNumber(own, 'openaisle_workers_ready', 'Worker processes that are serving', () => workers.state().ready);
-  new Counter({
+  registerGauge(own, {
+    name: 'openaisle_workers_ready',
+    help: 'Worker processes that are serving',
+    read: () => single(workers.state().ready),
+  });
+  registerCounter(own, {
     name: 'openaisle_worker_restarts_total',
     help: 'Worker processes that were replaced after a failure',
-    registers: [own],
-    collect() {
-      this.reset();
-      this.inc(workers.state().restarts);
-    },
+    read: () => single(workers.state().restarts),
   });
   return {
     text: async () => {
