@@ -245,8 +245,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'review_payment',
     title: 'Decide on a payment',
-    description:
-      'As payee, decide a payment that no rule covers: deliver, refunded or declined. You can decide only once.',
+    description: 'As payee, decide once on a payment that no rule covers: deliver, refunded or declined.',
     kind: 'act',
     hints: { ...CHANGE, ...AGAIN, ...OPEN },
     asks: [{ endpoint: 'reviewPayment' }],
@@ -286,8 +285,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'draft_world',
     title: 'Draft a thing for sale',
-    description:
-      'First step of selling a thing of the linked city: describe it for the market. Free; the draft expires after one hour.',
+    description: 'First step of selling a thing of the city: describe it. Free; the draft expires after one hour.',
     kind: 'act',
     hints: { ...ADD, ...AGAIN, ...OPEN },
     asks: [{ endpoint: 'draftWorld' }],
@@ -311,8 +309,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'checkout_world',
     title: 'Check a thing out',
-    description:
-      'Let the named resident reserve the thing in the city within ten minutes. This call itself reserves nothing.',
+    description: 'Let the named resident reserve the thing within ten minutes. This call itself reserves nothing.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'checkoutWorld' }],

@@ -11,7 +11,7 @@ const provider = {
   failures: { timeout: 3, error: 0 },
   traffic: { requests: 5, bytes: { sent: 900, received: 4_000 }, calls: { eth_call: 7 } },
   disagreements: 2,
-  leftOut: false,
+  isExcluded: false,
   logSpanBlocks: 2_000,
 };
 const silent = {
@@ -20,7 +20,7 @@ const silent = {
   answeredAgeSeconds: null,
   headNumber: null,
   headAgeSeconds: null,
-  leftOut: true,
+  isExcluded: true,
   logSpanBlocks: 7,
 };
 
