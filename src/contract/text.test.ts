@@ -33,7 +33,7 @@ describe('a public text', () => {
     ['too long once it is normalized', '\u{1d160}'.repeat(60), 'must have 3 to 120 characters, has 180'],
     ['with a pile of marks', `abc${marks(18)}`, 'has more than 16 combining marks in a row'],
     ['with marks that stand for several', `abc${'\u0344'.repeat(9)}`, 'has more than 16 combining marks in a row'],
-    ['with a character that hides', 'ab\u200bc', 'holds a character that is not allowed, at position 2'],
+    ['with a character that hides', 'ab\u200bc', 'has a character that is not allowed, at position 2'],
     ['blank', ' \u00a0 ', 'must not be blank'],
   ])('that is %s is refused in one sentence', (_, given, expected) => {
     expect(fault(given)).toBe(expected);

@@ -95,7 +95,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'read_events',
     title: 'Read the public log',
-    description: 'What happened here, newest first: listings, sales, moderation. The log only grows.',
+    description: 'The public log, newest first: listings, sales, moderation. It only grows.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listEvents' }],

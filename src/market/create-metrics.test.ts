@@ -59,7 +59,7 @@ describe('the metrics of one process', () => {
     const { body } = await metrics.text();
     expect(body).toContain('openaisle_duty_held{duty="reconcile",worker="1"} 1');
     expect(body).toMatch(/^# HELP openaisle_duty_held .* \(deprecated: use openaisle_job_leader\)$/m);
-    expect(body).toMatch(/^# HELP openaisle_job_leader Whether .* this job$/m);
+    expect(body).toMatch(/^# HELP openaisle_job_leader Whether .* this background job$/m);
   });
 
   test('a later observer replaces the one before', async () => {

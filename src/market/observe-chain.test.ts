@@ -11,7 +11,7 @@ const provider = {
   failures: { timeout: 3, error: 0 },
   traffic: { requests: 5, bytes: { sent: 900, received: 4_000 }, calls: { eth_call: 7 } },
   disagreements: 2,
-  isExcluded: false,
+  excluded: false,
   logSpanBlocks: 2_000,
 };
 const silent = {
@@ -20,7 +20,7 @@ const silent = {
   answeredAgeSeconds: null,
   headNumber: null,
   headAgeSeconds: null,
-  isExcluded: true,
+  excluded: true,
   logSpanBlocks: 7,
 };
 

@@ -16,7 +16,7 @@ interface ProviderFacts {
   failures: Readonly<Record<string, number>>;
   traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
-  isExcluded: boolean;
+  excluded: boolean;
   /** Most blocks per log query; lowered each time the provider refuses a larger span. */
   logSpanBlocks: number;
 }
@@ -111,7 +111,7 @@ function observeProviders(registry: Registry, read: () => ChainFacts): void {
   gauge(
     'openaisle_provider_excluded',
     'Whether payments are decided without this provider, because it is silent or behind',
-    (facts) => (facts.isExcluded ? 1 : 0),
+    (facts) => (facts.excluded ? 1 : 0),
     'openaisle_provider_left_out',
   );
   gauge(
@@ -255,7 +255,7 @@ function providerFacts(health: ProviderHealth, best: bigint, clock: Clock): Prov
     failures,
     traffic: provider.traffic(),
     disagreements,
-    isExcluded: wasExcused || health.exclusionReason(best) !== null,
+    excluded: wasExcused || health.exclusionReason(best) !== null,
     logSpanBlocks: Number(logSpanOf(provider)),
   };
 }

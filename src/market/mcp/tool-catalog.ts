@@ -22,7 +22,8 @@ function toolInput({ asks, defaults = {} }: Tool): ObjectSchema {
   const listing = listingArgument(asks);
   const described = Object.entries(properties).map(([argument, schema]) => {
     const value = defaults[argument];
-    const needed = argument === listing ? { description: `${String(schema['description'])}; required` } : {};
+    const isNeeded = argument === listing && required.includes(argument);
+    const needed = isNeeded ? { description: `${String(schema['description'])}; required` } : {};
     return [
       argument,
       { ...shortenSchema(schema), ...(value === undefined ? {} : { default: value }), ...needed },
