@@ -69,7 +69,7 @@ const endpoint = recipe('An endpoint', {
   steps: [
     (copy) =>
       copy.replace('src/contract/official.ts', [
-        'const door = z.object(',
+        'const identityEndpoint = z.object(',
         `export const getAisles = endpoint({
   name: 'getAisles',
   method: 'GET',
@@ -82,7 +82,7 @@ const endpoint = recipe('An endpoint', {
   cache: 'public',
 });
 
-const door = z.object(`,
+const identityEndpoint = z.object(`,
       ]),
     (copy) =>
       copy.replace(
