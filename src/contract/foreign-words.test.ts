@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { escapedJson, inMarks, oneLine, visible } from './foreign-words.ts';
+import { escapedJson, escapeUnseen, inMarks, oneLine } from './foreign-words.ts';
 
 const STEERING = /(?!\n|\t)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
 test('invisible characters are spelled out, and everything else stays', () => {
-  expect(visible('a\u001b[1mb\u202ec\u200bd\u0085e\u{e0041}')).toBe(
+  expect(escapeUnseen('a\u001b[1mb\u202ec\u200bd\u0085e\u{e0041}')).toBe(
     'a\\u{1b}[1mb\\u{202e}c\\u{200b}d\\u{85}e\\u{e0041}',
   );
-  expect(visible('Straße\t“ü” 日本 👍\n')).toBe('Straße\t“ü” 日本 👍\n');
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !STEERING.test(visible(text))));
+  expect(escapeUnseen('Straße\t“ü” 日本 👍\n')).toBe('Straße\t“ü” 日本 👍\n');
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !STEERING.test(escapeUnseen(text))));
 });
 
 test('escaped JSON has the same value and no invisible characters', () => {

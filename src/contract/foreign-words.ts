@@ -12,7 +12,7 @@ export interface MarketWords {
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|\u034f|\u17b4|\u17b5/gu;
 
 /** Spells out invisible characters, as `\u{1b}`. */
-export function visible(text: string): string {
+export function escapeUnseen(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
@@ -33,7 +33,7 @@ export function escapedJson(json: string): string {
 /** Cuts others' text to one line of at most `longest` characters. */
 export function oneLine(text: string, longest = 100): string {
   // Bounds the work: the rest would be cut off anyway.
-  const line = visible(
+  const line = escapeUnseen(
     text
       .slice(0, 100 * longest)
       .replaceAll(/\s+/g, ' ')

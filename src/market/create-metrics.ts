@@ -7,7 +7,7 @@ import {
   observeX402Refusals,
   type PaymentsFacts,
 } from './observe-chain.ts';
-import { byLabel, registerCounter, registerGauge, single } from './register-metric.ts';
+import { registerCounter, registerGauge, samplesByLabel, singleSample } from './register-metric.ts';
 
 /** Measurements of a catalog in memory. */
 interface CatalogFacts {
@@ -99,13 +99,13 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
         name: 'openaisle_events_sequencer_lag_seconds',
         formerName: 'openaisle_events_unnumbered_seconds',
         help: 'Age of the oldest event that has no number yet',
-        read: () => single(read() / 1_000),
+        read: () => singleSample(read() / 1_000),
       }),
     observeStreams: (read) =>
       registerGauge(registry, {
         name: 'openaisle_event_streams_open',
         help: 'Clients that follow the event stream',
-        read: () => single(read()),
+        read: () => singleSample(read()),
       }),
     observeHistory: (read) => observeHistory(registry, read),
     observeAdmission: (read) => observeAdmission(registry, read),
@@ -142,7 +142,7 @@ function observeLeaderships(registry: Registry, read: Parameters<Metrics['observ
 
 function observeHistory(registry: Registry, read: () => HistoryFacts): void {
   const flag = (name: string, help: string, pick: (facts: HistoryFacts) => boolean): void =>
-    registerGauge(registry, { name, help, read: () => single(pick(read()) ? 1 : 0) });
+    registerGauge(registry, { name, help, read: () => singleSample(pick(read()) ? 1 : 0) });
   flag('openaisle_history_lost', 'Whether the database has lost events that were already public', ({ lost }) => lost);
   flag(
     'openaisle_log_copy_present',
@@ -158,7 +158,7 @@ function observeHistory(registry: Registry, read: () => HistoryFacts): void {
   registerGauge(registry, {
     name: 'openaisle_log_copy_behind_seconds',
     help: 'How long this host’s copy of the log has been behind',
-    read: () => single(read().copyBehindSeconds),
+    read: () => singleSample(read().copyBehindSeconds),
   });
 }
 
@@ -182,7 +182,7 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
     name: 'openaisle_catalog_listings',
     help: 'Listings in memory',
     labelNames: ['state'],
-    read: () => byLabel('state', { live: read().live, ended: read().listings - read().live }),
+    read: () => samplesByLabel('state', { live: read().live, ended: read().listings - read().live }),
   });
   registerGauge(registry, {
     name: 'openaisle_catalog_bytes',
@@ -190,25 +190,25 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
     labelNames: ['part'],
     read: () => {
       const { fragmentBytes, textBytes, pageBytes } = read();
-      return byLabel('part', { fragments: fragmentBytes, text: textBytes, pages: pageBytes });
+      return samplesByLabel('part', { fragments: fragmentBytes, text: textBytes, pages: pageBytes });
     },
   });
   registerGauge(registry, {
     name: 'openaisle_catalog_load_seconds',
     help: 'Load time of the catalog',
     labelNames: ['part'],
-    read: () => byLabel('part', read().loadSeconds),
+    read: () => samplesByLabel('part', read().loadSeconds),
   });
   registerGauge(registry, {
     name: 'openaisle_catalog_feed_lag_seconds',
     help: 'Age of the newest moment up to which the catalog has every commit',
-    read: () => single(read().feedLagSeconds),
+    read: () => singleSample(read().feedLagSeconds),
   });
   registerCounter(registry, {
     name: 'openaisle_catalog_pages_rendered_total',
     formerName: 'openaisle_catalog_pages_made_total',
     help: 'Pages of listings rendered because the cache had no current one',
-    read: () => single(read().pagesMade),
+    read: () => singleSample(read().pagesMade),
   });
 }
 
@@ -257,19 +257,19 @@ function observeAdmission(registry: Registry, read: () => AdmissionFacts): void 
     name: 'openaisle_http_requests_in_flight',
     formerName: 'openaisle_http_places_taken',
     help: 'Requests in flight',
-    read: () => single(read().placesTaken),
+    read: () => singleSample(read().placesTaken),
   });
   registerGauge(registry, {
     name: 'openaisle_http_connections_open',
     formerName: 'openaisle_http_sockets_open',
     help: 'Open connections, without event streams',
-    read: () => single(read().socketsOpen),
+    read: () => singleSample(read().socketsOpen),
   });
   registerCounter(registry, {
     name: 'openaisle_http_rejected_total',
     formerName: 'openaisle_http_turned_away_total',
     help: 'Requests refused for load, and connections closed or cut, by rule',
     labelNames: ['rule'],
-    read: () => byLabel('rule', read().rules),
+    read: () => samplesByLabel('rule', read().rules),
   });
 }

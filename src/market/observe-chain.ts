@@ -3,7 +3,7 @@ import { logSpanOf } from '../platform/chain/log-span.ts';
 import type { ProviderHealth } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Payments } from './payments/payments.ts';
-import { byLabel, registerCounter, registerGauge, type Sample, single } from './register-metric.ts';
+import { registerCounter, registerGauge, type Sample, samplesByLabel, singleSample } from './register-metric.ts';
 
 interface ProviderFacts {
   /** Position in the configuration: two providers of one vendor have the same `endpoint`, which holds no credentials. */
@@ -56,10 +56,10 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
     formerName: 'openaisle_payments_held',
     help: 'Payments that wait for another provider to confirm, by reason',
     labelNames: ['why'],
-    read: () => byLabel('why', read().withheld),
+    read: () => samplesByLabel('why', read().withheld),
   });
   const gauge = (name: string, help: string, pick: (facts: ChainFacts) => number | undefined): void =>
-    registerGauge(registry, { name, help, read: () => single(pick(read())) });
+    registerGauge(registry, { name, help, read: () => singleSample(pick(read())) });
   gauge(
     'openaisle_payments_unreadable',
     'Open payments whose transfers cannot be read from the chain, usually because log queries fail',
@@ -137,7 +137,7 @@ function countProviders(registry: Registry, read: () => ChainFacts): void {
       ...{ name, help, labelNames: [...PROVIDER, label] },
       read: () =>
         read().providers.flatMap((facts) =>
-          byLabel(label, pick(facts)).map(({ labels, value }) => ({
+          samplesByLabel(label, pick(facts)).map(({ labels, value }) => ({
             labels: { ...labelsOf(facts), ...labels },
             value,
           })),
@@ -178,12 +178,14 @@ function labelsOf({ number, endpoint }: ProviderFacts): Sample['labels'] {
 }
 
 export function observePayments(registry: Registry, read: () => PaymentsFacts | null): void {
-  const known = (samples: (facts: PaymentsFacts) => Sample[]) => (): Sample[] => {
+  const ifLeader = (samples: (facts: PaymentsFacts) => Sample[]) => (): Sample[] => {
     const facts = read();
     return facts === null ? [] : samples(facts);
   };
   const open = (value: (one: PaymentsFacts['open'][number]) => number) =>
-    known((facts) => facts.open.map((one) => ({ labels: { path: one.path, status: one.status }, value: value(one) })));
+    ifLeader((facts) =>
+      facts.open.map((one) => ({ labels: { path: one.path, status: one.status }, value: value(one) })),
+    );
   const labelNames = ['path', 'status'];
   registerGauge(registry, {
     name: 'openaisle_payments_open',
@@ -201,17 +203,17 @@ export function observePayments(registry: Registry, read: () => PaymentsFacts | 
     name: 'openaisle_reviews_pending',
     formerName: 'openaisle_reviews_undecided',
     help: 'Payments that wait for a person to decide',
-    read: known(({ reviews }) => single(reviews)),
+    read: ifLeader(({ reviews }) => singleSample(reviews)),
   });
   registerGauge(registry, {
     name: 'openaisle_reconcile_seconds',
     help: 'Duration of the last check of all open payments',
-    read: known(({ pass }) => single(pass?.tookSeconds)),
+    read: ifLeader(({ pass }) => singleSample(pass?.tookSeconds)),
   });
   registerGauge(registry, {
     name: 'openaisle_reconcile_age_seconds',
     help: 'Time since the last check of all open payments ended',
-    read: known(({ pass }) => single(pass?.ageSeconds)),
+    read: ifLeader(({ pass }) => singleSample(pass?.ageSeconds)),
   });
 }
 
@@ -221,7 +223,7 @@ export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<
     name: 'openaisle_x402_not_offered_total',
     help: 'Requests to which x402 was not offered',
     labelNames: ['why'],
-    read: () => byLabel('why', Object.fromEntries(read())),
+    read: () => samplesByLabel('why', Object.fromEntries(read())),
   });
 }
 

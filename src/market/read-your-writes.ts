@@ -59,7 +59,7 @@ export function createReadYourWrites(dependencies: {
   return {
     wrap: (operations) => {
       const wrapped = Object.entries(operations).map(([name, operation]) => {
-        const endpoint = Object.entries(endpoints).find(([known]) => known === name)?.[1];
+        const endpoint = Object.entries(endpoints).find(([operationName]) => operationName === name)?.[1];
         if (endpoint === undefined || endpoint.method === 'GET') return [name, operation];
         // Operations have different types, so a loop over all of them needs a cast.
         return [name, wrapOne(operation as Act)];

@@ -56,12 +56,12 @@ function namesOf({ name, formerName, help }: Metric): { name: string; help: stri
 }
 
 /** The sample of a metric without labels; none if the value is unknown. */
-export function single(value: number | null | undefined): Sample[] {
+export function singleSample(value: number | null | undefined): Sample[] {
   return value === null || value === undefined ? [] : [{ labels: {}, value }];
 }
 
 /** One sample for each known value, with its key as the label. */
-export function byLabel(label: string, values: Readonly<Record<string, number | null>>): Sample[] {
+export function samplesByLabel(label: string, values: Readonly<Record<string, number | null>>): Sample[] {
   return Object.entries(values).flatMap(([key, value]) =>
     value === null ? [] : [{ labels: { [label]: key }, value }],
   );

@@ -7,7 +7,7 @@ import { deferSignals, handleShutdown, type Shutdown, undoOnFailure } from '../p
 import type { MarketConfig } from './context.ts';
 import { addProcess, createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
 import { prepareDatabase } from './prepare-database.ts';
-import { registerCounter, registerGauge, single } from './register-metric.ts';
+import { registerCounter, registerGauge, singleSample } from './register-metric.ts';
 import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
 /** Runs the first of several processes: it owns the database and the port, and serves nothing itself. */
@@ -45,12 +45,12 @@ export function createJoinedMetrics(workers: Pick<Supervision, 'ask' | 'state'>)
   registerGauge(own, {
     name: 'openaisle_workers_ready',
     help: 'Worker processes that are serving',
-    read: () => single(workers.state().ready),
+    read: () => singleSample(workers.state().ready),
   });
   registerCounter(own, {
     name: 'openaisle_worker_restarts_total',
     help: 'Worker processes that were replaced after a failure',
-    read: () => single(workers.state().restarts),
+    read: () => singleSample(workers.state().restarts),
   });
   return {
     text: async () => {

@@ -85,8 +85,8 @@ export function normalizeQuery(query: string): string {
 /** Keeps known scopes, in our order; the defaults if there are none. `offline_access` is dropped: everybody gets a refresh token. */
 function normalizeScope(scopes: string): string {
   const requested = scopes.split(' ');
-  const known = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
-  return (known.length > 0 ? known : DEFAULT_TOKEN_SCOPES).join(' ');
+  const supported = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
+  return (supported.length > 0 ? supported : DEFAULT_TOKEN_SCOPES).join(' ');
 }
 
 function splitPair(pair: string): [name: string, value: string] {
@@ -172,9 +172,9 @@ function normalizeTokenScope(fields: URLSearchParams): URLSearchParams {
   const scopes = fields.getAll('scope');
   if (scopes.length !== 1) return fields;
   const requested = scopes.join(' ').split(' ');
-  const known = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
+  const supported = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
   const rest = new URLSearchParams([...fields].filter(([name]) => name !== 'scope'));
-  if (known.length > 0) rest.set('scope', known.join(' '));
+  if (supported.length > 0) rest.set('scope', supported.join(' '));
   return rest;
 }
 

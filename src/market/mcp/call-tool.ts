@@ -185,12 +185,12 @@ function splitArguments(asks: readonly ToolForm[], args: Arguments): SplitArgume
     if (value === undefined) throw refuseArgument(called, 'is required');
     return textOfArgument(called, value);
   });
-  const known = namesOf(endpoint.query);
+  const inQuery = namesOf(endpoint.query);
   const query: string[] = [];
   const body: Record<string, unknown> = {};
   for (const [name, value] of rest) {
     // Without a body, unknown arguments go into the query, where the route refuses them.
-    if (known.includes(name) || endpoint.body === undefined)
+    if (inQuery.includes(name) || endpoint.body === undefined)
       query.push(`${encodeURIComponent(name.toWellFormed())}=${encodeURIComponent(textOfArgument(name, value))}`);
     else body[name] = value;
   }
@@ -219,9 +219,9 @@ const names = new WeakMap<object, string[]>();
 
 function namesOf(schema: EndpointShape['params']): string[] {
   if (schema === undefined || !('shape' in schema)) return [];
-  const known = names.get(schema) ?? Object.keys(schema.shape as object);
-  names.set(schema, known);
-  return known;
+  const fields = names.get(schema) ?? Object.keys(schema.shape as object);
+  names.set(schema, fields);
+  return fields;
 }
 
 function takeArguments(called: readonly string[], read: (name: string) => string): Record<string, string> {

@@ -212,20 +212,20 @@ async function readResource(
   toolRequest: ToolRequest,
   uri: string,
 ): Promise<ReadResource | null> {
-  const known = RESOURCES.find((resource) => resource.uri === uri);
+  const fixed = RESOURCES.find((resource) => resource.uri === uri);
   const id = LISTING.exec(uri)?.[1];
-  if (known === undefined && id === undefined) return null;
-  const { route, accept } = known ?? { route: 'GET /api/listing/:id', accept: 'application/json' };
+  if (fixed === undefined && id === undefined) return null;
+  const { route, accept } = fixed ?? { route: 'GET /api/listing/:id', accept: 'application/json' };
   const params = id === undefined ? {} : { id };
   const { status, text } = await readAnswer(
     await inside.ask({ route, params, headers: { accept } }, toolRequest.incoming, toolRequest.hosted?.merchant),
   );
   if (status === 404) return null;
-  if (known !== undefined && known.mimeType !== 'application/json') {
-    return { uri, mimeType: known.mimeType, text: inside.guard.maskText(text) };
+  if (fixed !== undefined && fixed.mimeType !== 'application/json') {
+    return { uri, mimeType: fixed.mimeType, text: inside.guard.maskText(text) };
   }
   const value = JSON.parse(text) as Record<string, unknown>;
   const masked = inside.guard.inValue(value) ? (inside.guard.maskValue(value) as Record<string, unknown>) : value;
-  const marked = known === undefined ? { untrusted: UNTRUSTED_DATA, ...masked } : masked;
+  const marked = fixed === undefined ? { untrusted: UNTRUSTED_DATA, ...masked } : masked;
   return { uri, mimeType: 'application/json', text: JSON.stringify(marked) };
 }
