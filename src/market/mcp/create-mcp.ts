@@ -53,8 +53,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
 /** Whether the list is for the maintainer. Callers with no key, or an invalid one, get the public list. */
 async function isMaintainer(market: Market, { incoming, hosted }: ToolRequest): Promise<boolean> {
   if (hosted !== null) return hosted.merchant.maintainer;
-  const [header, another] = headerValues(incoming.rawHeaders, 'authorization');
-  const key = another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+  const key = bearerOf(incoming);
   if (key === undefined) return false;
   try {
     return (await authenticate(market, key))?.maintainer === true;
@@ -64,6 +63,12 @@ async function isMaintainer(market: Market, { incoming, hosted }: ToolRequest): 
   }
 }
 
+/** Returns the bearer of Authorization; undefined if there is none, or more than one header. */
+function bearerOf({ rawHeaders }: Incoming): string | undefined {
+  const [header, another] = headerValues(rawHeaders, 'authorization');
+  return another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+}
+
 /** Returns the hosted caller of a message. Without a valid token it refuses, and WWW-Authenticate says where to get one. */
 async function admitHosted(
   connector: Pick<Connector, 'authenticate'>,
@@ -71,11 +76,10 @@ async function admitHosted(
   incoming: Incoming,
   message: Message,
 ): Promise<HostedCaller> {
-  const [header, another] = headerValues(incoming.rawHeaders, 'authorization');
-  const token = another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+  const token = bearerOf(incoming);
   const hosted = token === undefined ? null : await connector.authenticate(token);
   if (hosted === null) {
-    const fault = header === undefined ? {} : { error: 'invalid_token' };
+    const fault = incoming.headers.authorization === undefined ? {} : { error: 'invalid_token' };
     throw new Refusal('token_required', {
       headers: challengeHeaders(baseUrl, { ...fault, scope: DEFAULT_TOKEN_SCOPES.join(' ') }),
     });
