@@ -109,14 +109,14 @@ export const directErrors = {
     title: 'The transfer was less than the price',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'The payee decides what happens with it. Do not pay again.',
+    next_step: 'The payee decides what happens with the transfer. Do not pay again.',
   },
   outside_window: {
     status: 422,
     title: 'The transfer was made outside the time of the intent',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'The payee decides what happens with it. Do not pay again.',
+    next_step: 'The payee decides what happens with the transfer. Do not pay again.',
   },
   authorized_transfer: {
     status: 422,
@@ -137,7 +137,7 @@ export const directErrors = {
     title: 'The listing was removed before the transfer',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'The payee decides what happens with it. Do not pay again.',
+    next_step: 'The payee decides what happens with the transfer. Do not pay again.',
   },
   payer_unproven: {
     status: 422,

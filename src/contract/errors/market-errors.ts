@@ -67,7 +67,7 @@ export const marketErrors = {
     title: 'That wallet already sells goods of the other kind',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Use another wallet for this listing.',
+    next_step: 'Use another wallet: one wallet sells either digital goods or things of the city.',
   },
   duplicate_listing: {
     status: 409,
@@ -101,7 +101,7 @@ export const marketErrors = {
     status: 409,
     title: 'The listing no longer allows this',
     retry: 'never',
-    next_step: 'Nothing was changed. GET /api/listing/<id> shows its state.',
+    next_step: 'Nothing was changed. GET /api/listing/<id> shows the state of the listing.',
   },
   purchase_pending: {
     status: 409,
@@ -121,7 +121,7 @@ export const marketErrors = {
     status: 409,
     title: 'The maintainer has not removed that listing',
     retry: 'never',
-    next_step: 'There is nothing to appeal. GET /api/listing/<id> shows its state.',
+    next_step: 'There is nothing to appeal. GET /api/listing/<id> shows the state of the listing.',
   },
   already_appealed: {
     status: 409,

@@ -47,14 +47,14 @@ export const paymentErrors = {
     retry: 'same_proof',
     do_not_pay_again: true,
     next_step:
-      'Do not pay again. Fix what detail names and send the same proof, or wait for Retry-After: by then the attempt has ended unpaid.',
+      'Fix what detail names and send the same proof, or wait for Retry-After: by then the attempt has ended unpaid. Do not pay again before that.',
   },
   authorization_lapsed: {
     status: 402,
     title: 'That payment ended unpaid',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'No money was taken, and that authorization can no longer take any. Sign a new one to buy.',
+    next_step: 'No money was taken, and that authorization can no longer take any. Sign a new one to pay.',
   },
   authorization_used_elsewhere: {
     status: 409,

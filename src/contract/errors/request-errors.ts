@@ -120,7 +120,7 @@ export const requestErrors = {
     title: 'You cannot buy your own goods',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'You need not do anything: the goods are already yours.',
+    next_step: 'There is nothing to do: the goods are already yours.',
   },
   not_found: {
     status: 404,
