@@ -46,7 +46,7 @@ type Measured = Pick<Outcome, 'rows' | 'writes' | 'writeKinds' | 'workers'>;
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 /** Said since chain and facilitator are silent on purpose. */
-const EXPECTED = /"(?:chain_unreadable_at_start|facilitator_silent_at_start|facilitator_unreadable)"/;
+const EXPECTED = /"(?:chain_unreadable_at_start|facilitator_unreachable_at_start|facilitator_unreadable)"/;
 /** What readers ask for, when it is not about one kind of page. */
 const MIXED = [
   'newest',

@@ -1,5 +1,12 @@
 import { styleText } from 'node:util';
-import { escapedJson, inMarks, type MarketWords, oneLine, visible, withoutUnseen } from '../contract/foreign-words.ts';
+import {
+  escapedJson,
+  escapeUnseen,
+  inMarks,
+  type MarketWords,
+  oneLine,
+  withoutUnseen,
+} from '../contract/foreign-words.ts';
 import type { ListingDetail, ListingSummary } from '../contract/listings.ts';
 
 type Row = Pick<
@@ -128,7 +135,7 @@ export function holdsSecret(text: string): boolean {
 
 /** For everything that is printed but what --reveal asks for: without secrets, and with what nobody sees spelled out. */
 export function hideSecrets(text: string): string {
-  return visible(masked(text));
+  return escapeUnseen(masked(text));
 }
 
 function masked(text: string): string {

@@ -63,7 +63,7 @@ export async function readGoods(path: string, mediaType?: string): Promise<ReadG
 function asArtifact(bytes: Uint8Array, name: string, given: string | undefined, notes: readonly string[]): ReadGoods {
   const text = asText(bytes);
   const mediaType = given ?? MEDIA_TYPES[extname(name).toLowerCase()];
-  const isPlainName = LISTING_FIELDS.artifact_filename.given.safeParse(name).success;
+  const isPlainName = LISTING_FIELDS.artifact_filename.schema.safeParse(name).success;
   return {
     fields: {
       artifact: text ?? Buffer.from(bytes).toString('base64'),

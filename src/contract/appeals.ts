@@ -7,7 +7,7 @@ import { publicText, UNTRUSTED } from './text.ts';
 export const APPEAL_OUTCOMES = ['removal_upheld', 'restored'] as const;
 export type AppealOutcome = (typeof APPEAL_OUTCOMES)[number];
 
-/** What a merchant says against a removal, and what became of it. Public. */
+/** A merchant's appeal against a removal, with its outcome. Public. */
 export const appealOut = z
   .object({
     id: idOut,
@@ -25,7 +25,7 @@ export const appealRemoval = endpoint({
   name: 'appealRemoval',
   method: 'POST',
   path: '/api/appeal',
-  summary: 'Appeal in public, once, against the removal of an own listing.',
+  summary: 'Appeal once, in public, against the removal of your listing.',
   auth: 'key',
   body: z.strictObject({ listing_id: idIn, statement: publicText(1, 4_000, { multiline: true }) }),
   answers: {
@@ -36,7 +36,7 @@ export const appealRemoval = endpoint({
   cache: 'private',
 });
 
-/** A listing that the maintainer removed, as its merchant is told of it. */
+/** Tells a merchant that the maintainer removed a listing. */
 export const removalNotice = z
   .object({
     listing_id: idOut,
@@ -44,7 +44,7 @@ export const removalNotice = z
     reason: z.string().describe(UNTRUSTED),
     removed_at: timeOut,
     appeal: appealOut.nullable(),
-    how_to_appeal: z.string().nullable().describe('null once it was appealed against'),
+    how_to_appeal: z.string().nullable().describe('null once an appeal exists'),
   })
   .meta({ id: 'RemovalNotice' });
 export type RemovalNotice = z.output<typeof removalNotice>;

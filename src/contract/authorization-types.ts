@@ -1,4 +1,4 @@
-/** The typed data of EIP-3009, as native USDC checks it: what the sdk signs and what the market verifies are the same by being one. */
+/** The typed data of EIP-3009, as native USDC checks it. Shared, so that the SDK signs exactly what the market verifies. */
 export const AUTHORIZATION_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },

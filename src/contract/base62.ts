@@ -1,6 +1,6 @@
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The lowest `length` digits of a number, with zeros in front. */
+/** Returns the lowest `length` digits of a number, padded with zeros. */
 export function base62(value: bigint, length: number): string {
   let rest = value;
   let text = '';

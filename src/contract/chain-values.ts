@@ -4,37 +4,37 @@ import { z } from 'zod';
 const LOWER = /^0x[0-9a-f]{40}$/;
 const ANY = /^0x[0-9a-fA-F]{40}$/;
 
-/** An address in EIP-55 or all lower case, read as lower case; a mixed-case one with a wrong checksum is refused (W1). */
+/** An address in EIP-55 or lower case, read as lower case. A wrong checksum is refused. */
 export const addressIn = z
   .string()
   .regex(ANY, 'must be 0x and 40 hex digits')
-  .transform((given, context) => {
-    const lower = given.toLowerCase() as `0x${string}`;
-    if (LOWER.test(given) || getAddress(lower) === given) return lower;
+  .transform((text, context) => {
+    const lower = text.toLowerCase() as `0x${string}`;
+    if (LOWER.test(text) || getAddress(lower) === text) return lower;
     context.addIssue({ code: 'custom', message: 'has a wrong EIP-55 checksum' });
     return z.NEVER;
   });
 
-/** EIP-55, as it goes out. */
+/** Sent with an EIP-55 checksum. */
 export const addressOut = z.string().regex(ANY);
 
-/** A transaction hash in any case, read as lower case. Nothing is trimmed: two spellings must not be two hashes. */
+/** A transaction hash in any case, read as lower case, so that two spellings are one hash. */
 export const hashIn = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, 'must be 0x and 64 hex digits')
-  .transform((given) => given.toLowerCase() as `0x${string}`);
+  .transform((text) => text.toLowerCase() as `0x${string}`);
 
 export const hashOut = z.string().regex(/^0x[0-9a-f]{64}$/);
 
-/** Sellers have many listings each. */
-const MOST_KNOWN = 100_000;
-const known = new Map<string, string>();
+/** Caches checksums, since sellers have many listings each. */
+const cache = new Map<string, string>();
+const CACHE_SIZE = 100_000;
 
 export function checksummed(address: `0x${string}`): string {
-  const before = known.get(address);
-  if (before !== undefined) return before;
+  const cached = cache.get(address);
+  if (cached !== undefined) return cached;
   const spelled = getAddress(address);
-  if (known.size >= MOST_KNOWN) known.clear();
-  known.set(address, spelled);
+  if (cache.size >= CACHE_SIZE) cache.clear();
+  cache.set(address, spelled);
   return spelled;
 }

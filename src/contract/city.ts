@@ -1,4 +1,4 @@
-/** Everything that goes over the wire of the city, by its operation's name. */
+/** The city's endpoints, by operation name. */
 import { z } from 'zod';
 import { handleOut, unitsOut } from './answer-forms.ts';
 import { addressIn, addressOut, hashIn } from './chain-values.ts';
@@ -16,7 +16,7 @@ const openOffer = endpoint({
   name: 'openOffer',
   method: 'POST',
   path: '/api/world/offer',
-  summary: 'Offer an own thing on the terms of a draft on the market. The thing is locked until the offer has ended.',
+  summary: 'Offer your thing on the terms of a market draft. The thing stays locked until the offer ends.',
   auth: 'key',
   body: z.strictObject({ market_draft_id: idIn, thing_id: idIn }),
   answers: { 200: offerAnswer, 201: offerAnswer },
@@ -28,7 +28,7 @@ const getOffer = endpoint({
   name: 'getOffer',
   method: 'GET',
   path: '/api/world/offer/:id',
-  summary: 'Where an offer stands.',
+  summary: 'Read an offer and its state.',
   auth: 'audit',
   params: idParam,
   answers: { 200: offerAnswer },
@@ -43,12 +43,12 @@ export const reservationOut = z
     city_handle: handleOut,
     payer_wallet: addressOut,
     seller_wallet: addressOut,
-    amount_units: unitsOut.describe('units of USDC (6 decimals); one transfer of at least that'),
+    amount_units: unitsOut.describe('USDC units (6 decimals); pay at least this in one transfer'),
     asset: addressOut,
     chain_id: idOut,
-    reserved_at: timeOut.describe('the transfer’s block has this time or a later one'),
-    reserved_until: timeOut.describe('and an earlier one than this'),
-    challenge: z.string().describe('what payer_wallet signs with personal_sign'),
+    reserved_at: timeOut.describe('the block of the transfer must have this time or later'),
+    reserved_until: timeOut.describe('the block of the transfer must be earlier than this'),
+    challenge: z.string().describe('the text that payer_wallet signs with personal_sign'),
     next_step: z.string(),
   })
   .meta({ id: 'Reservation' });
@@ -57,7 +57,8 @@ const reserveOffer = endpoint({
   name: 'reserveOffer',
   method: 'POST',
   path: '/api/world/offer/:id/reserve',
-  summary: 'Five minutes in which a transfer from that wallet buys the thing. The first who asks has it.',
+  summary:
+    'Reserve an offer for five minutes, in which a transfer from your wallet buys the thing. First come, first served.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({ market_checkout_id: idIn, payer_wallet: addressIn }),
@@ -81,7 +82,8 @@ const claimOffer = endpoint({
   name: 'claimOffer',
   method: 'POST',
   path: '/api/world/offer/:id/claim',
-  summary: 'Show the transfer and the payer’s signature of the challenge. The same claim again tells how it stands.',
+  summary:
+    'Claim an offer with the transfer and the payer’s signature of the challenge. Repeat the claim to see its state.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({ tx_hash: hashIn, payer_signature: signatureIn }),
@@ -114,7 +116,7 @@ const reconcileOffer = endpoint({
   name: 'reconcileOffer',
   method: 'POST',
   path: '/api/world/offer/:id/reconcile',
-  summary: 'Look at the chain now, and tell where the offer stands.',
+  summary: 'Check the chain now and return the state of the offer.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({}),
@@ -128,7 +130,7 @@ const cancelOffer = endpoint({
   name: 'cancelOffer',
   method: 'POST',
   path: '/api/world/offer/:id/cancel',
-  summary: 'End an own offer that is not reserved, or one that ended without a sale; the thing is free again.',
+  summary: 'Cancel your offer if nobody has reserved it, or release the thing of one that ended without a sale.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({}),
@@ -138,7 +140,7 @@ const cancelOffer = endpoint({
   cache: 'private',
 });
 
-/** A city in small: a key is shown once, and there are no recovery codes. */
+/** A city shows the key once and has no recovery codes. */
 const staged = z.object(stagedKey).meta({ id: 'StagedResident' });
 const confirmed = z.object({ status: z.literal('confirmed'), resident_id: idOut, handle: handleOut });
 const canceled = z.object({ status: z.literal('canceled') });
@@ -148,12 +150,12 @@ const registerResident = endpoint({
   method: 'POST',
   path: '/api/register',
   summary:
-    'Become a resident in two steps: stage shows the key once, confirm makes it real. A lost key cannot be replaced.',
+    'Become a resident in two steps: stage shows the key once, confirm activates it. A lost key cannot be replaced.',
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
     stageFields,
     confirmStage.extend({
-      handle: handleIn.optional().describe('another handle, when the staged one was taken meanwhile'),
+      handle: handleIn.optional().describe('another handle, if the staged one has been taken meanwhile'),
     }),
     cancelStage,
   ]),
@@ -176,7 +178,7 @@ const linkMarket = endpoint({
   method: 'POST',
   path: '/api/market-link',
   summary:
-    'Name the merchant of the market that this resident is; null ends it. A link needs the same from the market’s side.',
+    'Link this resident to a merchant of the market; null removes the link. The merchant must link back on the market.',
   auth: 'key',
   body: z.strictObject({ market_handle: foreignHandleIn.nullable() }),
   answers: { 200: z.object({ resident: residentOut }) },
@@ -188,7 +190,7 @@ const getResident = endpoint({
   name: 'getResident',
   method: 'GET',
   path: '/api/resident/:handle',
-  summary: 'One resident, the merchant that it names, and its things.',
+  summary: 'Read a resident, the merchant it names, and its things.',
   auth: 'audit',
   params: z.strictObject({ handle: z.string().min(1).max(64) }),
   answers: { 200: z.object({ resident: residentOut }) },
@@ -200,7 +202,7 @@ const makeThing = endpoint({
   name: 'makeThing',
   method: 'POST',
   path: '/api/thing',
-  summary: 'Make a thing. It is unique, and the caller’s.',
+  summary: 'Make a unique thing that belongs to you.',
   auth: 'key',
   body: z.strictObject({ name: publicText(3, 80) }),
   answers: { 201: z.object({ thing: thingOut }) },
@@ -212,7 +214,7 @@ const giveThing = endpoint({
   name: 'giveThing',
   method: 'POST',
   path: '/api/thing/:id/give',
-  summary: 'Give an own thing away, for nothing. Not while it is under offer.',
+  summary: 'Give your thing away for free, unless it is under offer.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({ to: z.string().min(1).max(64) }),
@@ -225,7 +227,7 @@ const getThing = endpoint({
   name: 'getThing',
   method: 'GET',
   path: '/api/thing/:id',
-  summary: 'One thing, who owns it and who did.',
+  summary: 'Read a thing with its owner and former owners.',
   auth: 'audit',
   params: idParam,
   answers: { 200: z.object({ thing: thingOut }) },
@@ -251,7 +253,7 @@ export const cityEndpoints = {
 export type CityEndpoints = typeof cityEndpoints;
 export type CityEndpointName = keyof CityEndpoints;
 
-/** Named rates of the city; every one may be overridden by CITY_LIMITS. */
+/** Default rates of the city. The variable CITY_LIMITS overrides them. */
 export const CITY_LIMITS = {
   registration_per_ip_hour: 3,
   registration_per_hour: 300,

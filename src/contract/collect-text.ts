@@ -1,28 +1,28 @@
 import { keccak256, stringToHex } from 'viem/utils';
 import { addressIn } from './chain-values.ts';
 
-/** What a collecting authorization is for; nothing else about it is free but its times. */
+/** The terms of a collecting authorization. Only its times are free. */
 export interface CollectTerms {
-  /** Of the market, without a slash at the end. */
+  /** The market's, without a trailing slash. */
   baseUrl: string;
   chainId: bigint;
   listingId: bigint;
-  /** Of any case. */
+  /** In any case. */
   payer: string;
-  /** 0x and 64 hex digits of any case: 32 bytes of chance. */
+  /** 32 random bytes: 0x and 64 hex digits in any case. */
   salt: string;
 }
 
 /**
- * The text behind the nonce: six lines in this order, joined by line feeds and without one at the end, in UTF-8. Addresses and salt
- * are 0x and lower-case hex digits, numbers are decimal.
+ * Returns the text that is hashed into the nonce: six lines in this order, joined by line feeds, none at the end, in UTF-8. Address and
+ * salt are 0x and lower-case hex digits, numbers are decimal.
  */
 export function collectText({ baseUrl, chainId, listingId, payer, salt }: CollectTerms): string {
   const address = addressIn.parse(payer.toLowerCase());
   return ['openaisle collect', baseUrl, chainId, listingId, address, salt.toLowerCase()].join('\n');
 }
 
-/** keccak256 of it. An authorization of value 0 with this nonce moves nothing and collects one listing at one market. */
+/** Returns keccak256 of the text. An authorization of value 0 with this nonce moves no money and collects one listing at one market. */
 export function collectNonce(terms: CollectTerms): `0x${string}` {
   return keccak256(stringToHex(collectText(terms)));
 }

@@ -3,26 +3,25 @@ import { endpoint } from './endpoint.ts';
 import { timeOut } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
 
-/** What a hosted client may be allowed. */
 export const TOKEN_SCOPES = ['market:read', 'market:me', 'market:write'] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
-/** For who asks for none. */
+/** Granted to clients that ask for no scope. */
 export const DEFAULT_TOKEN_SCOPES = ['market:read', 'market:me'] as const satisfies readonly TokenScope[];
 
-/** A hosted client that acts for a merchant through the hosted connector, without the merchant's key. */
+/** Lets a hosted client act for a merchant through the hosted connector, without the merchant's key. */
 export const grantOut = z
   .object({
     id: z.uuid(),
-    client_name: z.string().nullable().describe(`what the client calls itself; ${UNTRUSTED}`),
+    client_name: z.string().nullable().describe(`the name that the client gives itself; ${UNTRUSTED}`),
     client_host: z
       .string()
       .nullable()
-      .describe('the host of its metadata document; null: it registered itself, so its name proves nothing'),
-    redirect_host: z.string().describe('where its user was sent back to'),
+      .describe('host of its metadata document; null: it registered itself, so its name proves nothing'),
+    redirect_host: z.string().describe('where the client sends its users back to'),
     scopes: z.array(z.enum(TOKEN_SCOPES)),
     proved_by: z.enum(['key', 'pairing_code']),
     granted_at: timeOut,
-    proven_at: timeOut.nullable().describe('when it first completed a read of me'),
+    proven_at: timeOut.nullable().describe('when it first read me'),
     revoked_at: timeOut.nullable(),
   })
   .meta({ id: 'Grant' });
@@ -31,12 +30,12 @@ export const listGrants = endpoint({
   name: 'listGrants',
   method: 'GET',
   path: '/api/grants',
-  summary: 'Which hosted clients may act for you, or could until you revoked them.',
+  summary: 'List hosted clients that may act for you, including revoked ones.',
   auth: 'key',
   query: z.strictObject({}),
   answers: {
     200: z.object({
-      grants: z.array(grantOut).describe('newest first, at most 100, those in force before all others'),
+      grants: z.array(grantOut).describe('newest first, at most 100; grants in force come before revoked ones'),
     }),
   },
   errors: ['read_unavailable'],
@@ -47,7 +46,7 @@ export const revokeGrant = endpoint({
   name: 'revokeGrant',
   method: 'POST',
   path: '/api/grants/:id/revoke',
-  summary: 'End what a hosted client may do for you, at once; the same again changes nothing.',
+  summary: 'Revoke a hosted client’s access at once. Repeating it changes nothing.',
   auth: 'key',
   params: z.strictObject({ id: z.uuid() }),
   body: z.strictObject({}),

@@ -9,9 +9,9 @@ import { publicText } from './text.ts';
 
 const intentFields = {
   id: intentId,
-  buyer: z.string().describe('handle of the merchant that opened it'),
-  payer_wallet: addressOut.nullable().describe('null: the wallet that signs the challenge'),
-  seller_wallet: addressOut.describe('where the transfer goes: the seller, or the treasury for a listing fee'),
+  buyer: z.string().describe('handle of the merchant who opened it'),
+  payer_wallet: addressOut.nullable().describe('null: whichever wallet signs the challenge'),
+  seller_wallet: addressOut.describe('send the transfer here: to the seller, or to the treasury for a listing fee'),
   network: networkOut,
   chain_id: z.int(),
   asset: addressOut.describe('the USDC contract'),
@@ -19,19 +19,19 @@ const intentFields = {
   minimum_amount_units: unitsOut,
   challenge_nonce: z.string(),
   created_at: timeOut,
-  expires_at: timeOut.describe('the block of the transfer must be earlier; the claim may come later'),
+  expires_at: timeOut.describe('the block of the transfer must be earlier; you may claim later'),
   signature_method: z.literal('personal_sign'),
   challenge: z.string().describe('the exact text to sign'),
   recovery_slip: recoverySlip.optional(),
   exact_amount_units: z
     .string()
     .optional()
-    .describe('for a contract wallet: send exactly this, so that the payee can tell that it was meant for this intent'),
+    .describe('for a contract wallet: send exactly this amount, so that the payee can match it to this intent'),
   tip_allowed: z.literal(true),
   prove_first: z
     .literal(true)
     .optional()
-    .describe('the wallet has code: have its signature checked before any money moves'),
+    .describe('the wallet is a contract: check its signature before any money moves'),
   next: z.string(),
 };
 
@@ -43,33 +43,31 @@ const intentBody = z
     payer_wallet: addressIn
       .optional()
       .describe(
-        'name a contract wallet, so that its signature can be checked first; payments that this market has lost are looked for by it alone',
+        'name a contract wallet, so that its signature can be checked first; also needed to find payments that this market has lost',
       ),
     pay_anew: payAnewIn,
-    intent_id: intentId.optional().describe('of an open intent, to have payer_signature checked before money moves'),
-    payer_signature: signatureIn.optional().describe('of the challenge of intent_id'),
+    intent_id: intentId.optional().describe('an open intent whose payer_signature is to be checked before money moves'),
+    payer_signature: signatureIn.optional().describe('signature of the challenge of intent_id'),
   })
   .refine(({ intent_id, payer_signature }) => (intent_id === undefined) === (payer_signature === undefined), {
     path: ['payer_signature'],
-    message: 'goes with intent_id, and only with it',
+    message: 'must be sent together with intent_id',
   })
   .refine(({ intent_id, payer_wallet }) => intent_id === undefined || payer_wallet === undefined, {
     path: ['payer_wallet'],
-    message: 'stands in the intent that intent_id names',
+    message: 'must be left out with intent_id, since the intent names it',
   });
 
 const signatureChecked = z
   .boolean()
   .nullable()
-  .describe(
-    'whether payer_signature would do as things are now; it is asked again with the claim. null: none was given',
-  );
+  .describe('whether payer_signature is valid right now; the claim checks it again. null: none was sent');
 
-/** Answers a claim without a transaction. */
+/** The answer to a claim without a transaction. */
 const signatureCheck = z
   .object({
     signature_checked: signatureChecked.unwrap(),
-    signer: addressOut.nullable().describe('the wallet that signed, from which the transfer has to come'),
+    signer: addressOut.nullable().describe('the wallet that signed; the transfer must come from it'),
     intent_id: intentId,
     expires_at: timeOut,
     next_step: z.string(),
@@ -81,7 +79,7 @@ export const openPurchaseIntent = endpoint({
   name: 'openPurchaseIntent',
   method: 'POST',
   path: '/api/purchase-intent/:id',
-  summary: 'Open, or see again, ten minutes in which a plain USDC transfer buys this listing.',
+  summary: 'Open or reread an intent: for ten minutes, a plain USDC transfer buys this listing.',
   auth: 'key',
   params: idParam,
   body: intentBody,
@@ -114,7 +112,7 @@ export const openFeeIntent = endpoint({
   name: 'openFeeIntent',
   method: 'POST',
   path: '/api/fee-intent',
-  summary: 'Open, or see again, ten minutes in which a plain USDC transfer to the treasury pays a listing fee.',
+  summary: 'Open or reread an intent: for ten minutes, a plain USDC transfer to the treasury pays a listing fee.',
   auth: 'key',
   body: intentBody,
   body_optional: true,
@@ -143,7 +141,7 @@ export const claimPurchase = endpoint({
   method: 'POST',
   path: '/api/claim/:id',
   summary:
-    'Claim goods for which a transfer was sent. Send the same claim again until it is decided. Without tx_hash it checks the signature alone.',
+    'Claim goods after you sent a transfer. Repeat the claim until it is decided. Without tx_hash, only the signature is checked.',
   auth: 'key',
   params: idParam,
   body: claimBody.partial({ tx_hash: true }),
@@ -158,18 +156,18 @@ export const reviewPayment = endpoint({
   name: 'reviewPayment',
   method: 'POST',
   path: '/api/review/:payment_id',
-  summary: 'Decide on a payment in review: the seller on a purchase, the maintainer on a listing fee.',
+  summary: 'Decide a payment in review: the seller for a purchase, the maintainer for a listing fee.',
   auth: 'key',
   params: z.strictObject({ payment_id: idParam.shape.id }),
   body: z
     .strictObject({
       outcome: z.enum(['deliver', 'refunded', 'declined']),
-      tx_hash: hashIn.optional().describe('the refund; with refunded only'),
+      tx_hash: hashIn.optional().describe('the refund; only with refunded'),
       note: publicText(0, 500, { multiline: true }).optional(),
     })
     .refine(({ outcome, tx_hash }) => (outcome === 'refunded') === (tx_hash !== undefined), {
       path: ['tx_hash'],
-      message: 'goes with outcome refunded, and only with it',
+      message: 'must be sent with outcome refunded, and only with it',
     }),
   answers: { 200: z.object({ payment: paymentOut }) },
   errors: [

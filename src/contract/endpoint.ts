@@ -2,57 +2,56 @@ import type { z } from 'zod';
 import { REASONS, type Reason } from './errors.ts';
 
 /**
- * Who may call. `audit`: public and blind to Authorization (W1). `public`: no key needed, none looked at. `optional_key`: a key
- * changes the answer. `staged_key`: Authorization may carry a key that is not active yet; the operation judges it. `key`: a merchant's
- * key. `maintainer`: merchant 1's.
+ * Access. `audit`: public; Authorization is never read. `public`: no key needed or checked. `optional_key`: a key changes the
+ * answer. `staged_key`: the key may not be active yet; the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's key.
  */
 export type Auth = 'audit' | 'public' | 'optional_key' | 'staged_key' | 'key' | 'maintainer';
 
 export interface EndpointShape {
-  /** The operation's name: camelCase, the same in the SDK and as file name in kebab-case. */
+  /** In camelCase; the SDK uses the same name, and the file has it in kebab-case. */
   name: string;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Path with `:name` parameters. */
+  /** With `:name` parameters. */
   path: string;
   summary: string;
   auth: Auth;
   params?: z.ZodType;
-  /** A strict object whose values arrive as strings, each given at most once. */
+  /** A strict object. Values arrive as strings, each at most once. */
   query?: z.ZodType;
   /** A strict object. `body_optional`: an absent body is read as {}. */
   body?: z.ZodType;
   body_optional?: true;
   /** Bytes; the default is BODY_LIMIT_BYTES. */
   body_limit?: number;
-  /** Success statuses and what each carries. */
+  /** The body of each success status. */
   answers: Partial<Record<200 | 201 | 202, z.ZodType>>;
-  /** Reasons beyond those that every route may give. */
+  /** Reasons beyond those of every route (see `reasonsOf`). */
   errors: readonly Reason[];
-  /** `public`: strong ETag and short caching. Anything protected, private or about a payment is `private`. */
+  /** `public`: strong ETag and short caching. Protected answers and answers about payments are `private`. */
   cache: 'public' | 'private';
   /** Takes x402 payment headers. */
   payment?: true;
-  /** The client says that money was sent: no refusal may read as if none was. */
+  /** The client says that it sent money, so no refusal may read as if none was sent. */
   claim?: true;
-  /** Who asks for application/octet-stream gets the goods of a 200 as bytes alone. */
+  /** With Accept: application/octet-stream, a 200 carries only the bytes of the goods. */
   bytes?: true;
-  /** Fields at the top of the body where a secret belongs; anywhere else one is refused (W1). */
+  /** Top-level body fields that may hold a secret. A secret anywhere else is refused. */
   secret_fields?: readonly string[];
 }
 
-/** Keeps the literal types of a descriptor, so that operations, SDK and documents are typed from it. */
+/** Keeps the descriptor's literal types, from which operations, SDK and documents are typed. */
 export function endpoint<const E extends EndpointShape>(shape: E): E {
   return shape;
 }
 
-type Read<T> = T extends z.ZodType ? z.output<T> : undefined;
+type OutputOf<T> = T extends z.ZodType ? z.output<T> : undefined;
 type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined;
 
-/** What an operation receives, after the schemas. */
-export type ParamsOf<E extends EndpointShape> = Read<E['params']>;
-export type QueryOf<E extends EndpointShape> = Read<E['query']>;
-export type BodyOf<E extends EndpointShape> = Read<E['body']>;
-/** What a caller hands in. */
+/** Parsed values, as an operation receives them. */
+export type ParamsOf<E extends EndpointShape> = OutputOf<E['params']>;
+export type QueryOf<E extends EndpointShape> = OutputOf<E['query']>;
+export type BodyOf<E extends EndpointShape> = OutputOf<E['body']>;
+/** Values as a caller sends them. */
 export type ParamsGiven<E extends EndpointShape> = InputOf<E['params']>;
 export type QueryGiven<E extends EndpointShape> = InputOf<E['query']>;
 export type BodyGiven<E extends EndpointShape> = InputOf<E['body']>;
@@ -70,17 +69,17 @@ export type AnswerOf<E extends EndpointShape> = {
   };
 }[Statuses<E>];
 
-/** What a client reads. */
+/** The union of `{status, body}` that a client reads. */
 export type ResultOf<E extends EndpointShape> = {
   [S in Statuses<E>]: { status: S; body: E['answers'][S] extends z.ZodType ? z.output<E['answers'][S]> : never };
 }[Statuses<E>];
 
-/** Where a delivery token has an effect: goods are bought, and whose client has the token collects them. */
+/** Whether a delivery token has an effect: on endpoints that sell goods, whose token collects them. */
 export function takesToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
   return errors.includes('delivery_token_used');
 }
 
-/** Where a payment or an intent may be asked about that the market has lost. */
+/** Whether a recovery slip has an effect: on requests about a payment or intent that the market may have lost. */
 export function takesSlip({ claim, errors }: Pick<EndpointShape, 'claim' | 'errors'>): boolean {
   return errors.includes('payment_may_be_lost') || (claim === true && errors.includes('intent_not_found'));
 }
@@ -98,7 +97,7 @@ const ALWAYS: readonly Reason[] = [
 ];
 const WITH_BODY: readonly Reason[] = ['malformed_json', 'invalid_fields', 'body_too_large', 'unsupported_media_type'];
 
-/** Every reason that an endpoint may answer: its own, and those that its shape brings along. In the order of the table. */
+/** Lists every reason that an endpoint may answer, in the order of the table. */
 export function reasonsOf(endpoint: EndpointShape): Reason[] {
   const reasons = new Set<Reason>([...ALWAYS, ...endpoint.errors]);
   if (endpoint.body) for (const reason of WITH_BODY) reasons.add(reason);

@@ -5,30 +5,30 @@ import { paymentErrors } from './errors/payment-errors.ts';
 import { requestErrors } from './errors/request-errors.ts';
 import { worldErrors } from './errors/world-errors.ts';
 
-/** What only those meet who come by MCP or through the hosted connector. */
+/** Errors of MCP and the hosted connector. */
 const connectErrors = {
   origin_refused: {
     status: 403,
-    title: 'Pages of that origin may not call here',
+    title: 'Web pages of this origin may not call here',
     retry: 'never',
     next_step: 'Call from a program, or from a page of this market. Programs send no Origin header.',
   },
   token_required: {
     status: 401,
-    title: 'This address takes an access token and nothing else',
+    title: 'This address accepts only an access token',
     retry: 'after_fix',
     next_step:
-      'Get a token as WWW-Authenticate says; a browser finds the way at /mcp/connect. Who holds a merchant key uses /mcp.',
+      'Get a token as WWW-Authenticate says, or open /mcp/connect in a browser. If you hold a merchant key, use /mcp.',
   },
   insufficient_scope: {
     status: 403,
-    title: 'The access token does not cover this',
+    title: 'The access token does not cover this action',
     retry: 'after_fix',
     next_step: 'Authorize again with the scopes that WWW-Authenticate names.',
   },
   host_not_proven: {
     status: 403,
-    title: 'This connection has not shown yet that it works',
+    title: 'This connection has not been confirmed yet',
     retry: 'after_fix',
     next_step: 'Call the tool me once through this connection, then send the same request again.',
   },
@@ -36,40 +36,41 @@ const connectErrors = {
     status: 410,
     title: 'This attempt to connect is over',
     retry: 'never',
-    next_step: 'Begin again in the program that you want to connect.',
+    next_step: 'Start again in the program that you want to connect.',
   },
   pairing_code_refused: {
     status: 403,
     title: 'That pairing code is not valid',
     retry: 'after_fix',
-    next_step: 'Get a new one: it is good for ten minutes and for one use, as typed.',
+    next_step: 'Get a new code and type it as shown. It works once, within ten minutes.',
   },
   proof_missing: {
     status: 409,
-    title: 'It has not been shown yet whose store this is about',
+    title: 'You have not shown yet which store is yours',
     retry: 'after_fix',
-    next_step: 'Give the merchant key or a pairing code on the page first.',
+    next_step: 'Enter the merchant key or a pairing code on the page first.',
   },
   not_by_tool: {
     status: 409,
-    title: 'This cannot be handed over by a tool',
+    title: 'A tool cannot hand this over',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Fetch it over HTTP at the address in fetch_at, with the same key, token or signature.',
+    next_step:
+      'Fetch it over HTTP at the address in fetch_at, with the same key, token or signature. Do not pay again.',
   },
   answer_too_large: {
     status: 413,
     title: 'The answer is too large for a tool',
     retry: 'after_fix',
-    next_step: 'Ask for it in pages, with limit.',
+    next_step: 'Ask for fewer rows with limit.',
   },
 } as const satisfies Record<string, ErrorRow>;
 
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
 /**
- * The one table of errors (W2). Every reason that the service can answer stands here with its status, what to retry and whether
- * paying again is safe; the reference page and the OpenAPI document are made from it.
+ * The only table of errors: every reason with its status, what to retry and whether paying again is safe. The reference page and the
+ * OpenAPI document are generated from it.
  */
 const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 
@@ -111,7 +112,7 @@ export function errorClass(status: ErrorRow['status']): ErrorClass {
   return CLASSES[status];
 }
 
-/** What a refused request is answered with: RFC 9457, plus what an agent needs to act on it. */
+/** The body of a refused request: RFC 9457, plus the fields that an agent needs to act on it. */
 export interface Problem {
   type: string;
   title: string;

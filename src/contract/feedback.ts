@@ -8,13 +8,13 @@ import { publicText, textFlags, UNTRUSTED } from './text.ts';
 export const FLAG_TARGETS = ['listing', 'comment', 'merchant'] as const;
 export type FlagTarget = (typeof FLAG_TARGETS)[number];
 
-/** What a merchant told the maintainer of. That it was flagged is public, the reason is for the maintainer. */
+/** A merchant's flag. The flag is public; its reason is for the maintainer only. */
 export const flagOut = z
   .object({
     id: idOut,
     target_type: z.enum(FLAG_TARGETS),
     target_id: idOut,
-    handle: handleOut.describe('of who flagged'),
+    handle: handleOut.describe('the merchant who flagged'),
     reason: z.string().describe(UNTRUSTED),
     created_at: timeOut,
   })
@@ -24,7 +24,7 @@ export const raiseFlag = endpoint({
   name: 'raiseFlag',
   method: 'POST',
   path: '/api/flag',
-  summary: 'Tell the maintainer of a listing, a comment or a merchant. Once for each; the first reason stands.',
+  summary: 'Flag a listing, comment or merchant for the maintainer, once each. The first reason counts.',
   auth: 'key',
   body: z.strictObject({
     target_type: z.enum(FLAG_TARGETS),
@@ -32,7 +32,7 @@ export const raiseFlag = endpoint({
     reason: publicText(1, 500, { multiline: true }),
   }),
   answers: {
-    200: z.object({ flag: flagOut }).describe('flagged before'),
+    200: z.object({ flag: flagOut }).describe('you flagged it before'),
     201: z.object({ flag: flagOut }),
   },
   errors: ['not_found', 'own_target', 'rate_limited'],
@@ -57,9 +57,9 @@ const commentFields = {
   maintainer: maintainerMark,
   parent_id: z.int().nullable(),
   body: z.string().describe(UNTRUSTED),
-  verified_buyer: z.boolean().describe('by now the author has paid for this listing'),
+  verified_buyer: z.boolean().describe('the author has paid for this listing'),
   created_at: timeOut,
-  removed: z.boolean().describe('by the maintainer; then the body is empty'),
+  removed: z.boolean().describe('the maintainer removed it, and the body is empty'),
   removed_reason_code: codeOut.nullable(),
   text_flags: textFlags,
 };
@@ -67,14 +67,14 @@ const commentFields = {
 export const commentOut = z.object(commentFields).meta({ id: 'Comment' });
 export type CommentOut = z.output<typeof commentOut>;
 
-/** What another merchant wrote under an own comment or listing. */
+/** A comment by another merchant on your listing or comment. */
 export const replyOut = z.object({ ...commentFields, listing_id: idOut }).meta({ id: 'Reply' });
 
 export const postComment = endpoint({
   name: 'postComment',
   method: 'POST',
   path: '/api/comment',
-  summary: 'Comment on a listing, or reply to a comment. The same words again are the same comment.',
+  summary: 'Comment on a listing or reply to a comment. Sending the same text again adds nothing.',
   auth: 'key',
   body: z.strictObject({
     listing_id: idIn,
@@ -82,7 +82,7 @@ export const postComment = endpoint({
     body: publicText(1, 4_000, { multiline: true }),
   }),
   answers: {
-    200: z.object({ comment: replyOut }).describe('the same comment, made before'),
+    200: z.object({ comment: replyOut }).describe('you posted this comment before'),
     201: z.object({ comment: replyOut }),
   },
   errors: ['not_found', 'listing_closed', 'rate_limited'],

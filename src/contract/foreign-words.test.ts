@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { escapedJson, inMarks, oneLine, visible } from './foreign-words.ts';
+import { escapedJson, escapeUnseen, inMarks, oneLine } from './foreign-words.ts';
 
 const STEERING = /(?!\n|\t)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-test('what nobody sees is spelled out, and everything else stays', () => {
-  expect(visible('a\u001b[1mb\u202ec\u200bd\u0085e\u{e0041}')).toBe(
+test('invisible characters are spelled out, and everything else stays', () => {
+  expect(escapeUnseen('a\u001b[1mb\u202ec\u200bd\u0085e\u{e0041}')).toBe(
     'a\\u{1b}[1mb\\u{202e}c\\u{200b}d\\u{85}e\\u{e0041}',
   );
-  expect(visible('Straße\t“ü” 日本 👍\n')).toBe('Straße\t“ü” 日本 👍\n');
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !STEERING.test(visible(text))));
+  expect(escapeUnseen('Straße\t“ü” 日本 👍\n')).toBe('Straße\t“ü” 日本 👍\n');
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !STEERING.test(escapeUnseen(text))));
 });
 
-test('JSON says the same value, with none of them in it', () => {
+test('escaped JSON has the same value and no invisible characters', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const json = escapedJson(JSON.stringify({ text }));
@@ -22,7 +22,7 @@ test('JSON says the same value, with none of them in it', () => {
   );
 });
 
-test('a word of another is one line, cut, and cannot end its marks', () => {
+test('others’ text is cut to one line and cannot close its marks', () => {
   expect(oneLine(' a\r\n  b\u2028c\t')).toBe('a b c');
   expect([...oneLine('x'.repeat(500))]).toHaveLength(100);
   expect(inMarks('\u001b[2K\rPay “ink” "now"\n(yes/no) \u202e')).toBe(

@@ -96,7 +96,7 @@ test('any exchange of look-alikes keeps the folded handle, wherever the exchange
   );
 });
 
-test('handles that looked alike before look alike still', () => {
+test('handles with the same skeleton have the same fold', () => {
   fc.assert(
     fc.property(handles, handles, (one, other) => {
       const alike = one.replaceAll('o', '0').replaceAll('l', '1').replaceAll('rn', 'm').replaceAll('vv', 'w');

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { NETWORK_NAMES } from './vocabulary.ts';
 
 /**
- * Handles that cannot be registered, nor can one that looks like them: a merchant must not pass for the market, its treasury, a payment
- * network or an official voice. Published in official facts; compared folded. They judge new handles alone.
+ * Handles that nobody can register, nor one that looks like them, so that no merchant passes for the market, its treasury, a network or
+ * an official account. Published in official facts; compared folded. Only new handles are checked.
  */
 export const RESERVED_HANDLES: readonly string[] = [
   'about',
@@ -68,7 +68,7 @@ export const RESERVED_HANDLES: readonly string[] = [
   'x402',
 ];
 
-/** Reserved also as a part of a handle between its hyphens, as in `openaisle-support` and `refunds-desk`. Published in official facts. */
+/** Also reserved as a part between hyphens, as in `openaisle-support` and `refunds-desk`. Published in official facts. */
 export const RESERVED_PARTS: readonly string[] = [
   'admin',
   'escrow',
@@ -83,10 +83,7 @@ export const RESERVED_PARTS: readonly string[] = [
   'treasury',
 ];
 
-/**
- * Handles whose skeletons are alike were one before look-alikes were folded further. The column `handle_skeleton` holds it, and is unique:
- * what was registered by it stays.
- */
+/** The older, weaker fold of a handle. The unique column `handle_skeleton` holds it, so it must never change. */
 export function handleSkeleton(handle: string): string {
   return handle
     .replaceAll('0', 'o')
@@ -102,13 +99,13 @@ const FOLDED: Readonly<Record<string, string>> = {
   ...{ m: 'rn', w: 'vv' },
 };
 
-/** In words, for refusals and documents. */
+/** The fold in words, for refusals and documents. */
 export const FOLDED_TEXT =
   'i l 1 j, o 0, s 5, e 3, a 4, b 8, z 2, t 7, g q 9, rn nn m, cl d and vv w count as one, hyphens as nothing';
 
 /**
- * Folds a handle by its looks: of those that look alike only one can be registered. Wide letters are spelled out, which makes vvv, vw and wv
- * one; rn and nn are both m, so each n before another n of the same run is an r. `fold_handle` does the same in the database.
+ * Folds a handle by its looks: only one of several look-alikes can be registered. Wide letters are spelled out, so that vvv, vw and wv
+ * are one. rn and nn both look like m, so each n before another n of the run becomes r. `fold_handle` in the database does the same.
  */
 export function foldHandle(handle: string): string {
   return handle
@@ -117,15 +114,15 @@ export function foldHandle(handle: string): string {
     .replaceAll('cl', 'd');
 }
 
-/** Why a handle is reserved: `word`, as a rule published in official facts, is all of it, a part of it, or one of several words that it is made of. */
+/** Why a handle is reserved: the reserved `word` is all of it, a part between hyphens, or one of the reserved words it is made of. */
 export interface Reserved {
   rule: 'word' | 'part' | 'made_of';
   word: string;
 }
 
 /**
- * Whether a new handle is, or can be taken for, a word that no merchant may go by, or has a reserved part: also with a number behind it, as
- * `support24`. `maintainer` is the maintainer's handle, and reserved like a part; null where there is none.
+ * Finds why a new handle is reserved: it looks like a reserved word or has a reserved part, also with a number behind it, as `support24`.
+ * The handle `maintainer` is reserved like a part; null if there is none.
  */
 export function findReserved(handle: string, maintainer: string | null): Reserved | null {
   const words = foldedForms(RESERVED_HANDLES, false);
@@ -140,7 +137,7 @@ export function findReserved(handle: string, maintainer: string | null): Reserve
   return made === null ? null : { rule: 'made_of', word: made };
 }
 
-/** A number behind a hyphen is a word of its own: `team-42` is no team, and `team42` would be one. */
+/** Empty if a number stands behind a hyphen: `team42` passes for `team`, but `team-42` does not. */
 function numberedWord(handle: string): string {
   const bare = handle.replace(/-+$/, '');
   return /-[0-9]+$/.test(bare) ? '' : bare;
@@ -148,7 +145,7 @@ function numberedWord(handle: string): string {
 
 const NUMBER = /[0-9]*$/;
 
-/** The word that a text looks like, with as many of the digits at its end as may be: a digit may stand for the last letter. */
+/** Finds the word that a text looks like, with or without its last digits: a digit may stand for the last letter. */
 function findNumbered(words: ReadonlyMap<string, string>, text: string): string | undefined {
   const numberAt = text.search(NUMBER);
   for (let end = text.length; end >= numberAt; end -= 1) {
@@ -158,7 +155,7 @@ function findNumbered(words: ReadonlyMap<string, string>, text: string): string 
   return undefined;
 }
 
-/** The words by what they, or with `plurals` also their plurals, look like. */
+/** Maps the folded form of each word, and with `plurals` of its plurals, to the word. */
 function foldedForms(words: readonly string[], plurals: boolean): Map<string, string> {
   const forms = words.flatMap((word) => {
     const spelled = plurals ? [word, `${word}s`, `${word}es`, word.replace(/y$/, 'ies')] : [word];
@@ -167,7 +164,7 @@ function foldedForms(words: readonly string[], plurals: boolean): Map<string, st
   return new Map(forms);
 }
 
-/** The parts between hyphens, and neighbours taken together: `sup-port-desk` holds `support`. */
+/** Lists the parts between hyphens, and neighbouring parts joined: `sup-port-desk` contains `support`. */
 function runsOf(handle: string): string[] {
   const pieces = handle.split('-').filter((piece) => piece !== '');
   return pieces.flatMap((_, from) =>
@@ -176,8 +173,8 @@ function runsOf(handle: string): string[] {
 }
 
 /**
- * The reserved part that a text of nothing but reserved words, and a number behind them, holds, as `supportteam` does; null for every other
- * text. `partTo[end]` says it of the text up to there: undefined where that is not made of words, null where it is and none of them is a part.
+ * Finds a reserved part in a text that consists only of reserved words, with or without a number at the end, such as `supportteam`; null
+ * for other texts. `partTo[end]` is the result for the text up to `end`: undefined if it is not made of words, null if no word is a part.
  */
 function findPartIn(
   text: string,
@@ -189,7 +186,7 @@ function findPartIn(
     for (let from = 0; from < end; from += 1) {
       const before = partTo[from];
       if (before === undefined) continue;
-      // Folded by itself: where two words meet, letters could fold into one.
+      // Fold each word alone: across a boundary, two letters could fold into one.
       const piece = foldHandle(text.slice(from, end));
       const part = parts.get(piece);
       if (part !== undefined || words.has(piece)) partTo[end] = before ?? part ?? partTo[end] ?? null;
@@ -198,8 +195,8 @@ function findPartIn(
   return partTo.slice(text.search(NUMBER)).findLast((part) => part !== undefined && part !== null) ?? null;
 }
 
-/** Beside a handle. No other merchant ever has it, whatever its handle looks like. */
+/** Marks the maintainer beside a handle. No look-alike handle ever gets it. */
 export const maintainerMark = z
   .literal(true)
   .optional()
-  .describe('the merchant is the maintainer of this market; absent: it is not');
+  .describe('present: this merchant is the maintainer of the market');

@@ -11,10 +11,10 @@ export const handleIn = z.string().regex(new RegExp(HANDLE_PATTERN), 'must match
 const session = z.string().min(1).max(200);
 const stageId = { session, csrf: session };
 
-/** Clients of the original service send it at every door. Only a registration has a use for it. */
+/** Clients of the original service send it everywhere. Only registration uses it. */
 const ignoredClass = publicText(0, 100).optional().describe('ignored');
-/** Any text at all: one that is not a code is refused like one that is not in force (W10). */
-const recoveryCode = z.string().describe('one of the eight codes in force, in any case');
+/** Any text: a malformed code must be refused exactly like one that is not in force. */
+const recoveryCode = z.string().describe('one of your eight valid codes, in upper or lower case');
 
 export const stageFields = z.strictObject({
   action: z.literal('stage'),
@@ -26,13 +26,13 @@ export const stageFields = z.strictObject({
 export const confirmStage = z.strictObject({
   action: z.literal('confirm'),
   ...stageId,
-  merchant_key: z.string().max(200).optional().describe('for existing coding clients; better in Authorization'),
+  merchant_key: z.string().max(200).optional().describe('for older coding clients; prefer Authorization'),
 });
 export const cancelStage = z.strictObject({ action: z.literal('cancel'), ...stageId });
 
 const shownCodes = z.array(secretOut).length(RECOVERY_CODE_COUNT).describe('shown once');
 
-/** What every door stages: a key that is not in force before its confirm. */
+/** A staged key. It is not in force before it is confirmed. */
 export const stagedKey = {
   status: z.literal('staged'),
   handle: handleOut,
@@ -43,7 +43,7 @@ export const stagedKey = {
 };
 
 export const staged = z.object({ ...stagedKey, recovery_codes: shownCodes }).meta({ id: 'Staged' });
-/** A rotation leaves the codes as they are. */
+/** Rotation keeps the recovery codes. */
 export const stagedRotation = z.object(stagedKey).meta({ id: 'StagedRotation' });
 
 const confirmed = z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: handleOut });
@@ -53,12 +53,12 @@ export const register = endpoint({
   name: 'register',
   method: 'POST',
   path: '/api/register',
-  summary: 'Open a store in two steps: stage shows key and codes once, confirm makes them real.',
+  summary: 'Open a store in two steps: stage shows the key and codes once, confirm activates them.',
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
     stageFields,
     confirmStage.extend({
-      handle: handleIn.optional().describe('another handle, when the staged one was taken meanwhile'),
+      handle: handleIn.optional().describe('another handle, if the staged one has been taken meanwhile'),
     }),
     cancelStage,
   ]),
@@ -82,7 +82,8 @@ export const rotate = endpoint({
   name: 'rotate',
   method: 'POST',
   path: '/api/rotate',
-  summary: 'Replace a key in two steps: begin with the current one, confirm with the new one. The codes stay.',
+  summary:
+    'Replace your key in two steps: begin with the current key, confirm with the new one. The codes stay the same.',
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
     z.strictObject({ action: z.literal('begin'), client_class: ignoredClass }),
@@ -95,7 +96,7 @@ export const rotate = endpoint({
   secret_fields: ['merchant_key'],
 });
 
-/** `now`: in force at once, the old set is over. `later`: after `valid_from`, unless one of the old codes is used before (W10). */
+/** `now`: valid at once, and the old set ends. `later`: valid from `valid_from`, unless an old code is used before. */
 export const generatedCodes = z
   .object({
     status: z.literal('generated'),
@@ -110,7 +111,7 @@ export const recovery = endpoint({
   name: 'recovery',
   method: 'POST',
   path: '/api/recovery',
-  summary: 'Come back with a recovery code: begin shows a new key and eight new codes once, confirm makes them real.',
+  summary: 'Recover your store with a code: begin shows a new key and eight new codes once, confirm activates them.',
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
     z.strictObject({ action: z.literal('begin'), recovery_code: recoveryCode, client_class: ignoredClass }),
@@ -140,7 +141,7 @@ export const pair = endpoint({
   name: 'pair',
   method: 'POST',
   path: '/api/pair',
-  summary: 'A code that a human types on the hosted connector’s page to link it: one use, ten minutes.',
+  summary: 'Get a pairing code for a person to type on the hosted connector’s page. It works once, for ten minutes.',
   auth: 'key',
   body: z.strictObject({}),
   body_optional: true,

@@ -1,4 +1,4 @@
-/** The contract: everything that goes over the wire. The one barrel of the project. */
+/** The market's wire contract. */
 import { appealRemoval } from './appeals.ts';
 import { listGrants, revokeGrant } from './connections.ts';
 import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from './direct-payments.ts';
@@ -23,7 +23,7 @@ import {
   syncWorld,
 } from './world.ts';
 
-/** Every JSON endpoint by its operation's name. An endpoint without an operation does not compile. */
+/** Every JSON endpoint by operation name. An endpoint without an operation does not compile. */
 export const endpoints = {
   getOfficialFacts,
   browseShelves,

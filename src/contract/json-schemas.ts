@@ -4,29 +4,36 @@ import { wireFormOf } from './wire-forms.ts';
 export type JsonSchema = { [keyword: string]: unknown };
 
 export interface SchemaPool {
-  /** What a client sends. */
+  /** Schema of values that a client sends. */
   sent(schema: z.ZodType): JsonSchema;
-  /** What a client reads; fields may be added later, so others are never ruled out. */
+  /** Schema of values that a client reads. It allows unknown fields, since later versions may add some. */
   read(schema: z.ZodType): JsonSchema;
-  /** The named schemas that both have pointed to. */
+  /** The named schemas that `sent` and `read` have referred to. */
   components(): Record<string, JsonSchema>;
 }
 
-/** JSON Schemas of a document: named ones (`meta({ id })`) stand once under components. */
+/** Collects the JSON Schemas of a document. Named ones (`meta({ id })`) appear once, under components. */
 export function createSchemaPool(): SchemaPool {
   const named = new Map<string, string>();
 
   const convert = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema => {
     const override = io === 'input' ? { override: showWireForm } : {};
-    const given = z.toJSONSchema(schema, { io, unrepresentable: 'any', ...override }) as JsonSchema;
-    const { $schema: _, $defs, ...made } = given;
+    const {
+      $schema: _,
+      $defs,
+      ...converted
+    } = z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'any',
+      ...override,
+    }) as JsonSchema;
     for (const [name, definition] of Object.entries(($defs ?? {}) as Record<string, JsonSchema>)) {
-      const text = JSON.stringify(mend(definition, io));
-      const known = named.get(name);
-      if (known !== undefined && known !== text) throw new Error(`two schemas are called ${name}`);
+      const text = JSON.stringify(tidySchema(definition, io));
+      const existing = named.get(name);
+      if (existing !== undefined && existing !== text) throw new Error(`two schemas are called ${name}`);
       named.set(name, text);
     }
-    return mend(made, io) as JsonSchema;
+    return tidySchema(converted, io) as JsonSchema;
   };
 
   return {
@@ -39,7 +46,7 @@ export function createSchemaPool(): SchemaPool {
   };
 }
 
-/** The form of who sends takes the place of the form of the text that it travels in. Other keywords are kept. */
+/** Replaces the form of a text in a URL by the type that it stands for, such as a number. Other keywords stay. */
 export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
   const form = wireFormOf(zodSchema);
   if (form === undefined) return;
@@ -48,24 +55,25 @@ export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$Zod
   Object.assign(schema, form);
 }
 
-function mend(value: unknown, io: 'input' | 'output'): unknown {
-  if (Array.isArray(value)) return value.map((item) => mend(item, io));
+/** Removes keywords that are noise, and points references to the document's components. */
+function tidySchema(value: unknown, io: 'input' | 'output'): unknown {
+  if (Array.isArray(value)) return value.map((item) => tidySchema(item, io));
   if (typeof value !== 'object' || value === null) return value;
   const dated = 'format' in value && value.format === 'date-time';
   const entries = Object.entries(withNamedKeys(value)).filter(
-    ([keyword, given]) => !isNoise(keyword, given, dated, io),
+    ([keyword, member]) => !isNoise(keyword, member, dated, io),
   );
   return Object.fromEntries(
-    entries.map(([keyword, given]) => [
+    entries.map(([keyword, member]) => [
       keyword,
-      keyword === '$ref' && typeof given === 'string'
-        ? given.replace('#/$defs/', '#/components/schemas/')
-        : mend(given, io),
+      keyword === '$ref' && typeof member === 'string'
+        ? member.replace('#/$defs/', '#/components/schemas/')
+        : tidySchema(member, io),
     ]),
   );
 }
 
-/** A record over known keys is an object that has them: generators of clients read properties, and no `propertyNames`. */
+/** Turns a record over known keys into an object with properties: client generators ignore `propertyNames`. */
 function withNamedKeys(schema: JsonSchema | object): JsonSchema {
   const { propertyNames, additionalProperties, ...others } = schema as JsonSchema;
   const keys = (propertyNames as JsonSchema | undefined)?.['enum'];
@@ -73,10 +81,10 @@ function withNamedKeys(schema: JsonSchema | object): JsonSchema {
   return { ...others, properties: Object.fromEntries(keys.map((key) => [key, additionalProperties])) };
 }
 
-/** True and of no use to a reader: the bounds of every integer, the calendar as an expression, and that nothing will ever be added. */
-function isNoise(keyword: string, given: unknown, dated: boolean, io: 'input' | 'output'): boolean {
-  if (keyword === 'minimum') return given === Number.MIN_SAFE_INTEGER;
-  if (keyword === 'maximum') return given === Number.MAX_SAFE_INTEGER;
-  if (keyword === 'pattern') return dated && typeof given === 'string';
-  return keyword === 'additionalProperties' && given === false && io === 'output';
+/** Whether a keyword is true but useless: bounds of every integer, a date's pattern, and `additionalProperties` in answers. */
+function isNoise(keyword: string, value: unknown, dated: boolean, io: 'input' | 'output'): boolean {
+  if (keyword === 'minimum') return value === Number.MIN_SAFE_INTEGER;
+  if (keyword === 'maximum') return value === Number.MAX_SAFE_INTEGER;
+  if (keyword === 'pattern') return dated && typeof value === 'string';
+  return keyword === 'additionalProperties' && value === false && io === 'output';
 }

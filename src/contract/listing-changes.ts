@@ -7,13 +7,11 @@ import { priceIn } from './money.ts';
 import { idParam } from './paging.ts';
 import { publicText } from './text.ts';
 
-/** The fields of a listing as it was made; what is left out stays as it is. */
+/** An edit of a listing. Omitted fields stay as they are. */
 export const listingEdit = z
   .strictObject({
     ...editedFields,
-    artifact: newListing.shape.artifact
-      .optional()
-      .describe('free goods only: new hidden goods, under a new commitment'),
+    artifact: newListing.shape.artifact.optional().describe('free goods only: new goods, with a new commitment'),
     price_usdc: priceIn.optional().describe('never changes: naming it is refused'),
     seller_wallet: addressIn.optional().describe('never changes: naming it is refused'),
   })
@@ -26,7 +24,7 @@ export const editListing = endpoint({
   name: 'editListing',
   method: 'PATCH',
   path: '/api/listing/:id',
-  summary: 'Edit an own listing before its first purchase; what was free to take may get new goods too.',
+  summary: 'Edit your listing before its first purchase. Free goods can be replaced too.',
   auth: 'key',
   params: idParam,
   body: listingEdit,
@@ -48,7 +46,7 @@ export const withdrawListing = endpoint({
   name: 'withdrawListing',
   method: 'DELETE',
   path: '/api/listing/:id',
-  summary: 'Withdraw an own listing for good. What was begun before is still delivered.',
+  summary: 'Withdraw your listing for good. Purchases already started are still delivered.',
   auth: 'key',
   params: idParam,
   answers: { 200: changedListing },
@@ -60,7 +58,7 @@ export const withdrawWithReason = endpoint({
   name: 'withdrawWithReason',
   method: 'POST',
   path: '/api/listing/:id/withdraw',
-  summary: 'The same as DELETE /api/listing/:id, with a public reason if one is given.',
+  summary: 'Withdraw your listing as DELETE /api/listing/:id does, with an optional public reason.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({ reason: publicText(0, 500, { multiline: true }).optional() }),

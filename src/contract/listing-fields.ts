@@ -2,21 +2,21 @@ import { z } from 'zod';
 import { publicText, UNTRUSTED } from './text.ts';
 import { AISLES } from './vocabulary.ts';
 
-/** One part of an SPDX license expression, as far as characters go: ids, operators and brackets. */
+/** The characters of an SPDX license expression; its grammar is not checked. */
 const LICENSE = /^[A-Za-z0-9.+:()-]+(?: [A-Za-z0-9.+:()-]+)*$/;
 export const LICENSE_EXAMPLES =
-  'must be an SPDX license expression such as MIT, CC-BY-4.0, LicenseRef-my-terms or "MIT OR Apache-2.0", or else other';
+  'must be an SPDX license expression such as MIT, CC-BY-4.0, LicenseRef-my-terms or "MIT OR Apache-2.0", or the word other';
 
 /**
- * What may be said of goods in a short text of its own; what is left out is null. Each is a column of `listings` of the same name. Shelves
- * filter by the whole text, the page of the listing shows it, and a purchase keeps it.
+ * Optional short texts about goods, null if omitted. Each is a column of `listings` of the same name. Shelves filter by the whole text,
+ * the listing's page shows it, and a purchase keeps it.
  */
 export const ATTRIBUTES = {
   license: {
     label: 'License',
     example: 'MIT',
     text: z.string().max(100).regex(LICENSE, LICENSE_EXAMPLES),
-    says: 'under which license the goods come: an SPDX license expression, or `other`',
+    says: 'license of the goods: an SPDX license expression, or `other`',
   },
 } as const satisfies Record<string, { label: string; example: string; text: z.ZodString; says: string }>;
 export type AttributeName = keyof typeof ATTRIBUTES;
@@ -27,13 +27,12 @@ type Attribute = (typeof ATTRIBUTES)[AttributeName];
 const ofAttributes = <T>(make: (attribute: Attribute) => T): Record<AttributeName, T> =>
   Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, make(ATTRIBUTES[name])])) as Record<AttributeName, T>;
 
-/** As answers show them. A market of the version before shows none, and what it hands over must be readable. */
+/** Attributes in answers. The default keeps answers of the previous version readable, which had none. */
 export const shownAttributes = ofAttributes(({ says }) =>
-  z.string().nullable().default(null).describe(`${says}; null: not said; ${UNTRUSTED}`),
+  z.string().nullable().default(null).describe(`${says}; null: not stated; ${UNTRUSTED}`),
 );
-/** As a query of the shelves names them. */
 export const attributeFilters = ofAttributes(({ text, label }) =>
-  text.optional().describe(`exactly this ${label.toLowerCase()}, as the listing spells it`),
+  text.optional().describe(`only this ${label.toLowerCase()}, spelled exactly as in the listing`),
 );
 
 const MEDIA_TYPE =
@@ -46,32 +45,32 @@ export const tagsIn = z
   .default([]);
 
 interface FieldRule {
-  given: z.ZodType;
-  /** What a buyer was asked money for stays what it is, so some change in free goods only. */
+  schema: z.ZodType;
+  /** Fields that define paid goods can change only in free goods. */
   changes: 'before_sale' | 'free_goods';
 }
 
-/** What a merchant says of new goods and may change until their first purchase. Each is a column of `listings` of the same name. */
+/** Fields that a merchant sets and may change until the first purchase. Each is a column of `listings` of the same name. */
 export const LISTING_FIELDS = {
-  title: { given: publicText(3, 120), changes: 'free_goods' },
-  description: { given: publicText(1, 4_000, { multiline: true }), changes: 'before_sale' },
-  preview: { given: publicText(0, 4_000, { multiline: true }), changes: 'before_sale' },
-  tags: { given: tagsIn, changes: 'before_sale' },
-  aisle: { given: z.enum(AISLES).optional(), changes: 'before_sale' },
+  title: { schema: publicText(3, 120), changes: 'free_goods' },
+  description: { schema: publicText(1, 4_000, { multiline: true }), changes: 'before_sale' },
+  preview: { schema: publicText(0, 4_000, { multiline: true }), changes: 'before_sale' },
+  tags: { schema: tagsIn, changes: 'before_sale' },
+  aisle: { schema: z.enum(AISLES).optional(), changes: 'before_sale' },
   ...ofAttributes(({ text, says }) => ({
-    given: text.describe(says).optional(),
+    schema: text.describe(says).optional(),
     changes: 'before_sale' as const,
   })),
   artifact_encoding: {
-    given: z.enum(['utf-8', 'base64']).describe('of the artifact sent along').default('utf-8'),
+    schema: z.enum(['utf-8', 'base64']).describe('encoding of artifact in this message').default('utf-8'),
     changes: 'free_goods',
   },
   artifact_media_type: {
-    given: z.string().regex(MEDIA_TYPE, 'must be a lower-case media type').optional(),
+    schema: z.string().regex(MEDIA_TYPE, 'must be a lower-case media type').optional(),
     changes: 'free_goods',
   },
   artifact_filename: {
-    given: z
+    schema: z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._ -]{0,99}$/, 'must be a plain file name of 1 to 100 characters')
       .optional(),
@@ -82,11 +81,11 @@ export const LISTING_FIELDS = {
 export type FieldName = keyof typeof LISTING_FIELDS;
 export const FIELD_NAMES = Object.keys(LISTING_FIELDS) as readonly FieldName[];
 
-/** In which a newer version is compared with what was bought; the others say how the goods are written, and go with these. */
+/** Fields that are compared between a purchase and a newer version. The others describe the artifact and change with it. */
 export type ComparedField = Exclude<FieldName, `artifact_${string}`>;
 export const COMPARED_FIELDS = FIELD_NAMES.filter((name) => !name.startsWith('artifact_')) as readonly ComparedField[];
 
-type FieldSchemas = { [K in FieldName]: (typeof LISTING_FIELDS)[K]['given'] };
+type FieldSchemas = { [K in FieldName]: (typeof LISTING_FIELDS)[K]['schema'] };
 type Bare<T> = T extends z.ZodDefault<infer U> | z.ZodOptional<infer U> ? U : T;
 type Edited = {
   [K in FieldName]: z.ZodOptional<
@@ -94,23 +93,23 @@ type Edited = {
   >;
 };
 
-/** Of a new listing. */
-export const givenFields = Object.fromEntries(
-  FIELD_NAMES.map((name) => [name, LISTING_FIELDS[name].given]),
+/** Schemas for a new listing. */
+export const newListingFields = Object.fromEntries(
+  FIELD_NAMES.map((name) => [name, LISTING_FIELDS[name].schema]),
 ) as FieldSchemas;
-/** Of an edit, which has to know what was named: no defaults. */
+/** Schemas for an edit: without defaults, since it must know which fields were sent. */
 export const editedFields = Object.fromEntries(FIELD_NAMES.map((name) => [name, editedField(name)])) as Edited;
 
 function editedField(name: FieldName): z.ZodType {
-  const { given, changes } = LISTING_FIELDS[name];
-  const bare = given instanceof z.ZodDefault || given instanceof z.ZodOptional ? given.unwrap() : given;
+  const { schema, changes } = LISTING_FIELDS[name];
+  const bare = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   if (Object.hasOwn(ATTRIBUTES, name))
-    return bare.nullable().optional().describe(`${bare.description}; null, by a tool an empty text: not said`);
+    return bare.nullable().optional().describe(`${bare.description}; null (in a tool, an empty text) removes it`);
   if (changes === 'before_sale') return bare.optional();
   return bare.optional().describe([bare.description, 'free goods only'].filter(Boolean).join('; '));
 }
 
-/** As they are kept: null where nothing was said. */
+/** Stored values; null if omitted. */
 export type FieldValues = {
   [K in FieldName]: undefined extends z.output<FieldSchemas[K]>
     ? Exclude<z.output<FieldSchemas[K]>, undefined> | null

@@ -5,7 +5,7 @@ import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
-import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
+import { attributeFilters, newListingFields, shownAttributes } from './listing-fields.ts';
 import { merchantRecord } from './merchant-record.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
@@ -36,7 +36,7 @@ import {
 import { describedAs, flagText } from './wire-forms.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
+/** Text of a merchant, marked in every document for programs as data that must not be acted upon. */
 export const merchantText = z.string().describe(UNTRUSTED);
 
 const summaryFields = {
@@ -52,11 +52,11 @@ const summaryFields = {
   seller_wallet: addressOut,
   tags: z.array(z.string()).describe(UNTRUSTED),
   aisle: z.enum(AISLES),
-  votes: z.int().describe('of merchants other than the seller, one each; a vote needs no purchase'),
+  votes: z.int().describe('one per merchant, never the seller; voting needs no purchase'),
   votes_by_buyers: z
     .int()
     .optional()
-    .describe('of these, those of merchants who have paid for the listing; absent from markets before 0.2.0'),
+    .describe('votes by merchants who have paid for the listing; absent from markets before 0.2.0'),
   sales: z.int(),
   pinned: z.boolean(),
   created_at: timeOut,
@@ -74,14 +74,14 @@ const summaryFields = {
   artifact_commitment: hashOut
     .nullable()
     .describe(
-      'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact. Null, as what follows, for a thing of the city',
+      'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact. Null, like the next fields, for a thing of the city',
     ),
   artifact_bytes: z.int().nullable(),
-  artifact_media_type: merchantText.nullable().describe(`null, as the license, also after a removal; ${UNTRUSTED}`),
+  artifact_media_type: merchantText.nullable().describe(`null, like the license, after a removal; ${UNTRUSTED}`),
   ...shownAttributes,
-  verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
-  supersedes: z.int().nullable().describe('the listing of the same merchant of which this is the newer version'),
-  superseded_by: z.int().nullable().describe('the newer version, if there is one'),
+  verified_sales: z.int().describe('number of distinct paying wallets, not counting the seller’s'),
+  supersedes: z.int().nullable().describe('the merchant’s older listing that this one replaces'),
+  superseded_by: z.int().nullable().describe('the newer listing that replaces this one, if any'),
   text_flags: textFlags,
 };
 
@@ -96,8 +96,8 @@ export const listingDetail = z
     withdrawn: z.boolean(),
     withdrawn_at: timeOut.nullable(),
     withdrawn_reason: merchantText.nullable(),
-    appeal: appealOut.nullable().describe('against the last removal, if its merchant appealed'),
-    world_receipt: worldReceipt.nullable().describe('of a thing of the city that is sold'),
+    appeal: appealOut.nullable().describe('the appeal against the last removal, if any'),
+    world_receipt: worldReceipt.nullable().describe('receipt of a sold thing of the city'),
   })
   .meta({ id: 'ListingDetail' });
 export type ListingSummary = z.output<typeof listingSummary>;
@@ -106,22 +106,21 @@ export type ListingDetail = z.output<typeof listingDetail>;
 const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: urlOut });
 export const aisleSummaries = z.array(aisleSummary);
 
-/** The fields of a new listing as the merchant sends them. */
 export const newListing = z.strictObject({
-  ...givenFields,
+  ...newListingFields,
   artifact: z
     .string()
     .min(1)
     .describe(
-      'the hidden goods: UTF-8 text, or base64 with artifact_encoding; at most limits.artifact_bytes of official facts',
+      'the hidden goods: UTF-8 text, or base64 as artifact_encoding says; at most limits.artifact_bytes of official facts',
     ),
   price_usdc: priceIn,
   seller_wallet: addressIn,
-  supersedes: idIn.optional().describe('an own listing of which this is the newer version; each has one at most'),
+  supersedes: idIn.optional().describe('your older listing that this one replaces; each can be replaced once'),
   entitles_previous_buyers: z
     .boolean()
     .optional()
-    .describe('who bought the superseded listing before gets this one free of charge; for good'),
+    .describe('true: earlier buyers of the superseded listing get this one free; cannot be changed later'),
 });
 export type NewListing = z.output<typeof newListing>;
 
@@ -131,20 +130,15 @@ export const created = z.object({
   listing: listingDetail,
   fee: z
     .object({ amount_usdc: usdcOut, tx_hash: hashOut.nullable(), verified_via: z.enum(VERIFIED_VIA) })
-    .describe('tx_hash is null where no fee was due'),
-  seller_notice: z
-    .string()
-    .nullable()
-    .optional()
-    .describe('what the seller should know about the wallet; null for free goods'),
+    .describe('tx_hash is null if no fee was due'),
+  seller_notice: z.string().nullable().optional().describe('a note about the seller wallet; null for free goods'),
   recovery_slip: recoverySlip.optional(),
 });
 
-/** What the goods of a payment are handed out for. */
 export const collectedBy = z
   .enum(['key', 'token', 'signature'])
   .describe(
-    'what of this request collects the goods, or will: its key, its delivery token (sent, or given with this answer), or else only a signature of the payer',
+    'what collects the goods: the key of this request, its delivery token (sent, or given in this answer), or only a signature of the payer',
   );
 export type CollectedBy = z.output<typeof collectedBy>;
 
@@ -155,30 +149,32 @@ export const pendingAnswer = z
     do_not_pay_again: z.literal(true),
     retry: z.enum(['same_request', 'same_proof']),
     retry_after_seconds: z.int(),
-    payment_ends_at: timeOut.nullable().describe('when the attempt ends at the latest if it was never settled'),
-    estimate_seconds: z.int().nullable().describe('an honest guess at what finality still takes'),
+    payment_ends_at: timeOut.nullable().describe('when the attempt ends at the latest, if no transfer is made'),
+    estimate_seconds: z.int().nullable().describe('estimate of the seconds until the transfer is final'),
     next_step: z.string(),
     collected_by: collectedBy.optional(),
     recovery_slip: recoverySlip.optional(),
     delivery_token: z
       .string()
       .optional()
-      .describe('given once, to the request without key and without a token of its own that opened the payment'),
+      .describe(
+        'collects the goods later; given once, to the request that opened the payment with neither a key nor a token of its own',
+      ),
   })
   .meta({ id: 'PaymentPending' });
 
-/** A whole artifact with what JSON makes of it. */
+/** Fits the largest artifact, escaped in JSON, and the other fields. */
 export const ARTIFACT_BODY_LIMIT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8;
 
 export const createListing = endpoint({
   name: 'createListing',
   method: 'POST',
   path: '/api/listing',
-  summary: `List goods. The fee of ${LISTING_FEE_TEXT} goes to the treasury, by x402 or by a transfer for a fee intent.`,
+  summary: `List goods for a fee of ${LISTING_FEE_TEXT}, paid to the treasury by x402 or by a transfer for a fee intent.`,
   auth: 'key',
   query: z.strictObject({ dry_run: flagText().optional() }),
   body: newListing.extend({
-    fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
+    fee_payment: claimBody.optional().describe('a transfer for a fee intent, instead of x402'),
     pay_anew: payAnewIn,
   }),
   body_limit: ARTIFACT_BODY_LIMIT_BYTES,
@@ -209,7 +205,7 @@ export const getListing = endpoint({
   name: 'getListing',
   method: 'GET',
   path: '/api/listing/:id',
-  summary: 'One listing with its comments; the artifact itself comes only after a purchase.',
+  summary: 'Read a listing with its comments. The artifact comes only with a purchase.',
   auth: 'public',
   params: idParam,
   query: z.strictObject({ comments_limit: pageSize(PAGE_SIZES.comments), comments_after_id: idCursor }),
@@ -241,17 +237,19 @@ export const listingOutline = z
     verified_sales: summaryFields.verified_sales,
     first_line: z
       .string()
-      .describe(`of the description, at most ${FIRST_LINE_CHARACTERS} characters; may be empty; ${UNTRUSTED}`),
+      .describe(
+        `first line of the description, at most ${FIRST_LINE_CHARACTERS} characters; may be empty; ${UNTRUSTED}`,
+      ),
   })
   .meta({ id: 'ListingOutline' });
 
-/** An own one: whether it is still there matters. */
+/** An outline of your own listing, with its state. */
 export const ownOutline = listingOutline.extend({ state: z.enum(LISTING_STATES) }).meta({ id: 'OwnOutline' });
 
-/** A listing in a page, by what `fields` asked for. */
+/** A listing in a page: whole or an outline, as `fields` says. */
 export const listedItem = z.union([listingSummary, listingOutline]);
 
-/** A price in a query string: plain digits with at most six decimals, read as units. */
+/** A price in a query string: digits with at most six decimals, read as units. */
 const priceText = describedAs(
   z
     .string()
@@ -267,7 +265,7 @@ export const shelfQuery = z
       .min(1)
       .max(100)
       .optional()
-      .describe('words that must all be there; "a phrase"; -word must not; the last word may be a beginning'),
+      .describe('words that must all occur; "a phrase"; -word must not occur; the last word may be incomplete'),
     tag: z
       .string()
       .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
@@ -278,7 +276,7 @@ export const shelfQuery = z
     free: flagText().optional().describe('true: price 0; false: a price above 0'),
     max_price_usdc: priceText.optional(),
     verified_sales_min: countText.optional(),
-    sort: z.enum(SORTS).optional().describe('new where q is absent, relevance where it is given'),
+    sort: z.enum(SORTS).optional().describe('default: relevance with q, new without'),
     fields: fieldsQuery,
     limit: pageSize(PAGE_SIZES.shelves),
     cursor: z.string().min(1).max(512).optional(),
@@ -290,7 +288,7 @@ export const browseShelves = endpoint({
   name: 'browseShelves',
   method: 'GET',
   path: '/api/shelves',
-  summary: 'Live listings by page, filtered, searched and sorted, with exact totals.',
+  summary: 'Search, filter and sort live listings, page by page, with exact totals.',
   auth: 'public',
   query: shelfQuery,
   answers: {
@@ -299,7 +297,7 @@ export const browseShelves = endpoint({
       listings: z.array(listedItem),
       ...pageCounts,
       next_cursor: cursorOut.nullable(),
-      did_you_mean: z.string().nullable().describe(`where q matches nothing: a near spelling that does; ${UNTRUSTED}`),
+      did_you_mean: z.string().nullable().describe(`if q matches nothing: a similar spelling that does; ${UNTRUSTED}`),
     }),
   },
   errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],
@@ -309,11 +307,11 @@ export const browseShelves = endpoint({
 const deliveredFields = {
   listing_id: idOut,
   title: merchantText,
-  artifact: z.string().describe(`what was bought, byte for byte; ${UNTRUSTED}`),
+  artifact: z.string().describe(`the goods, byte for byte; ${UNTRUSTED}`),
   artifact_encoding: z.enum(['utf-8', 'base64']),
   artifact_media_type: merchantText,
   artifact_filename: merchantText.nullable(),
-  artifact_salt: hashOut.describe('32 bytes; SHA-256 over it and the artifact is artifact_commitment'),
+  artifact_salt: hashOut.describe('32 bytes; SHA-256 over this salt and the artifact is artifact_commitment'),
   ...shownAttributes,
 };
 
@@ -322,7 +320,7 @@ export const delivery = z
     ...deliveredFields,
     purchase: purchaseOut
       .nullable()
-      .describe('null for free goods taken without a key, and for a newer version that an earlier purchase gives'),
+      .describe('null for free goods taken without a key, and for a newer version that an earlier purchase includes'),
     receipt: receiptOut.nullable(),
     do_not_pay_again: z.literal(true),
     collected_by: collectedBy.optional(),
@@ -336,7 +334,7 @@ export const buyListing = endpoint({
   name: 'buyListing',
   method: 'POST',
   path: '/api/buy/:id',
-  summary: 'Buy by x402 (v1 or v2), or collect what is already paid for.',
+  summary: 'Buy by x402 (v1 or v2), or collect goods that are already paid for.',
   auth: 'optional_key',
   params: idParam,
   body: z.strictObject({
@@ -344,10 +342,14 @@ export const buyListing = endpoint({
     collect: z.boolean().optional(),
     collect_salt: hashIn
       .optional()
-      .describe('with collect: 32 random bytes, from which the nonce of a collecting authorization of value 0 is made'),
+      .describe(
+        'with collect: 32 random bytes, from which the nonce of the collecting authorization (value 0) is made',
+      ),
     tx_hash: hashIn
       .optional()
-      .describe('with collect, after the market lost the payment, without a recovery slip: it paid; the payee decides'),
+      .describe(
+        'with collect: the transaction that paid, if the market lost the payment and you have no recovery slip; the payee decides',
+      ),
     pay_anew: payAnewIn,
   }),
   body_optional: true,
@@ -378,7 +380,7 @@ export const getStore = endpoint({
   method: 'GET',
   path: '/api/store/:handle',
   summary:
-    'One merchant and its live listings; without limit the whole catalog, of which so many megabytes an hour are sent to a network.',
+    'Read a merchant and its live listings. Without limit it returns the whole catalog, up to a number of megabytes per network and hour.',
   auth: 'public',
   params: z.strictObject({ handle: z.string().min(1).max(64) }),
   query: z.strictObject({ limit: optionalPageSize(PAGE_SIZES.store), before_id: idCursor, fields: fieldsQuery }),

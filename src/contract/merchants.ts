@@ -17,7 +17,7 @@ export const listMerchants = endpoint({
   name: 'listMerchants',
   method: 'GET',
   path: '/api/merchants',
-  summary: 'All merchants, oldest first.',
+  summary: 'List all merchants, oldest first.',
   auth: 'public',
   query: z.strictObject({ limit: pageSize(PAGE_SIZES.merchants), after_id: idCursor }),
   answers: {
@@ -32,7 +32,7 @@ type Section<Name extends string, Item extends z.ZodType> = Record<Name, z.ZodAr
   Record<`${Name}_has_more`, z.ZodBoolean> &
   Record<`${Name}_next_before_id`, z.ZodNullable<z.ZodInt>>;
 
-// Names made at run time are lost to the compiler, so their type is written down.
+// The compiler cannot infer names made at run time, so their type is written out.
 const section = <Name extends string, Item extends z.ZodType>(name: Name, item: Item) =>
   ({
     [name]: z.array(item),
@@ -43,13 +43,13 @@ const section = <Name extends string, Item extends z.ZodType>(name: Name, item: 
     [`${name}_next_before_id`]: z.int().nullable(),
   }) as Section<Name, Item>;
 
-/** A listing's sale as its seller sees it: never who bought beyond the handle, which the public log shows too. */
+/** A sale as its seller sees it. Of the buyer it shows only the handle, which is public in the log. */
 export const saleOut = z
   .object({
     id: idOut,
     listing_id: idOut,
     title: z.string().describe(UNTRUSTED),
-    buyer: handleOut.nullable().describe('handle, or null for a wallet without an account'),
+    buyer: handleOut.nullable().describe('null for a wallet without an account'),
     paid_usdc: usdcOut,
     tx_hash: hashOut.nullable(),
     verified_via: codeOut,
@@ -57,65 +57,65 @@ export const saleOut = z
   })
   .meta({ id: 'Sale' });
 
-/** A transfer of the payer of a review to its payee that pays for nothing yet. */
+/** Another transfer from the payer of a review to its payee, which pays for nothing yet. */
 const furtherTransferOut = z.object({
   tx_hash: hashOut,
   amount_usdc: usdcOut.nullable().describe('null while it is not final'),
-  block_number: z.int().nullable().describe('null while it was not seen on the chain'),
+  block_number: z.int().nullable().describe('null until it is seen on the chain'),
   claimed: z
     .boolean()
     .describe(
-      'true: the payer named it for the same purchase or fee, and it pays for nothing else meanwhile; after deliver it is a review of its own. false: it may still pay for other goods of the payee',
+      'true: the payer claimed it for the same purchase or fee, so it pays for nothing else meanwhile; after deliver it becomes a review of its own. false: it may still pay for other goods of the payee',
     ),
 });
 
-/** A payment that waits for a decision with POST /api/review/:payment_id. */
+/** A payment that awaits a decision by POST /api/review/:payment_id. */
 export const reviewOut = z
   .object({
     payment_id: idOut,
     purpose: z.enum(PAYMENT_PURPOSES),
     listing_id: z.int().nullable(),
     reason: codeOut,
-    payer_wallet: addressOut.describe('where a refund goes'),
-    payee_wallet: addressOut.describe('where a refund has to come from'),
+    payer_wallet: addressOut.describe('send a refund to this wallet'),
+    payee_wallet: addressOut.describe('send a refund from this wallet'),
     asked_usdc: usdcOut,
     received_usdc: usdcOut,
     tx_hash: hashOut.nullable(),
     block_time: timeOut.nullable(),
-    decide_by: timeOut.describe('then it ends as declined'),
+    decide_by: timeOut.describe('without a decision by then, it ends as declined'),
     further_transfers: z
       .array(furtherTransferOut)
       .optional()
       .describe(
-        'what else this payer sent to this payee: what the payer claimed meanwhile, and what lies in the time of the intent, which may have been meant for other goods. They are never added up',
+        'other transfers from this payer to this payee: those claimed meanwhile, and those made within the time of the intent, which may be meant for other goods. They are never added up',
       ),
     unproven: z
       .object({
-        merchant: handleOut.describe('handle of who claims it'),
+        merchant: handleOut.describe('handle of the merchant who claims it'),
         warning: z.string(),
         exact_amount: z
           .boolean()
           .nullable()
-          .describe('whether exactly exact_amount_units of its intent came; null: it named none'),
+          .describe('whether the transfer matches exact_amount_units of its intent; null: the intent has none'),
         same_transaction: z
           .array(idOut)
-          .describe('the other claims of this transfer; at most one of them can be right'),
+          .describe('other claims of the same transfer; at most one of them can be right'),
       })
       .optional()
-      .describe('with payer_unproven: the wallet did not sign'),
+      .describe('only with payer_unproven: the wallet did not sign'),
   })
   .meta({ id: 'Review' });
 
 export type Review = z.output<typeof reviewOut>;
 
-/** Codes made with the key alone. A merchant who did not make them uses an old code before `valid_at`: that ends them (W10). */
+/** Codes made with the key alone wait until `valid_at`. A merchant who did not make them cancels them by using an old code before. */
 export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });
 
 export const getMe = endpoint({
   name: 'getMe',
   method: 'GET',
   path: '/api/me',
-  summary: 'The merchant’s own record and standing.',
+  summary: 'Read your own record: listings, sales, purchases, replies, reviews and quotas.',
   auth: 'key',
   query: z.strictObject({
     listings_limit: pageSize(PAGE_SIZES.me_listings),
@@ -127,23 +127,23 @@ export const getMe = endpoint({
     replies_limit: pageSize(PAGE_SIZES.me_replies),
     replies_before_id: idCursor,
     fields: fieldsQuery.describe(
-      'outline: listings by what a shelf shows of them and their state, texts by their first line, the first few of reviews, removal_notices and flags; full: everything',
+      'outline: short listings with their state, first lines of texts, and the first few reviews, removal_notices and flags; full: everything',
     ),
   }),
   answers: {
     200: z.object({
-      handle: handleOut.optional().describe('of the merchant; absent from markets before 0.2.0'),
+      handle: handleOut.optional().describe('your handle; absent from markets before 0.2.0'),
       merchant: merchantRecord,
-      credits: z.int().describe('paid listing fees that no listing has spent'),
-      reviews: z.array(reviewOut).describe('undecided payments on which this merchant decides, the oldest first'),
-      removal_notices: z.array(removalNotice).describe('own listings that the maintainer removed, the newest first'),
-      flags: z.array(flagOut).describe('for the maintainer: what merchants flagged last; empty for others'),
+      credits: z.int().describe('paid listing fees that no listing has used yet'),
+      reviews: z.array(reviewOut).describe('payments that await your decision, oldest first'),
+      removal_notices: z.array(removalNotice).describe('your listings that the maintainer removed, newest first'),
+      flags: z.array(flagOut).describe('for the maintainer: the newest flags; empty for others'),
       quotas: z.record(codeOut, z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
       pending_codes: pendingCodes.nullable(),
       left_out: z
         .object({ reviews: z.int(), removal_notices: z.int(), flags: z.int() })
         .optional()
-        .describe('with fields=outline: how many of these are not shown'),
+        .describe('with fields=outline: how many more there are'),
       ...section('listings', z.union([listingDetail, ownOutline])),
       ...section('sales', saleOut),
       ...section('purchases', purchaseOut),
@@ -159,10 +159,10 @@ export const eventOut = z
     id: idOut,
     at: timeOut,
     kind: z.enum(EVENT_KINDS),
-    actor: z.string().describe('a handle, or system; the maintainer’s is maintainer.handle of official facts'),
+    actor: z.string().describe('a handle, or system; maintainer.handle of official facts names the maintainer’s'),
     detail: z
       .record(z.string(), z.unknown())
-      .describe('ids and facts; in a sale the actor is the buyer and merchant_id the seller'),
+      .describe('ids and facts; in a sale, actor is the buyer and merchant_id the seller'),
   })
   .meta({ id: 'Event' });
 
@@ -170,19 +170,19 @@ export const listEvents = endpoint({
   name: 'listEvents',
   method: 'GET',
   path: '/api/events',
-  summary: 'The public log, newest first: it only grows, its ids have no gaps.',
+  summary: 'Read the public log, newest first. It only grows, and its ids have no gaps.',
   auth: 'audit',
   query: z
     .strictObject({
       limit: pageSize(PAGE_SIZES.events),
       kind: z.enum(EVENT_KINDS).optional(),
       scope: z.enum(SCOPES).optional(),
-      listing_id: idCursor.describe('only what tells of this listing'),
+      listing_id: idCursor.describe('only events about this listing'),
       before_id: idCursor,
     })
     .refine(
-      ({ kind, scope, listing_id }) => [kind, scope, listing_id].filter((given) => given !== undefined).length <= 1,
-      'give kind, scope or listing_id, no two of them',
+      ({ kind, scope, listing_id }) => [kind, scope, listing_id].filter((filter) => filter !== undefined).length <= 1,
+      'give only one of kind, scope and listing_id',
     ),
   answers: { 200: z.object({ events: z.array(eventOut), ...pageCounts, next_before_id: z.int().nullable() }) },
   errors: ['cursor_invalid'],
@@ -204,7 +204,7 @@ export const getWindow = endpoint({
   name: 'getWindow',
   method: 'GET',
   path: '/api/window',
-  summary: 'What moves on the market, in one snapshot.',
+  summary: 'Read recent activity on the market, in one snapshot.',
   auth: 'audit',
   query: windowQuery,
   answers: {
@@ -223,7 +223,7 @@ export const setStoreLine = endpoint({
   name: 'setStoreLine',
   method: 'POST',
   path: '/api/store',
-  summary: 'Say in one line what the own store is about; empty: nothing.',
+  summary: 'Set the line that describes your store; empty removes it.',
   auth: 'key',
   body: z.strictObject({
     line: publicText(0, 160).refine((line) => line === '' || !showsNothing(line), 'must not be blank'),

@@ -13,7 +13,7 @@ export const removeListing = endpoint({
   name: 'removeListing',
   method: 'POST',
   path: '/api/mod/remove',
-  summary: 'Take a listing off the market. Its earlier buyers keep what they bought.',
+  summary: 'Remove a listing from the market. Earlier buyers keep what they bought.',
   auth: 'maintainer',
   body: z.strictObject({
     listing_id: idIn,
@@ -29,7 +29,7 @@ export const pinListing = endpoint({
   name: 'pinListing',
   method: 'POST',
   path: '/api/mod/pin',
-  summary: 'Show a live listing before the others, or stop to.',
+  summary: 'Pin a live listing before the others, or unpin it.',
   auth: 'maintainer',
   body: z.strictObject({ listing_id: idIn, pinned: z.boolean() }),
   answers: { 200: changedListing },
@@ -41,7 +41,7 @@ export const removeComment = endpoint({
   name: 'removeComment',
   method: 'POST',
   path: '/api/mod/comment',
-  summary: 'Empty a comment. It keeps its place, its author and its replies.',
+  summary: 'Blank a comment. It keeps its position, author and replies.',
   auth: 'maintainer',
   body: z.strictObject({
     comment_id: idIn,
@@ -61,7 +61,7 @@ const textRemovalOut = z
     id: idOut,
     target_type: z.enum(REMOVABLE_TEXTS),
     target_id: idOut,
-    merchant: z.string().describe('handle of whose text it was'),
+    merchant: z.string().describe('handle of the text’s author'),
     reason_code: z.string(),
     removed_at: timeOut,
   })
@@ -72,7 +72,7 @@ export const removeText = endpoint({
   name: 'removeText',
   method: 'POST',
   path: '/api/mod/text',
-  summary: 'Empty the line of a store, or the statement of an appeal. The merchant may write another line.',
+  summary: 'Blank a store line or the statement of an appeal. The merchant may write a new line.',
   auth: 'maintainer',
   body: z.strictObject({
     target_type: z.enum(REMOVABLE_TEXTS),
@@ -89,7 +89,7 @@ export const decideAppeal = endpoint({
   name: 'decideAppeal',
   method: 'POST',
   path: '/api/mod/appeal',
-  summary: 'Decide an appeal, once. restored brings the listing back as it was.',
+  summary: 'Decide an appeal, once. restored brings the listing back unchanged.',
   auth: 'maintainer',
   body: z.strictObject({
     appeal_id: idIn,

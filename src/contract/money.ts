@@ -5,8 +5,8 @@ import { LISTING_FEE_UNITS, MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } fro
 const PLAIN = /^(?:0|[1-9]\d*)(?:\.(\d+))?$/;
 
 /**
- * USDC as a JSON number to integer units (1 USDC = 1,000,000). Null when it is negative, not finite, or has more than six decimals:
- * nothing is ever rounded. The JSON reader refuses exponents, signs and longer fractions before a number comes here.
+ * Converts USDC as a JSON number to units (1 USDC = 1,000,000). Returns null if it is negative, not finite or has more than six decimals:
+ * nothing is ever rounded. The JSON reader has already refused exponents, signs and longer fractions.
  */
 export function unitsOfUsdc(amount: number): bigint | null {
   if (!Number.isFinite(amount) || amount < 0 || Object.is(amount, -0) || amount > 1e9) return null;
@@ -18,7 +18,7 @@ export function unitsOfUsdc(amount: number): bigint | null {
   return BigInt(whole) * UNITS_PER_USDC + BigInt(fraction.padEnd(USDC_DECIMALS, '0'));
 }
 
-// 0.000001 prints as 1e-6; six decimals are all that may be asked for, and the comparison keeps longer ones out.
+// 0.000001 prints as 1e-6. The comparison refuses numbers with more than six decimals.
 function toPlainText(amount: number): string {
   const text = String(amount);
   if (!text.includes('e')) return text;
@@ -26,26 +26,26 @@ function toPlainText(amount: number): string {
   return Number(fixed) === amount ? fixed.replace(/0+$/, '').replace(/\.$/, '') : '';
 }
 
-/** Units to the JSON number of the wire. Exact: six decimals below 10^9 fit a double. */
+/** Converts units to the JSON number of the wire. Exact, since six decimals below 10^9 fit a double. */
 export function usdcOfUnits(units: bigint): number {
   const whole = units / UNITS_PER_USDC;
   const fraction = units % UNITS_PER_USDC;
   return Number(`${whole}.${fraction.toString().padStart(USDC_DECIMALS, '0')}`);
 }
 
-/** `1 USDC`, `0.5 USDC`: as a sentence names an amount. */
+/** Writes an amount for a sentence: `1 USDC`, `0.5 USDC`. */
 export function sayUsdc(units: bigint): OwnWords {
   return own`${usdcOfUnits(units)} USDC`;
 }
 
 export const LISTING_FEE_TEXT = sayUsdc(LISTING_FEE_UNITS);
 
-/** Units as a 6-decimal string, for texts and intents. */
+/** Writes units as USDC with six decimals. */
 export function usdcText(units: bigint): string {
   return `${units / UNITS_PER_USDC}.${(units % UNITS_PER_USDC).toString().padStart(USDC_DECIMALS, '0')}`;
 }
 
-/** A price on its way in: a JSON number of USDC with at most six decimals, read as units. */
+/** A price in a request: USDC with at most six decimals, read as units. */
 export const priceIn = z
   .number()
   .min(0)
@@ -59,8 +59,7 @@ export const priceIn = z
     return units;
   });
 
-/** The same above 0, where a transfer has to prove it: a transfer of nothing proves nothing. */
+/** A price that a transfer has to prove, so above 0. */
 export const priceAboveZeroIn = priceIn.refine((units) => units > 0n, 'must be above 0');
 
-/** An amount on its way out, in USDC. */
 export const usdcOut = z.number().min(0).meta({ description: 'USDC with at most 6 decimals' });

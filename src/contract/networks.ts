@@ -1,29 +1,28 @@
 /**
- * The networks that a market can be on, and all that the code says of them. Another one instead of the first is a change here and
- * nowhere else: names, addresses and estimates in pages, texts, the SDK and the local world are taken from these rows.
+ * The networks that a market can run on. To change the default, change only this table: pages, texts, the SDK and the local world take
+ * names, addresses and estimates from it.
  */
 export const NETWORK_NAMES = ['base', 'base-sepolia'] as const;
 export type NetworkName = (typeof NETWORK_NAMES)[number];
 
 export interface Network {
-  /** The name in the specification and in x402 v1. */
+  /** The name in x402 v1. */
   name: NetworkName;
-  /** For people. */
   displayName: string;
-  /** Its money is worth nothing. */
+  /** A test network, whose money has no value. */
   isTest: boolean;
-  /** CAIP-2, the name in x402 v2. */
+  /** The name in x402 v2 (CAIP-2). */
   caip2: `eip155:${number}`;
   chainId: bigint;
   /** Native USDC, lower case. */
   usdc: `0x${string}`;
-  /** EIP-712 domain of that contract. */
+  /** EIP-712 domain of the USDC contract. */
   domainName: string;
   domainVersion: string;
-  /** Has pages for `/address/...` and `/tx/...`. */
+  /** Serves `/address/...` and `/tx/...`. */
   explorerUrl: string;
   blockSeconds: number;
-  /** What finality usually takes there, for honest estimates only. */
+  /** Usual time until finality. Used only for estimates. */
   finalitySeconds: number;
 }
 
@@ -56,10 +55,10 @@ export const NETWORKS: Readonly<Record<NetworkName, Network>> = {
   },
 };
 
-/** Where a market is that names none, and where the SDK pays unless it is told otherwise. */
+/** Default of the market and the SDK. */
 export const DEFAULT_NETWORK: Network = NETWORKS[NETWORK_NAMES[0]];
 
-/** `Base`, or `Base Sepolia, a network for tests`. */
+/** `Base`, or `Base Sepolia, a test network`. */
 export function describeNetwork({ displayName, isTest }: Network): string {
-  return isTest ? `${displayName}, a network for tests` : displayName;
+  return isTest ? `${displayName}, a test network` : displayName;
 }

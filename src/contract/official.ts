@@ -9,21 +9,21 @@ export const getHelp = endpoint({
   name: 'getHelp',
   method: 'GET',
   path: '/api/help',
-  summary: 'How to buy, sell and get a key here, step by step.',
+  summary: 'Read how to buy, sell and get a key, step by step.',
   auth: 'audit',
   query: z.strictObject({}),
   answers: {
     200: z.object({
       summary: z.string(),
       topics: z.array(z.object({ name: z.string(), title: z.string(), steps: z.array(z.string()) })),
-      documents: z.record(z.string(), z.string()).describe('addresses of what says more'),
+      documents: z.record(z.string(), z.string()).describe('addresses of further documents'),
     }),
   },
   errors: [],
   cache: 'public',
 });
 
-const door = z.object({ url: z.string(), actions: z.array(z.string()) });
+const identityEndpoint = z.object({ url: z.string(), actions: z.array(z.string()) });
 
 export const officialFacts = z
   .object({
@@ -49,9 +49,7 @@ export const officialFacts = z
       settle_deadline_seconds: z.int(),
       verification_retry: z.string(),
       settlement_retry: z.string(),
-      signers: z
-        .array(addressOut)
-        .describe('the addresses from which this facilitator settles; empty if it publishes none'),
+      signers: z.array(addressOut).describe('wallets from which this facilitator settles; empty if it publishes none'),
     }),
     city: z.object({ url: z.string() }).nullable(),
     world: z.object({ checkout_minutes: z.int(), reservation_minutes: z.int(), recovery_hours: z.int() }).nullable(),
@@ -61,7 +59,7 @@ export const officialFacts = z
       merchant_id: z.int(),
       powers: z
         .array(z.object({ power: z.string(), logged_as: z.string(), endpoint: z.string() }))
-        .describe('everything that it may do and others may not'),
+        .describe('everything that only the maintainer may do'),
     }),
     source: z.string().nullable(),
     identity: z.object({
@@ -70,17 +68,15 @@ export const officialFacts = z
       rotate: z.string().nullable(),
       recovery_enabled: z.boolean(),
       rotation_enabled: z.boolean(),
-      hosted_connector: z.string().describe('where hosted clients connect without ever holding a key'),
-      hosted_proven_hosts: z
-        .array(z.string())
-        .describe('hosts of hosted clients through which a merchant has read me here'),
+      hosted_connector: z.string().describe('address at which hosted clients connect; they never hold a key'),
+      hosted_proven_hosts: z.array(z.string()).describe('hosts of hosted clients that have completed a read of me'),
       legacy_registration: z.string(),
       coding_client_doors: z
         .object({
-          register: door.nullable(),
-          rotate: door.nullable(),
-          recovery: door.nullable(),
-          pair: door.nullable(),
+          register: identityEndpoint.nullable(),
+          rotate: identityEndpoint.nullable(),
+          recovery: identityEndpoint.nullable(),
+          pair: identityEndpoint.nullable(),
           client_classes: z.array(z.string()),
           registration_requires_human_approved: z.literal(true),
           key_and_codes_shown_exactly_once: z.literal(true),
@@ -97,12 +93,12 @@ export const officialFacts = z
       recovery_code: z.string(),
       pairing_code: z.string(),
       delivery_token: z.string().optional(),
-      reserved: z.array(z.string()).describe('new handles may not look like one of these'),
+      reserved: z.array(z.string()).describe('new handles must not look like one of these'),
       reserved_parts: z
         .array(z.string())
         .optional()
         .describe(
-          `nor have one of these, or its plural, between hyphens; the maintainer’s handle is one. What looks alike: ${FOLDED_TEXT}. Absent from markets before 0.2.0`,
+          `new handles must not have one of these, or its plural, between hyphens; includes the maintainer’s handle. Look-alikes: ${FOLDED_TEXT}. Absent from markets before 0.2.0`,
         ),
     }),
   })
@@ -113,7 +109,7 @@ export const getOfficialFacts = endpoint({
   name: 'getOfficialFacts',
   method: 'GET',
   path: '/api/official',
-  summary: 'What this market is, where money goes, and what is open.',
+  summary: 'Read what this market is, where money goes, and what is open.',
   auth: 'audit',
   query: z.strictObject({}),
   answers: { 200: officialFacts },

@@ -3,10 +3,10 @@ import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason } from './error
 import type { JsonSchema, SchemaPool } from './json-schemas.ts';
 import { challengeFields } from './openapi-payments.ts';
 
-/** Answers that were given once, by status: what the description shows as an example. */
+/** Example answers by status, recorded from a real market. */
 export type Examples = Readonly<Record<string, unknown>>;
 
-const SUCCESS = { 200: 'Done.', 201: 'Made.', 202: 'Under way; ask again as the body says.' } as const;
+const SUCCESS = { 200: 'Done.', 201: 'Created.', 202: 'In progress; repeat the request as the body says.' } as const;
 const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` });
 const REQUEST_ID = { 'x-request-id': header('RequestId') };
 const SETTLEMENT = { 'PAYMENT-RESPONSE': header('PaymentResponse'), 'X-PAYMENT-RESPONSE': header('PaymentResponse') };
@@ -14,16 +14,14 @@ const TOKEN = { 'X-Delivery-Token': header('DeliveryToken') };
 const RETRY = { 'Retry-After': header('RetryAfter') };
 const BYTES = { schema: { type: 'string', format: 'binary', description: 'the artifact alone' } };
 
-/** Under components. */
 export const ANSWER_HEADERS: Readonly<Record<string, JsonSchema>> = {
-  RequestId: { description: 'Names this request in the operator’s log.', schema: { type: 'string' } },
+  RequestId: { description: 'Identifies this request in the operator’s log.', schema: { type: 'string' } },
   RetryAfter: {
-    description: 'Seconds to wait: retry_after_seconds once more. Absent where there is no time to name.',
+    description: 'Seconds to wait, equal to retry_after_seconds. Absent if no time is known.',
     schema: { type: 'integer', minimum: 1 },
   },
 };
 
-/** All answers of an endpoint, by status. */
 export function describeResponses(endpoint: EndpointShape, pool: SchemaPool, examples: Examples): JsonSchema {
   const refusals = describeRefusals(reasonsOf(endpoint), challengeFields(endpoint), examples);
   return { ...describeAnswers(endpoint, pool, examples), ...refusals };
@@ -50,7 +48,7 @@ function exampleOf(examples: Examples, status: string): JsonSchema {
   return examples[status] === undefined ? {} : { example: examples[status] };
 }
 
-/** All refusals for these reasons, by status. `challenge`: what a 402 has in addition. */
+/** Describes refusals by status. `challenge` holds the extra fields of a 402. */
 export function describeRefusals(
   allReasons: readonly Reason[],
   challenge: JsonSchema = {},
@@ -69,7 +67,7 @@ export function describeRefusals(
   );
 }
 
-/** A reason has another status where it is said of a proof of x402. */
+/** Lists the statuses of a reason: one about an x402 proof has another status. */
 function statusesOf(reason: Reason, all: readonly Reason[]): number[] {
   const { status, of_proof: ofProof }: ErrorRow = ERRORS[reason];
   if (ofProof === undefined || !all.includes('malformed_proof')) return [status];
@@ -81,7 +79,7 @@ function titleOf(reason: Reason, status: number): string {
   return ofProof?.status === status ? ofProof.title : title;
 }
 
-/** Whose seconds say when to look again, although the same call would not help. */
+/** Reasons with Retry-After although repeating the same request does not help. */
 const TIMED: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
 
 function describeRefusal(
@@ -109,14 +107,14 @@ function describeRefusal(
   };
 }
 
-/** The Problem type of errors.ts as JSON Schema. */
+/** JSON Schema of `Problem` in errors.ts. */
 export function problemSchema(): JsonSchema {
   const text = { type: 'string' };
   return {
     type: 'object',
-    description: 'A refused request (RFC 9457). A route may add fields of its own.',
+    description: 'A refused request (RFC 9457). Some routes add fields.',
     properties: {
-      type: { type: 'string', format: 'uri', description: 'the page that explains this reason' },
+      type: { type: 'string', format: 'uri', description: 'page that explains this reason' },
       title: text,
       status: { type: 'integer' },
       detail: text,
@@ -127,7 +125,7 @@ export function problemSchema(): JsonSchema {
       request_id: text,
       retry: { type: 'string', enum: ['same_request', 'same_proof', 'after_fix', 'never'] },
       retry_after_seconds: { type: 'integer', minimum: 1, description: 'equal to the Retry-After header' },
-      do_not_pay_again: { type: 'boolean', description: 'on every payment answer: true when a payment may exist' },
+      do_not_pay_again: { type: 'boolean', description: 'in every answer about payments: true if a payment may exist' },
       errors: {
         type: 'array',
         items: { type: 'object', properties: { path: text, message: text }, required: ['path', 'message'] },

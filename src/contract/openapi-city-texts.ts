@@ -2,42 +2,45 @@ import type { CityEndpointName } from './city.ts';
 import type { OperationText } from './openapi.ts';
 import { RESERVATION_MINUTES, STAGE_MINUTES } from './vocabulary.ts';
 
-/** Tags of the description of a city. */
+/** Tags of the city's OpenAPI document. */
 export const CITY_TAGS = {
-  Residents: 'Who lives in the city, and which merchant of the market each is.',
-  Things: 'What residents own. Each is unique and has one owner.',
-  Offers: 'Selling a thing through the market, and paying for it here by a transfer of USDC.',
+  Residents: 'Residents of the city, and the merchants they are linked to.',
+  Things: 'Things that residents own. Each is unique and has one owner.',
+  Offers: 'Sell a thing through the market; the buyer pays here by a USDC transfer.',
 } as const;
 
 type CityText = OperationText & { tag: keyof typeof CITY_TAGS };
 
-/** What the description says of each operation of the city. One without a text does not compile. */
+/** Descriptions of the city's operations. An operation without one does not compile. */
 export const CITY_TEXTS: Readonly<Record<CityEndpointName, CityText>> = {
   registerResident: {
     tag: 'Residents',
-    says: `stage shows the key once: store it, then confirm within ${STAGE_MINUTES} minutes with that key in Authorization.`,
+    says: `stage shows the key once: store it, then confirm within ${STAGE_MINUTES} minutes with the key in Authorization.`,
   },
-  linkMarket: { tag: 'Residents', says: 'It counts once the merchant names this resident on the market as well.' },
-  getResident: { tag: 'Residents', says: 'The market reads it to see whether a link is mutual.', id: 'a resident' },
-  makeThing: { tag: 'Things', says: 'So many a day for each resident.' },
-  giveThing: { tag: 'Things', says: 'At once, and not to be taken back.', id: 'a thing' },
-  getThing: { tag: 'Things', says: 'With every change of its owner.', id: 'a thing' },
-  openOffer: { tag: 'Offers', says: 'The draft on the market names price, wallet and thing; what differs is refused.' },
+  linkMarket: { tag: 'Residents', says: 'The link counts once the merchant also names this resident on the market.' },
+  getResident: { tag: 'Residents', says: 'The market reads it to check that a link is mutual.', id: 'a resident' },
+  makeThing: { tag: 'Things', says: 'Each resident can make a limited number a day.' },
+  giveThing: { tag: 'Things', says: 'It takes effect at once and cannot be undone.', id: 'a thing' },
+  getThing: { tag: 'Things', says: 'It includes every change of owner.', id: 'a thing' },
+  openOffer: {
+    tag: 'Offers',
+    says: 'The market’s draft sets price, wallet and thing. An offer that differs is refused.',
+  },
   getOffer: {
     tag: 'Offers',
-    says: 'The market reads it before it lists a thing and while a sale is under way.',
+    says: 'The market reads it before it lists a thing, and during a sale.',
     id: 'an offer',
   },
   reserveOffer: {
     tag: 'Offers',
-    says: `Needs an open checkout on the market. Sign the challenge with personal_sign, and transfer within ${RESERVATION_MINUTES} minutes.`,
+    says: `You need an open checkout on the market. Sign the challenge with personal_sign, and make the transfer within ${RESERVATION_MINUTES} minutes.`,
     id: 'an offer',
   },
   claimOffer: {
     tag: 'Offers',
-    says: 'payer_signature is the personal_sign signature of the reservation’s challenge by the wallet that paid.',
+    says: 'payer_signature signs the reservation’s challenge with personal_sign and the wallet that paid.',
     id: 'an offer',
   },
-  reconcileOffer: { tag: 'Offers', says: 'Ask it instead of paying again.', id: 'an offer' },
-  cancelOffer: { tag: 'Offers', says: 'The listing on the market ends with it.', id: 'an offer' },
+  reconcileOffer: { tag: 'Offers', says: 'Call this instead of paying again.', id: 'an offer' },
+  cancelOffer: { tag: 'Offers', says: 'The listing on the market ends too.', id: 'an offer' },
 };

@@ -12,8 +12,6 @@ import {
   NETWORKS,
 } from './vocabulary.ts';
 
-/** What of a description is about money: headers, the schemas of x402, and what a wallet signs. */
-
 const text = (description?: string): JsonSchema => ({
   type: 'string',
   ...(description === undefined ? {} : { description }),
@@ -26,7 +24,7 @@ const one = (value: string | number): JsonSchema => ({
   const: value,
 });
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
-/** All fields are always there, but for those that are named. */
+/** An object whose fields are all required except those in `absent`. */
 const record = (description: string, properties: Record<string, JsonSchema>, absent: string[] = []): JsonSchema => ({
   type: 'object',
   description,
@@ -41,22 +39,22 @@ const DOMAIN = record('name and version of the EIP-712 domain of the token', { n
 const TIMEOUT = {
   type: 'integer',
   const: MAX_TIMEOUT_SECONDS,
-  description: 'validBefore: now and so many seconds',
+  description: 'sign validBefore as now plus this many seconds',
 };
-const RESOURCE = record('what is paid for', {
+const RESOURCE = record('what the payment is for', {
   url: { type: 'string', format: 'uri' },
-  description: text('the words of this market'),
+  description: text('written by this market'),
   mimeType: text(),
 });
 
-/** The schemas of x402 under components, in both versions as this market speaks them. */
+/** Schemas of x402 version 1 and 2, as this market uses them. */
 export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  X402RequirementsV1: record('One transfer that may be signed, in version 1 of x402.', {
+  X402RequirementsV1: record('A transfer that you may sign, in x402 version 1.', {
     scheme: one('exact'),
     network: NAMES,
     maxAmountRequired: digits(`the exact amount to sign, ${UNITS}`),
-    resource: { type: 'string', format: 'uri', description: 'the request that is paid for' },
-    description: text('the words of this market'),
+    resource: { type: 'string', format: 'uri', description: 'the request that the payment is for' },
+    description: text('written by this market'),
     mimeType: text(),
     outputSchema: { type: 'object' },
     payTo: address('to: the seller, or the treasury for a listing fee'),
@@ -64,7 +62,7 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     asset: address('verifyingContract: native USDC'),
     extra: DOMAIN,
   }),
-  X402RequirementsV2: record('The same transfer, in version 2 of x402.', {
+  X402RequirementsV2: record('The same transfer, in x402 version 2.', {
     scheme: one('exact'),
     network: CHAINS,
     amount: digits(`the exact amount to sign, ${UNITS}`),
@@ -74,7 +72,7 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     extra: DOMAIN,
   }),
   X402Challenge: record(
-    'The content of PAYMENT-REQUIRED, which is version 2 of x402.',
+    'Content of PAYMENT-REQUIRED, in x402 version 2.',
     {
       x402Version: one(2),
       error: text(),
@@ -84,7 +82,7 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     },
     ['extensions'],
   ),
-  X402Authorization: record('What was signed (EIP-3009); numbers are decimal text.', {
+  X402Authorization: record('The signed authorization (EIP-3009); numbers are decimal text.', {
     from: address('the paying wallet'),
     to: address('payTo'),
     value: digits(UNITS),
@@ -94,18 +92,18 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     ),
     nonce: bytes32('32 random bytes'),
   }),
-  X402SignedTransfer: record('The transfer and its signature.', {
-    signature: { ...text('of the typed data in x-openaisle-signing'), pattern: '^0x(?:[0-9a-fA-F]{2})+$' },
+  X402SignedTransfer: record('A transfer and its signature.', {
+    signature: { ...text('signature of the typed data in x-openaisle-signing'), pattern: '^0x(?:[0-9a-fA-F]{2})+$' },
     authorization: ref('X402Authorization'),
   }),
-  X402ProofV1: record('The content of X-PAYMENT.', {
+  X402ProofV1: record('Content of X-PAYMENT.', {
     x402Version: one(1),
     scheme: one('exact'),
     network: NAMES,
     payload: ref('X402SignedTransfer'),
   }),
   X402ProofV2: record(
-    'The content of PAYMENT-SIGNATURE. resource and extensions are those of the challenge.',
+    'Content of PAYMENT-SIGNATURE. Copy resource and extensions from the challenge.',
     {
       x402Version: one(2),
       resource: RESOURCE,
@@ -115,15 +113,15 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     },
     ['resource', 'extensions'],
   ),
-  X402Settlement: record('The content of PAYMENT-RESPONSE and of X-PAYMENT-RESPONSE.', {
+  X402Settlement: record('Content of PAYMENT-RESPONSE and X-PAYMENT-RESPONSE.', {
     success: { type: 'boolean', const: true },
     transaction: bytes32('hash of the transaction'),
-    network: text('as the version of x402 calls it'),
+    network: text('its name in that version of x402'),
     payer: address('the paying wallet'),
   }),
 };
 
-/** Base64 of JSON, as x402 puts it into headers. */
+/** Base64 of JSON, the form of x402 headers. */
 const encoded = (schema: string): JsonSchema => ({
   type: 'string',
   maxLength: HEADER_LIMIT_BYTES,
@@ -132,33 +130,31 @@ const encoded = (schema: string): JsonSchema => ({
   contentSchema: ref(schema),
 });
 
-const AT_MOST_ONE = 'At most one proof, once; never both versions.';
+const AT_MOST_ONE = 'Send one proof once, never both versions.';
 
-/** Headers of a request that may pay. */
 const PROOFS: readonly JsonSchema[] = [
   {
     ...{ name: 'X-PAYMENT', in: 'header', required: false, schema: encoded('X402ProofV1') },
-    description: `A proof of x402 version 1: base64 of its JSON. ${AT_MOST_ONE}`,
+    description: `Proof of x402 version 1: base64 of its JSON. ${AT_MOST_ONE}`,
   },
   {
     ...{ name: 'PAYMENT-SIGNATURE', in: 'header', required: false, schema: encoded('X402ProofV2') },
-    description: `A proof of x402 version 2: base64 of its JSON. ${AT_MOST_ONE}`,
+    description: `Proof of x402 version 2: base64 of its JSON. ${AT_MOST_ONE}`,
   },
 ];
 
 const TOKEN: JsonSchema = {
   ...{ name: 'X-Delivery-Token', in: 'header', required: false, schema: { type: 'string' } },
   description:
-    'Collects what it was sent or given with: a token of the client’s own, or the one in the answer that opened the payment.',
+    'Collects the payment it belongs to: send a token of your own with the payment, or use the one in the answer that opened it.',
 };
 
 const SLIP: JsonSchema = {
   ...{ name: 'X-Recovery-Slip', in: 'header', required: false },
   schema: { type: 'string', maxLength: HEADER_LIMIT_BYTES },
-  description: 'recovery_slip of an earlier answer, once the market has lost a part of its history.',
+  description: 'recovery_slip of an earlier answer, if the market has lost part of its history.',
 };
 
-/** Headers that an endpoint reads, where they have an effect. */
 export function paymentParameters(endpoint: EndpointShape): JsonSchema[] {
   return [
     ...(endpoint.payment ? PROOFS : []),
@@ -167,53 +163,52 @@ export function paymentParameters(endpoint: EndpointShape): JsonSchema[] {
   ];
 }
 
-/** Under components. */
 export const PAYMENT_HEADERS: Readonly<Record<string, JsonSchema>> = {
   PaymentRequired: { description: 'Base64 of the x402 version 2 challenge.', schema: encoded('X402Challenge') },
   PaymentResponse: {
-    description: 'Base64 of the settlement, once there is one. X-PAYMENT-RESPONSE names the network as version 1 does.',
+    description: 'Base64 of the settlement, once there is one. X-PAYMENT-RESPONSE uses the network name of version 1.',
     schema: encoded('X402Settlement'),
   },
   DeliveryToken: {
     description:
-      'delivery_token once more, given once with the payment that it collects: bytes alone have no body for it.',
+      'The same as delivery_token, for answers that carry only bytes. Given once, with the payment that it collects.',
     schema: text(),
   },
 };
 
 const USDC = { type: 'number', description: 'with insufficient_funds, in USDC' };
 
-/** Of a 402, in addition to the fields of every problem; absent where there is nothing to sign. */
+/** Extra fields of a 402. They are absent if there is nothing to sign. */
 const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   x402Version: one(1),
-  accepts: { type: 'array', description: 'what may be signed', items: ref('X402RequirementsV1') },
+  accepts: { type: 'array', description: 'transfers that you may sign', items: ref('X402RequirementsV1') },
   balance_usdc: USDC,
   price_usdc: USDC,
   market_time: {
     type: 'string',
     format: 'date-time',
-    description: 'with payment_invalid where its times are at fault: the time of the market',
+    description: 'the market’s time, with payment_invalid because of wrong times',
   },
   delegate: {
     anyOf: [
-      address('with payer_contract_refused: where the payer’s address delegates to (EIP-7702)'),
+      address('with payer_contract_refused: the contract that the payer’s address delegates to (EIP-7702)'),
       { type: 'null' },
     ],
   },
 };
 
-/** The same where goods are bought. */
+/** More fields of a 402 on endpoints that sell goods. */
 const PURCHASE_FIELDS: Readonly<Record<string, JsonSchema>> = {
-  delivery_token_prefix: text('without a key: how a delivery token of the client’s own begins'),
+  delivery_token_prefix: text('without a key: prefix of a delivery token that you make yourself'),
   collect: record(
-    'with {"collect": true}: what to sign to collect; x-openaisle-signing.collect says how. It moves nothing',
+    'with {"collect": true}: what to sign to collect; x-openaisle-signing.collect says how. It moves no money',
     {
-      base_url: text('of the market, as it stands in the text of the nonce'),
+      base_url: text('address of the market, as in the text of the nonce'),
       chain_id: { type: 'integer' },
       listing_id: { type: 'integer' },
       to: address('the seller'),
       value: one('0'),
-      nonce_of: { type: 'array', description: 'the lines of the text of the nonce', items: text() },
+      nonce_of: { type: 'array', description: 'lines of the text that the nonce is made of', items: text() },
     },
   ),
 };
@@ -222,7 +217,7 @@ export function challengeFields(endpoint: Pick<EndpointShape, 'errors'>): JsonSc
   return { ...CHALLENGE_FIELDS, ...(takesToken(endpoint) ? PURCHASE_FIELDS : {}) };
 }
 
-/** What a wallet signs here and how, for programs: the value of the extension `x-openaisle-signing`. */
+/** The extension `x-openaisle-signing`: tells programs what a wallet signs and how. */
 export function signingOn(network: Network): JsonSchema {
   return {
     payment: {
@@ -241,14 +236,14 @@ export function signingOn(network: Network): JsonSchema {
         to: 'payTo',
         value: 'maxAmountRequired (version 1) or amount (version 2)',
         validAfter: '0',
-        validBefore: 'now in seconds since 1970, and maxTimeoutSeconds',
+        validBefore: 'now in seconds since 1970, plus maxTimeoutSeconds',
         nonce: '32 random bytes',
       },
       sent_as: { 'X-PAYMENT': ref('X402ProofV1'), 'PAYMENT-SIGNATURE': ref('X402ProofV2') },
     },
     collect: {
       method: 'eth_signTypedData_v4',
-      like: 'payment, with value 0 and this nonce: it moves nothing',
+      like: 'payment, with value 0 and this nonce: it moves no money',
       nonce: 'keccak256 of the UTF-8 text',
       text: [
         'openaisle collect',
@@ -269,10 +264,10 @@ export function signingOn(network: Network): JsonSchema {
   };
 }
 
-/** The same in prose, for the tags that speak of money. */
+/** How to sign in prose, for the tags about payments. */
 export const HOW_TO_SIGN = [
   'To pay by x402, send the request without a proof and read the 402. Sign the typed data `TransferWithAuthorization` of the USDC contract',
-  '(`x-openaisle-signing.payment` has domain and types): `to` is `payTo`, `value` the amount asked for, `validBefore` now and',
-  '`maxTimeoutSeconds`, `nonce` 32 random bytes. Send the same request again with the proof, and that proof alone until it is decided.',
-  'To pay by an ordinary transfer, open an intent, sign its `challenge` with `personal_sign`, make the transfer, and claim.',
+  '(`x-openaisle-signing.payment` has domain and types): `to` is `payTo`, `value` the requested amount, `validBefore` now plus',
+  '`maxTimeoutSeconds`, `nonce` 32 random bytes. Send the same request again with the proof; repeat only that proof until it is decided.',
+  'To pay by a plain transfer, open an intent, sign its `challenge` with `personal_sign`, make the transfer, and claim it.',
 ].join(' ');

@@ -7,17 +7,17 @@ import { PAYMENT_HEADERS, paymentParameters, signingOn, X402_SCHEMAS } from './o
 import { withWords } from './tool-arguments.ts';
 import { API_VERSION, BODY_LIMIT_BYTES } from './vocabulary.ts';
 
-/** What is said of an operation beyond its summary. */
+/** Describes an operation beyond its summary. */
 export interface OperationText {
   /** One of the tags of the document. */
   tag: string;
-  /** Plain sentences: when to call it, what to know first. Who may call is added. */
+  /** Plain sentences: when to call it, what to know first. The allowed callers are added. */
   says: string;
-  /** Whose id stands in the path, where the parameter alone does not say it: `a listing`. */
+  /** Names the owner of the id in the path if the parameter's name does not: `a listing`. */
   id?: string;
 }
 
-/** What was sent and answered once: of the body, and of each status. */
+/** An example request body, and an example answer for each status. */
 export interface OperationExample {
   request?: unknown;
   answers: Examples;
@@ -25,25 +25,25 @@ export interface OperationExample {
 
 export interface OpenApiOptions<Name extends string = string> {
   endpoints: Readonly<Record<Name, EndpointShape>>;
-  /** By the names of the endpoints. */
+  /** By endpoint name. */
   texts: Readonly<Record<Name, OperationText>>;
-  /** Tags in the order in which they are shown, and what each holds. */
+  /** Descriptions of the tags, in display order. */
   tags: Readonly<Record<string, string>>;
   examples?: Readonly<Partial<Record<Name, OperationExample>>>;
   title: string;
   description: string;
-  /** Where this instance is reached. */
+  /** Address of this instance. */
   serverUrl: string;
-  /** What a key looks like and how one is had. */
+  /** The form of a key, and how to get one. */
   key: string;
-  /** Where its payments are made. */
+  /** Used for payments. */
   network: Network;
 }
 
 /** An OpenAPI 3.1 document. */
 export type OpenApi = JsonSchema & { paths: Record<string, Record<string, JsonSchema>> };
 
-/** The interface as a document, made from the descriptors and what is said of them. */
+/** Generates the OpenAPI document from the endpoint descriptors and their texts. */
 export function describeOpenApi<Name extends string>(options: OpenApiOptions<Name>): OpenApi {
   const pool = createSchemaPool();
   const paths: OpenApi['paths'] = {};
@@ -64,7 +64,7 @@ export function describeOpenApi<Name extends string>(options: OpenApiOptions<Nam
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       contact: { name: options.title, url: options.serverUrl },
     },
-    servers: [{ url: options.serverUrl, description: 'All of it is served here.' }],
+    servers: [{ url: options.serverUrl, description: 'This instance.' }],
     tags: Object.entries(options.tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
@@ -83,8 +83,8 @@ export function describeOpenApi<Name extends string>(options: OpenApiOptions<Nam
 }
 
 /**
- * Addresses as the specification has them: what differs in the name of a parameter alone is one path there. Where routes disagree, the
- * parameter is called id. `names` says for each parameter of the route what it is called in the path.
+ * Returns OpenAPI paths for routes. Routes that differ only in a parameter's name are one path there, so their parameter is called id.
+ * `names` maps each parameter of the route to its name in the path.
  */
 function pathsOf(routes: readonly string[]): (route: string) => { path: string; names: Map<string, string> } {
   const formOf = (route: string): string => route.replaceAll(/:[a-z_]+/g, ':');
@@ -102,25 +102,24 @@ function pathsOf(routes: readonly string[]): (route: string) => { path: string; 
 
 const KEY = { merchantKey: [] };
 
-/** No requirement, one that may be left out, or one that must be met. */
 function securityOf(auth: Auth): JsonSchema[] {
   if (auth === 'audit' || auth === 'public') return [];
   return auth === 'key' || auth === 'maintainer' ? [KEY] : [{}, KEY];
 }
 
 const CALLERS: Readonly<Record<Auth, string>> = {
-  audit: 'Public; a key is not even looked at.',
+  audit: 'Public; keys are ignored.',
   public: 'Public.',
-  optional_key: 'Needs no key; with one it is done in that name.',
-  staged_key: 'Authorization may carry a key that is not in force yet.',
+  optional_key: 'A key is optional; with one, the call counts for that merchant.',
+  staged_key: 'Authorization may carry a key that is not active yet.',
   key: 'Needs a key.',
-  maintainer: 'For the maintainer alone.',
+  maintainer: 'Only for the maintainer.',
 };
 
 interface About {
   text: OperationText;
   example: OperationExample | undefined;
-  /** Of the path's parameters. */
+  /** Names of path parameters. */
   names: ReadonlyMap<string, string>;
 }
 
@@ -176,7 +175,6 @@ function parametersOf(
   }));
 }
 
-/** `listing_id`: id of the listing. */
 function describeParameter(name: string, { id }: OperationText): string {
   if (id !== undefined) return `The ${name === 'handle' ? 'handle' : 'id'} of ${id}.`;
   return name === 'handle' ? 'The handle.' : `The id of the ${name.replace(/_id$/, '')}.`;

@@ -11,7 +11,7 @@ export const getOwnListing = endpoint({
   name: 'getOwnListing',
   method: 'GET',
   path: '/api/me/listing/:id',
-  summary: 'One own listing in any state with its goods, their salt and its fee: what a copy of the store needs.',
+  summary: 'Read your own listing in any state, with its goods, salt and fee, to keep a copy of your store.',
   auth: 'key',
   params: idParam,
   answers: {
@@ -23,7 +23,7 @@ export const getOwnListing = endpoint({
       artifact_filename: merchantText.nullable(),
       artifact_salt: hashOut
         .nullable()
-        .describe(`32 bytes; SHA-256 over it and the artifact is artifact_commitment; ${OF_A_THING}`),
+        .describe(`32 bytes; SHA-256 over this salt and the artifact is artifact_commitment; ${OF_A_THING}`),
       fee: created.shape.fee,
       recovery_slip: created.shape.recovery_slip,
     }),

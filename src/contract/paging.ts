@@ -1,32 +1,32 @@
 import { z } from 'zod';
 import { describedAs } from './wire-forms.ts';
 
-/** A positive integer in a query string: digits only, no sign, no padding, no fraction. */
-const wholeText = z.string().regex(/^[1-9]\d{0,15}$/, 'must be a plain whole number from 1 on');
+/** A positive integer in a query string: digits only, without sign, padding or fraction. */
+const wholeText = z.string().regex(/^[1-9]\d{0,15}$/, 'must be a whole number, 1 or more');
 
 function sizeUpTo(max: number) {
-  const size = wholeText.transform(Number).refine((given) => given <= max, `must be 1 to ${max}`);
+  const size = wholeText.transform(Number).refine((size) => size <= max, `must be 1 to ${max}`);
   return describedAs(size, sizeForm(max));
 }
 
 const sizeForm = (max: number) => ({ type: 'integer', minimum: 1, maximum: max });
 
-/** An id in an address, where everything is text. */
+/** An id in a URL. */
 function idText() {
   return describedAs(wholeText.transform(BigInt), { type: 'integer', minimum: 1 });
 }
 
-/** A page size of 1..max; anything else is refused and never clamped (W4). The default is the maximum. */
+/** A page size from 1 to max, the default. Others are refused, never clamped. */
 export function pageSize(max: number) {
   return describedAs(sizeUpTo(max).default(max), { ...sizeForm(max), default: max });
 }
 
-/** The same without a default, where leaving it out means something else. */
+/** A page size without a default, for endpoints where omitting it means something else. */
 export function optionalPageSize(max: number) {
   return sizeUpTo(max).optional();
 }
 
-/** A numeric cursor: the id of a row. */
+/** A cursor that is the id of a row. */
 export const idCursor = idText().optional();
 
 /** An id in a path. */
@@ -38,7 +38,7 @@ export const idIn = z.int().positive().transform(BigInt);
 export const idOut = z.int().positive();
 export const timeOut = z.iso.datetime({ precision: 3 });
 
-/** The counts that every page of a bounded collection carries. */
+/** Counts in every page. */
 export const pageCounts = {
   total: z.int().nonnegative(),
   returned: z.int().nonnegative(),
@@ -46,14 +46,13 @@ export const pageCounts = {
   has_more: z.boolean(),
 };
 
-/** What of each listing of a page is shown. */
 export const fieldsQuery = describedAs(z.enum(['full', 'outline']), {
   ...{ type: 'string', enum: ['full', 'outline'] },
   default: 'full',
 })
   .optional()
   .describe(
-    'outline: of each listing id, title, price_usdc, merchant, aisle, verified_sales and first_line; full: everything',
+    'outline: only id, title, price_usdc, merchant, aisle, verified_sales and first_line of each listing; full: everything',
   );
 
 /** A count in a query string. */

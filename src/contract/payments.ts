@@ -6,17 +6,17 @@ import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageSize, timeOut } from './paging.ts';
 import { PAGE_SIZES, PAYMENT_PURPOSES, PAYMENT_WAY_NAMES } from './vocabulary.ts';
 
-/** An intent: 128 bits of chance. */
+/** 128 random bits. */
 export const intentId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
 
-/** 0x and hex digits of any case; whether it is a signature is judged with the challenge. A contract wallet's may be long. */
+/** Checks only the form; the signature itself is verified with the challenge. A contract wallet's may be long. */
 export const signatureIn = z.string().regex(/^0x(?:[0-9a-fA-F]{2}){1,4096}$/, 'must be 0x and 2 to 8192 hex digits');
 
-/** What shows that a transfer was made for an intent, and by whom. */
+/** Proves that a transfer was made for an intent, and by whom. */
 export const claimBody = z.strictObject({ intent_id: intentId, tx_hash: hashIn, payer_signature: signatureIn });
 export type ClaimBody = z.output<typeof claimBody>;
 
-/** What any claim may be refused for. */
+/** Reasons for which any claim may be refused. */
 export const CLAIM_ERRORS = [
   'intent_not_found',
   'intent_changed',
@@ -33,12 +33,14 @@ export const CLAIM_ERRORS = [
   'payment_preserved',
 ] as const;
 
-/** Opaque. Kept by who pays, and shown in the header X-Recovery-Slip should the market have lost the payment. */
+/** Opaque. The payer keeps it, and sends it in X-Recovery-Slip if the market has lost the payment. */
 export const recoverySlip = z
   .string()
-  .describe('keep it with the proof; after the market lost history, send it in X-Recovery-Slip with the same request');
+  .describe(
+    'keep it with the proof; if the market loses its history, send it in X-Recovery-Slip with the same request',
+  );
 
-/** What any payment by x402 may be refused for. */
+/** Reasons for which any x402 payment may be refused. */
 export const X402_ERRORS = [
   'payment_required',
   'payment_invalid',
@@ -65,23 +67,25 @@ export const X402_ERRORS = [
   'two_proofs',
 ] as const;
 
-/** In the bodies that open a payment, in addition to what is to be paid. */
+/** A field of every body that opens a payment. */
 export const payAnewIn = z
   .boolean()
   .optional()
-  .describe('true, after payment_may_be_lost: what was found paid for something else, and this is paid as well');
+  .describe(
+    'only after payment_may_be_lost; true: the transfer found on the chain paid for something else, so pay for this too',
+  );
 
-/** Public status of one payment. Never the artifact, a signature or who bought. */
+/** Public status of a payment. It never shows the artifact, a signature or the buyer. */
 export const paymentOut = z
   .object({
     id: idOut
       .nullable()
-      .describe('null while an intent is unclaimed, and for the sale of a thing, which is paid in its city'),
+      .describe('null for an unclaimed intent, and for the sale of a thing, which is paid in its city'),
     purpose: z.enum(PAYMENT_PURPOSES),
     payment_status: z.enum(['unsubmitted', 'payment_pending', 'completed', 'unpaid', 'rejected', 'needs_review']),
     outcome: codeOut
       .optional()
-      .describe('why a payment ended as unpaid, is in review or was rejected; what the review came to'),
+      .describe('why the payment ended unpaid, is in review or was rejected; or the result of the review'),
     stage: z.enum(['received', 'verifying', 'settling', 'mined', 'finalized', 'delivered']),
     listing_id: z.int().nullable(),
     tx_hash: hashOut.nullable(),
@@ -92,7 +96,7 @@ export const paymentOut = z
     waits_for: z
       .object({ payment_id: idOut, tx_hash: hashOut })
       .optional()
-      .describe('the payment on which the payee decides before this transaction is looked at'),
+      .describe('the payment that the payee has to decide before this transaction is considered'),
     next_step: z.string(),
     do_not_pay_again: z.boolean(),
     updated_at: timeOut,
@@ -100,7 +104,7 @@ export const paymentOut = z
   .meta({ id: 'Payment' });
 export type PaymentOut = z.output<typeof paymentOut>;
 
-/** What stands on the chain for a purchase. */
+/** The transfer on the chain that paid for a purchase. */
 export const receiptOut = z
   .object({
     payment_id: idOut,
@@ -121,7 +125,7 @@ export const getPayment = endpoint({
   name: 'getPayment',
   method: 'GET',
   path: '/api/payment',
-  summary: 'Where a payment stands, by exactly one of tx_hash, intent_id, or payer with nonce.',
+  summary: 'Read the state of a payment, by exactly one of tx_hash, intent_id, or payer with nonce.',
   auth: 'audit',
   query: z
     .strictObject({
@@ -133,8 +137,8 @@ export const getPayment = endpoint({
     .refine(
       ({ tx_hash, intent_id, payer, nonce }) =>
         (payer === undefined) === (nonce === undefined) &&
-        [tx_hash, intent_id, payer].filter((given) => given !== undefined).length === 1,
-      'give one of tx_hash, intent_id, or payer and nonce',
+        [tx_hash, intent_id, payer].filter((filter) => filter !== undefined).length === 1,
+      'give exactly one of tx_hash, intent_id, or payer with nonce',
     ),
   answers: { 200: z.object({ payment: paymentOut }) },
   errors: ['payment_not_found', 'read_unavailable'],
@@ -145,7 +149,7 @@ export const getTreasury = endpoint({
   name: 'getTreasury',
   method: 'GET',
   path: '/treasury',
-  summary: 'The books of the listing fees, newest first.',
+  summary: 'Read the listing fees received, newest first.',
   auth: 'audit',
   query: z.strictObject({
     limit: pageSize(PAGE_SIZES.treasury),
@@ -158,7 +162,7 @@ export const getTreasury = endpoint({
       recent_fees: z.array(
         z.object({
           id: idOut,
-          listing_id: z.int().nullable().describe('null while the fee is a credit that no listing has spent'),
+          listing_id: z.int().nullable().describe('null while the fee is a credit that no listing has used'),
           merchant: z.string(),
           amount_usdc: usdcOut,
           tx_hash: hashOut,
@@ -173,7 +177,7 @@ export const getTreasury = endpoint({
       fees_has_more: z.boolean(),
       fees_next_before_id: z.int().nullable(),
       fees_collected_usdc: usdcOut,
-      usdc_balance_onchain: usdcOut.nullable().describe('null while the chain cannot be read'),
+      usdc_balance_onchain: usdcOut.nullable().describe('null if the chain cannot be read'),
     }),
   },
   errors: ['cursor_invalid', 'read_unavailable'],

@@ -26,7 +26,7 @@ export const purchaseOut = z
   })
   .meta({ id: 'Purchase' });
 
-/** What takes the place of something bought. */
+/** A newer version of something bought. */
 export const newerVersion = z
   .object({
     listing_id: idOut,
@@ -35,8 +35,8 @@ export const newerVersion = z
     created_at: timeOut,
     changed: z
       .array(z.enum([...COMPARED_FIELDS, 'price_usdc', 'seller_wallet', 'artifact']))
-      .describe('in what it differs from what was bought'),
-    entitled: z.boolean().describe('true: POST /api/buy/:id delivers it to this merchant without a payment'),
+      .describe('fields that differ from what was bought'),
+    entitled: z.boolean().describe('true: POST /api/buy/:id delivers it to you without a payment'),
   })
   .meta({ id: 'NewerVersion' });
 export type NewerVersion = z.output<typeof newerVersion>;
@@ -45,7 +45,7 @@ export const listPurchases = endpoint({
   name: 'listPurchases',
   method: 'GET',
   path: '/api/purchases',
-  summary: 'What this merchant bought, newest first, with the goods.',
+  summary: 'List your purchases, newest first, with the goods.',
   auth: 'key',
   query: z.strictObject({ limit: pageSize(PAGE_SIZES.purchases), before_id: idCursor }),
   answers: {
@@ -55,14 +55,14 @@ export const listPurchases = endpoint({
           artifact: z
             .string()
             .nullable()
-            .describe(`null where the payer has to sign to collect, and for a thing of the city; ${UNTRUSTED}`),
+            .describe(`null if the payer has to sign to collect it, and for a thing of the city; ${UNTRUSTED}`),
           artifact_encoding: z.enum(['utf-8', 'base64']).nullable(),
           artifact_media_type: z.string().describe(UNTRUSTED).nullable(),
           artifact_filename: z.string().describe(UNTRUSTED).nullable(),
           artifact_salt: hashOut.nullable(),
           collect: z.enum(['delivered', 'sign_to_collect']),
           world_receipt: worldReceipt.nullable(),
-          newer_version: newerVersion.nullable().describe('the newest live listing that supersedes what was bought'),
+          newer_version: newerVersion.nullable().describe('the newest live listing that replaces what you bought'),
         }),
       ),
       ...pageCounts,

@@ -3,7 +3,7 @@ import { processorMs } from '../../test/support/processor-time.ts';
 import { boundedText, cutPiles, MOST_MARKS, publicText } from './text.ts';
 
 const TITLE = { min: 3, max: 120 };
-/** Two marks of different classes in turn: the order that normalization is slowest to find. */
+/** Alternates marks of two classes: the worst case for normalization. */
 const marks = (count: number): string => '\u0301\u0316'.repeat(count / 2);
 const fault = (given: string, bounds = TITLE): string => {
   const outcome = boundedText(given, bounds);
@@ -33,13 +33,13 @@ describe('a public text', () => {
     ['too long once it is normalized', '\u{1d160}'.repeat(60), 'must have 3 to 120 characters, has 180'],
     ['with a pile of marks', `abc${marks(18)}`, 'has more than 16 combining marks in a row'],
     ['with marks that stand for several', `abc${'\u0344'.repeat(9)}`, 'has more than 16 combining marks in a row'],
-    ['with a character that hides', 'ab\u200bc', 'holds a character that is not allowed, at position 2'],
+    ['with a character that hides', 'ab\u200bc', 'has a character that is not allowed, at position 2'],
     ['blank', ' \u00a0 ', 'must not be blank'],
   ])('that is %s is refused in one sentence', (_, given, expected) => {
     expect(fault(given)).toBe(expected);
   });
 
-  it('is taken again as it was stored', () => {
+  it('is accepted again as it was stored', () => {
     for (const given of ['e\u0301tude', `a${marks(16)}bc`, '\u0958\u0958\u0958', `\u{1d160}${marks(14)}xx`]) {
       const outcome = boundedText(given, TITLE);
       if ('text' in outcome) expect(boundedText(outcome.text, TITLE)).toEqual(outcome);
@@ -57,7 +57,7 @@ describe('a public text', () => {
 });
 
 describe('cutPiles', () => {
-  it('leaves every text that is taken as it is, and makes normalizing any other quick', () => {
+  it('does not change accepted text, and makes normalizing any other text fast', () => {
     expect(cutPiles(`e${marks(16)} ${marks(16)}`)).toBe(`e${marks(16)} ${marks(16)}`);
     expect(cutPiles(`e${marks(500)}x`)).toBe(`e${marks(16)}x`);
     const given = `e${marks(100_000)}`;

@@ -3,7 +3,7 @@ import type { EndpointName } from './index.ts';
 import { LISTING_FEE_TEXT } from './money.ts';
 import { TOOL_PAGE_SIZE } from './vocabulary.ts';
 
-/** Hints to hosts about what a call may do; all four, always. */
+/** Hints for hosts about what a call may do. Every tool sets all four. */
 export interface ToolHints {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -11,33 +11,33 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
-/** Who may call: everybody; a merchant, for what is its own; a merchant, to change something; merchant 1. */
+/** Callers: everybody; a merchant, to read its own data; a merchant, to change something; merchant 1. */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
-/** One endpoint that a tool asks. Where a tool asks one of several, each has a path parameter of a name of its own. */
+/** An endpoint behind a tool. If a tool has several, each names its path parameter differently. */
 export interface ToolForm {
   endpoint: EndpointName;
-  /** What the tool calls that which the endpoint calls `id`, where this is no listing's. */
+  /** The tool's name for the endpoint's `id`, if that is not a listing's. */
   id?: string;
 }
 
 export interface Tool {
   name: string;
   title: string;
-  /** What it does, when to use it, what to know first. */
+  /** Says what it does, when to use it and what to know first. */
   description: string;
   kind: ToolKind;
   hints: ToolHints;
-  /** The endpoints that it stands for; the front door is a page and no endpoint. */
+  /** Its endpoints. The front door is a page and has none. */
   asks: readonly [ToolForm, ...ToolForm[]] | 'front_door';
-  /** What is asked for where an argument is not given: pages that fit into a context window. */
+  /** Values of omitted arguments: page sizes that fit into a context window. */
   defaults?: Readonly<Record<string, string | number>>;
 }
 
 const READ: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Adds something; the same call again adds nothing more. */
+/** Adds something. Repeating the call adds nothing. */
 const ADD: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Replaces or ends something, or cannot be taken back. */
+/** Replaces or ends something, or cannot be undone. */
 const CHANGE: ToolHints = { ...ADD, destructiveHint: true };
 const OF_MAINTAINER = { kind: 'maintainer', hints: CHANGE } as const;
 const OPEN = { openWorldHint: true };
@@ -45,12 +45,12 @@ const AGAIN = { idempotentHint: false };
 const OUTLINE = { fields: 'outline' } as const;
 const PAGE = { limit: TOOL_PAGE_SIZE } as const;
 
-/** Every tool, in the order in which it is listed. No tool makes, replaces, recovers or shows a key. */
+/** Every tool, in the order of the list. No tool makes, replaces, recovers or shows a key. */
 export const TOOLS: readonly Tool[] = [
   {
     name: 'front_door',
     title: 'Front door',
-    description: 'Start here: what this market is, its rules in short, its tools and what happened last.',
+    description: 'Start here: what this market is, its rules in short, its tools and recent activity.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: 'front_door',
@@ -59,7 +59,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'official_facts',
     title: 'Official facts',
     description:
-      'Where money goes and what is open: treasury, network, USDC contract, fee, limits, doors. Check every address of a payment against it.',
+      'Where money goes and what is open: treasury, network, USDC contract, fee and limits. Check every address of a payment against it.',
     kind: 'public',
     hints: READ,
     asks: [{ endpoint: 'getOfficialFacts' }],
@@ -68,7 +68,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'browse',
     title: 'Browse the shelves',
     description:
-      'Live listings by page, searched, filtered and sorted. Go on with next_cursor; read_listing has all of one.',
+      'Search, filter and sort live listings. next_cursor gives the next page; read_listing gives everything about one listing.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'browseShelves' }],
@@ -77,7 +77,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'visit_store',
     title: 'Visit a store',
-    description: 'The live listings of one merchant and what is known of the merchant.',
+    description: 'One merchant’s record and live listings.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getStore' }],
@@ -86,7 +86,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'read_listing',
     title: 'Read a listing',
-    description: 'One listing with price, seller wallet, evidence and comments. The goods themselves come with buy.',
+    description: 'One listing with price, seller wallet, evidence and comments. To get the goods, use buy.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getListing' }],
@@ -95,7 +95,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'read_events',
     title: 'Read the public log',
-    description: 'What happened here, newest first: listings, sales, moderation. The log only grows.',
+    description: 'The public log, newest first: listings, sales, moderation. It only grows.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listEvents' }],
@@ -104,7 +104,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'merchants',
     title: 'List merchants',
-    description: 'Everybody who has a store here, oldest first.',
+    description: 'All merchants with a store here, oldest first.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listMerchants' }],
@@ -122,7 +122,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'window',
     title: 'Shop window',
-    description: 'The newest events, listings and merchants in one answer, all of the same moment.',
+    description: 'The newest events, listings and merchants in one answer, of the same moment.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getWindow' }],
@@ -138,17 +138,17 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: 'payment_status',
-    title: 'Where a payment stands',
+    title: 'Payment status',
     description:
-      'Public status of a payment, by exactly one of tx_hash, intent_id, or payer with nonce. Ask before you think of paying again.',
+      'Public state of a payment, by exactly one of tx_hash, intent_id, or payer with nonce. Check it before you consider paying again.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getPayment' }],
   },
   {
     name: 'world_status',
-    title: 'Where a sale of the city stands',
-    description: 'A draft of a thing for sale, or a checkout of one: give exactly one of draft_id and checkout_id.',
+    title: 'Status of a city sale',
+    description: 'A draft or checkout of a thing for sale. Give exactly one of draft_id and checkout_id.',
     kind: 'public',
     hints: { ...READ, ...OPEN },
     asks: [
@@ -160,7 +160,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'me',
     title: 'My record',
     description:
-      'Your own record as a merchant: listings, sales, purchases, replies, credits, reviews, quotas. A hosted client calls this first.',
+      'Your own record: listings, sales, purchases, replies, credits, reviews and quotas. A hosted client has to call this first.',
     kind: 'own',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'getMe' }],
@@ -169,7 +169,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'my_purchases',
     title: 'My purchases',
-    description: 'What you bought, with the goods, two at a time, newest first.',
+    description: 'Your purchases with the goods, two at a time, newest first.',
     kind: 'own',
     hints: { ...READ, ...OPEN },
     asks: [{ endpoint: 'listPurchases' }],
@@ -177,7 +177,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'list_item',
     title: 'List goods',
-    description: `Put goods up for sale. Costs ${LISTING_FEE_TEXT} to the treasury: the first call answers what to sign, the same call with the x402 proof in _meta["x402/payment"] lists. dry_run checks for nothing. The same arguments never list or charge twice.`,
+    description: `Put goods up for sale for ${LISTING_FEE_TEXT}, paid to the treasury. The first call answers with what to sign; the same call with the x402 proof in _meta["x402/payment"] lists the goods. dry_run only checks, for free. The same arguments never list or charge twice.`,
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'createListing' }],
@@ -185,7 +185,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'edit_item',
     title: 'Edit a listing',
-    description: 'Change what may still be changed of an own listing. Price and wallet never; nothing after a sale.',
+    description: 'Edit your listing before its first sale. Price and wallet can never change.',
     kind: 'act',
     hints: CHANGE,
     asks: [{ endpoint: 'editListing' }],
@@ -193,7 +193,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'withdraw_item',
     title: 'Withdraw a listing',
-    description: 'Take an own listing off the shelves, for good and without a refund of its fee.',
+    description: 'Withdraw your listing for good. The fee is not refunded.',
     kind: 'act',
     hints: CHANGE,
     asks: [{ endpoint: 'withdrawWithReason' }],
@@ -201,7 +201,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'set_store',
     title: 'Set the store line',
-    description: 'The one line that your store shows.',
+    description: 'Set the line that your store shows.',
     kind: 'act',
     hints: CHANGE,
     asks: [{ endpoint: 'setStoreLine' }],
@@ -210,7 +210,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'buy',
     title: 'Buy a listing',
     description:
-      'Pay the seller in USDC and get the goods. The first call answers what to sign; the same call with the x402 proof in _meta["x402/payment"] pays. Goods come once the transfer is final. While an answer says do_not_pay_again, repeat the same call and sign nothing new. collect only fetches what was paid.',
+      'Pay the seller in USDC and get the goods. The first call answers with what to sign; the same call with the x402 proof in _meta["x402/payment"] pays. You get the goods once the transfer is final. While an answer says do_not_pay_again, repeat the same call and sign nothing new. collect only fetches goods that are paid for.',
     kind: 'act',
     hints: { ...CHANGE, ...OPEN },
     asks: [{ endpoint: 'buyListing' }],
@@ -219,7 +219,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'purchase_intent',
     title: 'Open a purchase intent',
     description:
-      'For paying by an ordinary transfer, all by arguments: ten minutes and a challenge that the paying wallet signs. With intent_id and payer_signature it says whether the signature will do: ask before money moves. Then claim_purchase.',
+      'Pay by a plain transfer, with arguments alone. It opens an intent for ten minutes, with a challenge for the paying wallet to sign. Call it again with intent_id and payer_signature to check the signature before money moves. Then use claim_purchase.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'openPurchaseIntent' }],
@@ -228,7 +228,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'claim_purchase',
     title: 'Claim a purchase',
     description:
-      'Show the transfer made for an intent, with the signed text, and get the goods once it is final. Repeat the same call while it is pending.',
+      'Claim goods with your transfer and the signed challenge of an intent. You get the goods once the transfer is final; repeat the same call while it is pending.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'claimPurchase' }],
@@ -237,7 +237,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'fee_intent',
     title: 'Open a fee intent',
     description:
-      'For paying the listing fee by an ordinary transfer, named as fee_payment in list_item afterwards. With intent_id and payer_signature it checks the signature first.',
+      'Pay the listing fee by a plain transfer, and name it as fee_payment in list_item. With intent_id and payer_signature it checks the signature first.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'openFeeIntent' }],
@@ -245,7 +245,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'review_payment',
     title: 'Decide on a payment',
-    description: 'As its payee, end the review of a payment that fits no rule: deliver, refunded or declined. Once.',
+    description: 'As payee, decide once on a payment that no rule covers: deliver, refunded or declined.',
     kind: 'act',
     hints: { ...CHANGE, ...AGAIN, ...OPEN },
     asks: [{ endpoint: 'reviewPayment' }],
@@ -253,7 +253,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'comment',
     title: 'Comment',
-    description: 'Write under a listing, or answer a comment. Public. The same words again are the same comment.',
+    description: 'Comment on a listing or reply to a comment, in public. Sending the same text again adds nothing.',
     kind: 'act',
     hints: ADD,
     asks: [{ endpoint: 'postComment' }],
@@ -261,7 +261,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'vote',
     title: 'Vote for a listing',
-    description: 'One vote for each merchant and listing; not for your own.',
+    description: 'Vote for a listing, once. You cannot vote for your own.',
     kind: 'act',
     hints: ADD,
     asks: [{ endpoint: 'voteListing' }],
@@ -269,7 +269,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'flag',
     title: 'Flag',
-    description: 'Tell the maintainer what is wrong with a listing, comment or merchant. Once for each.',
+    description: 'Tell the maintainer what is wrong with a listing, comment or merchant, once each.',
     kind: 'act',
     hints: ADD,
     asks: [{ endpoint: 'raiseFlag' }],
@@ -277,7 +277,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'appeal',
     title: 'Appeal a removal',
-    description: 'Once for each removal of an own listing, in public.',
+    description: 'Appeal the removal of your listing, once and in public.',
     kind: 'act',
     hints: ADD,
     asks: [{ endpoint: 'appealRemoval' }],
@@ -285,7 +285,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'draft_world',
     title: 'Draft a thing for sale',
-    description: 'First step of selling a thing of the linked city: what the market will say of it. Free, one hour.',
+    description: 'First step of selling a thing of the city: describe it. Free; the draft expires after one hour.',
     kind: 'act',
     hints: { ...ADD, ...AGAIN, ...OPEN },
     asks: [{ endpoint: 'draftWorld' }],
@@ -293,7 +293,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'list_world',
     title: 'List a thing of the city',
-    description: 'Last step, after the offer was made in the city. The fee is paid as in list_item.',
+    description: 'Last step of selling a thing, after you made the offer in the city. Pay the fee as in list_item.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'listWorld' }],
@@ -301,7 +301,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'cancel_world_draft',
     title: 'Cancel a draft',
-    description: 'Give a draft of a thing up.',
+    description: 'Cancel a draft of a thing.',
     kind: 'act',
     hints: CHANGE,
     asks: [{ endpoint: 'cancelWorldDraft', id: 'id' }],
@@ -309,8 +309,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'checkout_world',
     title: 'Check a thing out',
-    description:
-      'Ten minutes in which the named resident may reserve the thing in the city. Reserves nothing by itself.',
+    description: 'Let the named resident reserve the thing within ten minutes. This call itself reserves nothing.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'checkoutWorld' }],
@@ -318,7 +317,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'sync_world',
     title: 'Sync a sale of the city',
-    description: 'Read the city and the chain again and record what is final. Repeat it instead of paying again.',
+    description: 'Check the city and the chain, and record what is final. Repeat it instead of paying again.',
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'syncWorld' }],
@@ -326,7 +325,8 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'link_city',
     title: 'Link a resident of the city',
-    description: 'Say which resident you are, or null for none. Counts once the resident says the same there.',
+    description:
+      'Say which resident of the city you are, or null for none. The link counts once the resident confirms it there.',
     kind: 'act',
     hints: { ...CHANGE, ...OPEN },
     asks: [{ endpoint: 'linkCity' }],
@@ -334,55 +334,55 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'remove_listing',
     title: 'Remove a listing',
-    description: 'The maintainer takes a listing off the market, with a reason that everybody reads.',
+    description: 'Maintainer only: remove a listing, with a public reason.',
     ...OF_MAINTAINER,
     asks: [{ endpoint: 'removeListing' }],
   },
   {
     name: 'pin_listing',
     title: 'Pin a listing',
-    description: 'The maintainer pins a listing, or takes the pin away. In the public log.',
+    description: 'Maintainer only: pin or unpin a listing. It is in the public log.',
     ...OF_MAINTAINER,
     asks: [{ endpoint: 'pinListing' }],
   },
   {
     name: 'remove_comment',
     title: 'Remove a comment',
-    description: 'The maintainer blanks a comment. Everybody reads the code of the reason.',
+    description: 'Maintainer only: blank a comment. The reason code is public.',
     ...OF_MAINTAINER,
     asks: [{ endpoint: 'removeComment' }],
   },
   {
     name: 'remove_text',
     title: 'Remove a text',
-    description: 'The maintainer blanks a store line or an appeal’s statement. Everybody reads the code of the reason.',
+    description: 'Maintainer only: blank a store line or an appeal’s statement. The reason code is public.',
     ...OF_MAINTAINER,
     asks: [{ endpoint: 'removeText' }],
   },
   {
     name: 'decide_appeal',
     title: 'Decide an appeal',
-    description: 'The maintainer upholds a removal or restores the listing, with a reason that everybody reads.',
+    description: 'Maintainer only: uphold a removal or restore the listing, with a public reason.',
     ...OF_MAINTAINER,
     asks: [{ endpoint: 'decideAppeal' }],
   },
 ];
 
-/** Tools that older descriptions of such markets name. They are not listed; a call is told where people do that now. */
+/** Tools of older markets. They are not listed; a call is refused with the page where people do this now. */
 export const RETIRED_TOOLS: Readonly<Record<string, string>> = {
   register: '/join',
   rotate: '/rotate',
   recover: '/recovery',
 };
 
-/** Whether a tool is of use only where the market sells things of a city. */
+/** Whether a tool works only on a market with a city. */
 export function needsCity({ asks }: Pick<Tool, 'asks'>): boolean {
   return asks !== 'front_door' && asks.every(({ endpoint }) => CITY_ENDPOINTS.test(endpoint));
 }
 
 const CITY_ENDPOINTS = /World|linkCity/;
 
-/** Which scope a hosted client needs for a tool. */
+/** Returns the scope that a hosted client needs for a tool. */
 export function scopeOf({ kind }: Pick<Tool, 'kind'>): TokenScope {
   if (kind === 'public') return 'market:read';
   return kind === 'own' ? 'market:me' : 'market:write';

@@ -5,7 +5,7 @@ import { UNTRUSTED } from './text.ts';
 
 const document = marketDocument();
 
-/** Fields that hold a merchant's text, wherever an answer has them. */
+/** Names of fields that hold text of merchants in any answer. */
 const WRITTEN = new Set([
   'title',
   'artifact',
@@ -27,7 +27,7 @@ const WRITTEN = new Set([
   'did_you_mean',
   'first_line',
 ]);
-/** Fields of these names that hold nothing of the kind. */
+/** Fields with these names that do not hold text of merchants. */
 const EXCEPTIONS: Record<string, string> = {
   'OfficialFacts.statement': 'the market’s own',
   'Review.reason': 'a code of the market',
@@ -44,7 +44,7 @@ interface Field {
   said: boolean;
 }
 
-/** Every field of an answer that takes text, and whether it says whose. */
+/** Every text field of an answer, and whether it is marked as untrusted. */
 function fieldsOf(schema: unknown, place: string): Field[] {
   if (Array.isArray(schema)) return schema.flatMap((one) => fieldsOf(one, place));
   if (typeof schema !== 'object' || schema === null) return [];
@@ -79,7 +79,7 @@ const ofAnswers = Object.values(document.paths)
   );
 const fields = [...ofSchemas, ...ofAnswers];
 
-it('every field of an answer that holds what a user wrote says that it is data', () => {
+it('every field of an answer with text of users is marked as data', () => {
   const written = fields.filter(({ name }) => {
     const field = name.split('.')[1] ?? '';
     return WRITTEN.has(field) && !(name in EXCEPTIONS);
@@ -98,7 +98,7 @@ it('every field of an answer that holds what a user wrote says that it is data',
   expect(named.size).toBeGreaterThan(25);
 });
 
-it('no other field says so, and no exception is for a field that is gone', () => {
+it('no other field is marked, and no exception is left over', () => {
   const names = new Set(fields.map(({ name }) => name));
   expect(Object.keys(EXCEPTIONS).filter((name) => !names.has(name))).toEqual([]);
   const others = fields.filter(({ name, said }) => {
@@ -108,7 +108,7 @@ it('no other field says so, and no exception is for a field that is gone', () =>
   expect(others.map(({ name }) => name)).toEqual([]);
 });
 
-it('texts that are flagged for what they may be meant for stand next to their flags', () => {
+it('flagged texts stand next to their flags', () => {
   const flagged = Object.entries(
     (document['components'] as { schemas: Record<string, { properties?: Record<string, JsonSchema> }> }).schemas,
   ).filter(([, { properties }]) => properties !== undefined && 'text_flags' in properties);

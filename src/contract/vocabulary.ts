@@ -1,10 +1,10 @@
-/** The words and numbers that every part of the market shares. Adding an aisle is a change here and nowhere else. */
+/** Names and numbers shared by all parts of the market. To add an aisle, change only this file. */
 
 export * from './networks.ts';
 
 export const API_VERSION = '0.2.0';
 
-/** In the order in which shelves list them: what pages call each, what it holds, and the hue of its marks in degrees; tint: how much of it. */
+/** Aisles in display order: page title, contents, and hue of the marks in degrees; tint: strength of the hue. */
 export const AISLE_WORDS = {
   skills: { name: 'Skills', holds: 'what an agent can learn to do', hue: 157 },
   prompts: { name: 'Prompts', holds: 'words that were tried', hue: 305 },
@@ -19,7 +19,7 @@ export const AISLE_WORDS = {
 export type Aisle = keyof typeof AISLE_WORDS;
 export const AISLES = Object.keys(AISLE_WORDS) as readonly Aisle[];
 
-/** What pages call each. `relevance`: only with q, and the default there. Ties go to the newest. */
+/** Sort orders and their names on pages. `relevance` needs q, and is the default with it. Ties: newest first. */
 export const SORT_NAMES = {
   new: 'Newest',
   karma: 'Most votes',
@@ -41,7 +41,7 @@ const DOOR: readonly Scope[] = ['door', 'window'];
 const WINDOW: readonly Scope[] = ['window'];
 const LOG_ONLY: readonly Scope[] = [];
 
-/** Every kind of event, with the fixed public views of the log that show it (W13). The whole log shows all. */
+/** Every kind of event, with the public views that show it. The whole log shows all kinds. */
 const EVENT_SCOPES = {
   register: DOOR,
   rotate: LOG_ONLY,
@@ -73,7 +73,7 @@ export const SCOPE_KINDS: Readonly<Record<Scope, readonly EventKind[]>> = {
 export const PAYMENT_PURPOSES = ['purchase', 'listing_fee'] as const;
 export type PaymentPurpose = (typeof PAYMENT_PURPOSES)[number];
 
-/** The ways in which a payment is made, as the books of fees tell them. Each has a path in src/market/payments/paths. */
+/** Ways to pay, with their names in the list of fees. Each has a path in src/market/payments/paths. */
 export const PAYMENT_WAYS = {
   x402: 'by authorization (x402)',
   direct: 'by a transfer, claimed',
@@ -88,13 +88,12 @@ export const CLIENT_CLASSES = ['coding_persistent', 'coding_ephemeral'] as const
 
 export const MAINTAINER_MERCHANT_ID = 1;
 
-/** Listing fee and money scale. */
 export const USDC_DECIMALS = 6;
 export const UNITS_PER_USDC = 1_000_000n;
 export const LISTING_FEE_UNITS = 1_000_000n;
 export const MAX_PRICE_UNITS = 10_000n * UNITS_PER_USDC;
 
-/** Named rates and sizes; every one may be overridden by OPENAISLE_LIMITS, an unknown name stops the start. */
+/** Default rates and sizes. OPENAISLE_LIMITS overrides them; an unknown name there prevents the start. */
 export const DEFAULT_LIMITS = {
   registration_per_ip_hour: 3,
   registration_per_hour: 300,
@@ -106,23 +105,23 @@ export const DEFAULT_LIMITS = {
   pair_tries_per_ip_hour: 20,
   oauth_clients_per_ip_hour: 30,
   oauth_starts_per_ip_hour: 300,
-  // What the networks of one site (IPv4 /24, IPv6 /48) may do together, in times of what one of them may.
+  // Factor on a network's limits that applies to all networks of one site (IPv4 /24, IPv6 /48) together.
   networks_per_site: 10,
   intents_per_merchant_hour: 120,
   intents_per_ip_hour: 600,
-  // Payments that were opened and that the facilitator does not verify. Each process counts for itself, here and below.
+  // Opened payments that the facilitator does not verify. These and the following limits count per process.
   attempts_per_ip_hour: 60,
   attempts_per_merchant_hour: 120,
   attempts_per_hour: 1_200,
-  // Requests that go to the providers of the chain.
+  // Requests that cause calls to chain providers.
   chain_reads_per_ip_minute: 600,
   chain_reads_per_merchant_minute: 1_200,
   chain_reads_per_wallet_minute: 300,
   chain_reads_per_minute: 18_000,
-  // Milliseconds of the processor, for reads that take longer than most.
+  // CPU milliseconds for expensive reads.
   read_ms_per_ip_minute: 12_000,
   read_ms_per_minute: 48_000,
-  // Whole stores, asked for without `limit`.
+  // Whole stores, requested without `limit`.
   store_megabytes_per_ip_hour: 200,
   store_megabytes_per_hour: 5_000,
   event_streams_per_ip: 100,
@@ -138,7 +137,7 @@ export const DEFAULT_LIMITS = {
 } as const;
 export type Limits = { readonly [K in keyof typeof DEFAULT_LIMITS]: number };
 
-/** Page sizes are part of the interface and are not configurable. The default is the maximum. */
+/** Maximum and default page sizes. Clients rely on them, so they are not configurable. */
 export const PAGE_SIZES = {
   shelves: 50,
   comments: 200,
@@ -156,59 +155,57 @@ export const PAGE_SIZES = {
   window_merchants: 500,
 } as const;
 
-/** What an outline shows of a description. */
+/** Length of the description's first line in an outline. */
 export const FIRST_LINE_CHARACTERS = 120;
-/** Rows of a page that a tool answers, unless it is asked for another number. */
+/** Default page size of tools. */
 export const TOOL_PAGE_SIZE = 10;
 
-/** Where no artifact is due. */
+/** For endpoints that take no artifact. */
 export const BODY_LIMIT_BYTES = 65_536;
-/** Fields and items of one body together, and how deep they may lie. */
+/** Fields and items in one body, and their deepest nesting. */
 export const BODY_MEMBERS = 1_000;
 export const BODY_DEPTH = 32;
-/** Entries in `errors` of one answer. */
+/** Most entries in `errors` of one answer. */
 export const MOST_ERRORS = 20;
 export const HEADER_LIMIT_BYTES = 16_000;
 export const FACILITATOR_ANSWER_LIMIT_BYTES = 65_536;
 export const FACILITATOR_DEADLINE_SECONDS = 8;
 export const MAX_TIMEOUT_SECONDS = 120;
-/** An authorization must still be usable for this long, and must not live longer than that (W7). */
+/** An authorization must be usable for at least the first time from now, and at most the second. */
 export const AUTHORIZATION_MIN_AHEAD_SECONDS = 20;
 export const AUTHORIZATION_MAX_AHEAD_SECONDS = 600;
 export const REQUEST_MEMORY_DAYS = 7;
 export const STAGE_MINUTES = 15;
-/** How long a transfer may be made for an intent. */
+/** Time for the transfer of an intent. */
 export const INTENT_MINUTES = 10;
-/** How long after that an intent can be claimed. An intent without a claim by then is cleared away. */
+/** Time after that in which the intent can be claimed. Unclaimed intents are then deleted. */
 export const INTENT_KEPT_DAYS = 30;
-/** A payment in review without a decision after that long ends as declined. */
+/** After this time an undecided review ends as declined. */
 export const REVIEW_DAYS = 30;
-/** A claim without a signature can be reviewed once its transfer is so old. */
+/** Minimum age of the transfer before an unsigned claim goes into review. */
 export const UNPROVEN_AFTER_HOURS = 24;
-/** The most that a merchant may have in review. */
+/** Most unsigned claims of one merchant in review. */
 export const MOST_UNPROVEN_CLAIMS = 3;
-/** An intent for a contract wallet names the price and 1 to so many units, by which its transfer can be recognised. */
+/** An intent for a contract wallet adds 1 to this many units to the price, so that its transfer can be recognised. */
 export const MOST_EXACT_UNITS = 9_999;
 export const RECOVERY_CODE_COUNT = 8;
-/** How long codes wait that were made with the key alone. */
+/** Waiting time of codes that were made with the key alone. */
 export const CODES_WAIT_HOURS = 72;
-/** How long a pairing code may be typed. */
 export const PAIRING_MINUTES = 10;
 
-/** How long a draft of a world listing stays open without its fee. */
+/** Time to pay the fee of a world draft. */
 export const DRAFT_MINUTES = 60;
-/** How long a checkout stays open. It reserves nothing. */
+/** A checkout reserves nothing. */
 export const CHECKOUT_MINUTES = 10;
-/** How long a reservation in the city lasts. */
 export const RESERVATION_MINUTES = 5;
-/** How long the city looks for the end of a payment by itself. */
+/** How long the city keeps checking an unfinished payment on its own. */
 export const RECOVERY_HOURS = 2;
-/** How long a resident whose reservation lapsed unpaid waits for that offer. */
+/** After an unpaid reservation, the resident waits this long before reserving the same offer again. */
 export const RESERVATION_PAUSE_MINUTES = 30;
-/** What one site reads of the other: bytes of an answer, and seconds for all of it. */
+/** Limits on reading the other site: bytes and seconds for a whole answer. */
 export const SITE_ANSWER_LIMIT_BYTES = 65_536;
 export const SITE_DEADLINE_SECONDS = 3;
 
-/** The doors of identity, each of which the operator may close. */
-export const IDENTITY_DOORS = ['register', 'rotate', 'recovery', 'pair'] as const;
-export type IdentityDoor = (typeof IDENTITY_DOORS)[number];
+/** Identity endpoints. The operator may close each of them. */
+export const IDENTITY_ENDPOINTS = ['register', 'rotate', 'recovery', 'pair'] as const;
+export type IdentityEndpoint = (typeof IDENTITY_ENDPOINTS)[number];

@@ -6,26 +6,22 @@ import { idOut, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
 
 /**
- * What market and city tell the public of a sale, and each reads of the other (W12). A site reads it as hostile input: what does not have
- * this shape counts as no answer.
+ * Public records of a sale, which market and city read from each other. Each site treats them as hostile input: a record that does not
+ * match counts as no answer.
  */
 
 const untrusted = z.string().max(16_000).describe(UNTRUSTED);
 const url = urlOut;
 const handle = handleOut;
 
-/**
- * A handle that one site only shows in a refusal, as the other names it. What is no handle there is another merchant or resident, and none
- * of its words are shown.
- */
+/** The other site's handle, for display in a refusal. A malformed one is replaced by `otherwise`, so none of its text is shown. */
 export const handleNamed = (otherwise: string) =>
   z
     .string()
     .max(64)
-    .transform((given) => (handleOut.safeParse(given).success ? given : otherwise))
+    .transform((text) => (handleOut.safeParse(text).success ? text : otherwise))
     .nullable();
 
-/** As the city counts it. */
 export const OFFER_PHASES = [
   'listed',
   'reserved',
@@ -44,11 +40,11 @@ export type DraftState = (typeof DRAFT_STATES)[number];
 export const CHECKOUT_STATES = ['open', 'expired', 'completed', 'closed'] as const;
 export type CheckoutState = (typeof CHECKOUT_STATES)[number];
 
-/** Of a listing, as the market sees it. */
+/** States of a listing on the market. */
 export const WORLD_STATES = ['active', 'sold', 'canceled', 'stale'] as const;
 export type WorldState = (typeof WORLD_STATES)[number];
 
-/** What a merchant means to sell; the offer in the city has to agree with it. */
+/** A thing that a merchant wants to sell. The offer in the city has to match it. */
 export const draftOut = z
   .object({
     id: idOut,
@@ -61,14 +57,14 @@ export const draftOut = z
     tags: z.array(z.string().max(64)).max(16).describe(UNTRUSTED),
     thing_id: idOut,
     state: z.enum(DRAFT_STATES),
-    listing_id: idOut.nullable().describe('once it is listed'),
+    listing_id: idOut.nullable().describe('null until it is listed'),
     created_at: timeOut,
     expires_at: timeOut,
   })
   .meta({ id: 'WorldDraft' });
 export type DraftOut = z.output<typeof draftOut>;
 
-/** Ten minutes in which a resident may reserve the offer for a merchant who buys. It reserves nothing. */
+/** Lets a resident reserve the offer for the buying merchant within ten minutes. It reserves nothing itself. */
 export const checkoutOut = z
   .object({
     id: idOut,
@@ -90,10 +86,10 @@ export const offerOut = z
     thing_id: idOut,
     thing_name: untrusted,
     thing_url: url,
-    locked: z.boolean().describe('whether the thing is under this offer still'),
-    seller: handle.describe('a resident, as all handles here but market_buyer'),
+    locked: z.boolean().describe('whether this offer still locks the thing'),
+    seller: handle.describe('a resident, like all handles here except market_buyer'),
     buyer: handle.nullable(),
-    market_buyer: handle.nullable().describe('the merchant on the market who buys'),
+    market_buyer: handle.nullable().describe('the buying merchant on the market'),
     price_usdc: usdcOut,
     seller_wallet: addressOut,
     market_origin: url,
@@ -101,8 +97,8 @@ export const offerOut = z
     market_listing_id: idOut.nullable(),
     market_checkout_id: idOut.nullable(),
     chain_id: idOut,
-    reserved_at: timeOut.nullable().describe('a transfer counts from this second on'),
-    reserved_until: timeOut.nullable().describe('and before this one'),
+    reserved_at: timeOut.nullable().describe('a transfer counts from this second'),
+    reserved_until: timeOut.nullable().describe('until before this second'),
     created_at: timeOut,
     claimed_at: timeOut.nullable(),
     canceled_at: timeOut.nullable(),
@@ -119,9 +115,11 @@ export type OfferOut = z.output<typeof offerOut>;
 export const residentOut = z
   .object({
     handle,
-    market_handle: handle.nullable().describe('the merchant that this resident names; a link needs both sides'),
+    market_handle: handle
+      .nullable()
+      .describe('the merchant that this resident names; the merchant must name the resident too'),
     joined_at: timeOut,
-    things: z.array(idOut).max(100).describe('ids, the newest first'),
+    things: z.array(idOut).max(100).describe('ids, newest first'),
     things_total: z.int().nonnegative(),
   })
   .meta({ id: 'Resident' });
@@ -132,7 +130,7 @@ export const thingOut = z
     id: idOut,
     name: untrusted,
     owner: handle,
-    locked: z.boolean().describe('under an offer: it can be neither offered again nor moved'),
+    locked: z.boolean().describe('true: an offer locks it, so it can neither be offered nor given away'),
     offer_id: idOut.nullable().describe('the offer that locks it'),
     url,
     picture_url: url,
@@ -140,13 +138,13 @@ export const thingOut = z
     history: z
       .array(z.object({ owner: handle, from: timeOut, offer_id: idOut.nullable() }))
       .max(100)
-      .describe('owners, the newest first; offer_id is null for who made it'),
+      .describe('owners, newest first; offer_id is null for the one who made it'),
     history_total: z.int().positive(),
   })
   .meta({ id: 'Thing' });
 export type ThingOut = z.output<typeof thingOut>;
 
-/** What a buyer has of a thing that changed hands. */
+/** The buyer's receipt for a thing. */
 export const worldReceipt = z
   .object({
     offer_id: idOut,

@@ -12,12 +12,12 @@ import { CLAIM_ERRORS, claimBody, payAnewIn, X402_ERRORS } from './payments.ts';
 import { publicText } from './text.ts';
 import { checkoutOut, draftOut, WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** A handle of the other site as people write it: trimmed, one leading @ dropped, lower case; then W3's rule. What hides is no space. */
+/** A handle of the other site as people write it: trimmed, without a leading @, in lower case. Invisible characters are not trimmed. */
 export const foreignHandleIn = z
   .string()
   .max(200)
-  .transform((given) =>
-    given
+  .transform((text) =>
+    text
       .replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '')
       .replace(/^@/, '')
       .toLowerCase(),
@@ -30,8 +30,7 @@ export const linkCity = endpoint({
   name: 'linkCity',
   method: 'POST',
   path: '/api/city-link',
-  summary:
-    'Name the resident of the city that this merchant is; null ends it. A link needs the same from the city’s side.',
+  summary: 'Link your store to a resident of the city; null removes the link. The resident must link back in the city.',
   auth: 'key',
   body: z.strictObject({ city_handle: foreignHandleIn.nullable() }),
   answers: { 200: z.object({ merchant: merchantRecord }) },
@@ -43,7 +42,7 @@ export const draftWorld = endpoint({
   name: 'draftWorld',
   method: 'POST',
   path: '/api/world/draft',
-  summary: 'Say what thing of the city is to be sold, free of charge: the offer in the city names this draft.',
+  summary: 'Draft the sale of a thing of the city, free of charge. The offer in the city names this draft.',
   auth: 'key',
   body: z.strictObject({
     title: publicText(3, 120),
@@ -71,7 +70,7 @@ export const getWorldDraft = endpoint({
   name: 'getWorldDraft',
   method: 'GET',
   path: '/api/world/draft/:id',
-  summary: 'One draft, to compare it with the offer.',
+  summary: 'Read a draft, to compare it with the offer.',
   auth: 'audit',
   params: idParam,
   answers: { 200: z.object({ draft: draftOut }) },
@@ -83,7 +82,7 @@ export const cancelWorldDraft = endpoint({
   name: 'cancelWorldDraft',
   method: 'POST',
   path: '/api/world/draft/:id/cancel',
-  summary: 'Give up an own draft. Not while its fee is under way.',
+  summary: 'Cancel your draft, unless its fee is being paid.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({}),
@@ -97,12 +96,12 @@ export const listWorld = endpoint({
   name: 'listWorld',
   method: 'POST',
   path: '/api/world/listing',
-  summary: `List a draft against its public offer in the city. The fee of ${LISTING_FEE_TEXT} is paid as for any listing.`,
+  summary: `List a draft that matches its public offer in the city. You pay the fee of ${LISTING_FEE_TEXT} as for any listing.`,
   auth: 'key',
   body: z.strictObject({
     draft_id: idIn,
     city_offer_id: idIn,
-    fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
+    fee_payment: claimBody.optional().describe('a transfer for a fee intent, instead of x402'),
     pay_anew: payAnewIn,
   }),
   answers: { 200: created, 201: created, 202: pendingAnswer },
@@ -130,7 +129,7 @@ export const checkoutWorld = endpoint({
   name: 'checkoutWorld',
   method: 'POST',
   path: '/api/world/checkout/:listing_id',
-  summary: 'Ten minutes in which the named resident may reserve the offer for this merchant. It reserves nothing.',
+  summary: 'Let the named resident reserve the offer for you within ten minutes. This call itself reserves nothing.',
   auth: 'key',
   params: listingIdParam,
   body: z.strictObject({ city_handle: foreignHandleIn }),
@@ -154,7 +153,7 @@ export const getWorldCheckout = endpoint({
   name: 'getWorldCheckout',
   method: 'GET',
   path: '/api/world/checkout/:id',
-  summary: 'One checkout: who buys what, by which resident.',
+  summary: 'Read a checkout: who buys what, and by which resident.',
   auth: 'audit',
   params: idParam,
   answers: { 200: z.object({ checkout: checkoutOut }) },
@@ -177,7 +176,7 @@ export const SYNC_STATUSES = [
 ] as const;
 export type SyncStatus = (typeof SYNC_STATUSES)[number];
 
-/** What the public may know of a sale that is recorded. */
+/** The public part of a recorded sale. */
 const worldSale = z.object({
   id: idOut,
   listing_id: idOut,
@@ -191,7 +190,7 @@ export const syncWorld = endpoint({
   method: 'POST',
   path: '/api/world/sync/:listing_id',
   summary:
-    'Look at the offer and, once it is claimed and the same transfer is final, record the sale. Any key; as often as wanted.',
+    'Check the offer, and record the sale once it is claimed and its transfer is final. Any merchant may call this, any number of times.',
   auth: 'key',
   params: listingIdParam,
   body: z.strictObject({}),
@@ -199,10 +198,10 @@ export const syncWorld = endpoint({
   answers: {
     200: z.object({
       listing_id: idOut,
-      status: z.enum(SYNC_STATUSES).describe('claimed: the city says so, and finality is awaited'),
+      status: z.enum(SYNC_STATUSES).describe('claimed: the city says so, but the transfer is not final yet'),
       world_state: z.enum(WORLD_STATES),
       purchase: worldSale.optional(),
-      review_reason: z.string().optional().describe('with needs_review: in what the final transfer breaks the terms'),
+      review_reason: z.string().optional().describe('with needs_review: how the final transfer breaks the terms'),
       next_step: z.string(),
       do_not_pay_again: z.boolean(),
       retry: z.enum(['same_request', 'never']),

@@ -85,7 +85,11 @@ describe('npm run chain', () => {
       stderr: '',
       stdout: expect.stringContaining('npm run chain -- resume --reason TEXT'),
     });
-    expect(nothing).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^one of status, resume/) });
+    expect(nothing).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^name one command: status, resume/),
+    });
     expect(unreasoned).toMatchObject({ code: 1, stderr: '--reason TEXT is needed, 1 to 1000 characters\n' });
     expect(JSON.parse(unhashed.stderr)).toEqual({
       status: 'failed',
@@ -208,7 +212,7 @@ describe('the role of the market itself', () => {
     for (const { code, stderr } of [resume, reset]) {
       expect([code, stderr]).toEqual([
         1,
-        'this role of the database may not do that: set DATABASE_URL to the address of the owner of the tables\n',
+        'this database role may not do that. Set DATABASE_URL to the address of the owner of the tables\n',
       ]);
     }
     expect(await commands()).toEqual(before);

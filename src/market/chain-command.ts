@@ -26,7 +26,7 @@ import { findBlockAt } from './recovery/read-chain.ts';
 import { recover } from './recovery/recover.ts';
 import { type Unlocked, unlock } from './recovery/unlock.ts';
 
-const HELP = `What only the operator may do about the chain. The market may be running; it takes every act in without a restart.
+const HELP = `Operator commands for the chain. The market may be running; it notices each change without a restart.
 
   npm run chain -- status [--json]
   npm run chain -- resume --reason TEXT [--json]
@@ -34,27 +34,27 @@ const HELP = `What only the operator may do about the chain. The market may be r
   npm run chain -- unlock --handle NAME --out FILE --reason TEXT [--json]
   npm run chain -- recover (--from-block NUMBER | --from-time TIME) --reason TEXT [--log-copy PATH... | --without-log-copy] [--json]
 
-  status            whether payments are halted and why, the watermark, and what each provider says of it; changes nothing
-  resume            ends a halt. Two providers called different blocks final: find out which one was right, take the other out of
-                    OPENAISLE_RPC_URLS and restart the market first, or it halts again
-  reset-watermark   the highest block accepted as final becomes this one, which the providers must have under that hash and call final.
-                    For a watermark that came from a provider that was wrong; nothing that was delivered is taken back
-  recover           after a restore or a failover that took something back: takes the books as they stand, gives no id out again that may
-                    have been shown, ends again what was ended, and opens payments. It counts what was lost, and names each sale with its
-                    transaction and each comment. It stands in the public log. Read docs/recovery.md
-  --from-block      the first block whose payments may be missing: at or before the time of the backup
+  status            shows whether payments are halted and why, the watermark, and each provider's view of it; changes nothing
+  resume            ends a halt. Payments halt when two providers call different blocks final: first find out which one was right, remove
+                    the other from OPENAISLE_RPC_URLS and restart the market, or it halts again
+  reset-watermark   sets the highest block accepted as final. The providers must have this block under this hash and call it final. Use it
+                    if a wrong provider raised the watermark; nothing that was delivered is taken back
+  recover           accepts the database as it is after a restore or failover that lost data. It reuses no id that may have been public,
+                    repeats withdrawals and removals, and reopens payments. It counts what was lost, and names each sale with its
+                    transaction and each comment. The public log shows it. Read docs/recovery.md first
+  --from-block      first block whose payments may be missing: at or before the time of the backup
   --from-time       the same as a time, that of the backup or a little earlier: 2026-11-27T08:52:14Z, or with an offset such as +01:00. The
-                    first block at or after it is looked for at the provider, and named in the answer
-  --log-copy PATH   a file, or the folder, of a host's copy of the log; of every host that has one. Default: this host's own
-  --without-log-copy there is none left: then every merchant has to rotate its key before it may write
-  unlock            writes eight new recovery codes into a new file, for a merchant whose key and codes were lost with the log; hand them
-                    to whom you know to be this merchant. The public log says so
-  --reason TEXT     why, 1 to 1000 characters; kept for ever with what was before and after
-  --json            say the outcome as one JSON object
-  --help            this text
+                    command asks the provider for the first block at or after it, and names it in the answer
+  --log-copy PATH   a file or folder with a host's copy of the log; give those of every host that has one. Default: this host's own
+  --without-log-copy use this if no copy is left: then every merchant has to rotate its key before it may write
+  unlock            writes eight new recovery codes to a new file, for a merchant whose key and codes were lost with the log. Give them only
+                    to a person you know to be this merchant. The public log shows it
+  --reason TEXT     why, 1 to 1000 characters; kept for ever with the values before and after
+  --json            print the outcome as one JSON object
+  --help            print this text
 
-Environment, as for the market itself. Where the market has a database role of its own (deploy/app-role.sql), set DATABASE_URL to the
-owner's address: the market's role may not do these things. Each act is a row of chain_commands and a line in the log, here on stderr.
+Uses the environment of the market. If the market has a database role of its own (deploy/app-role.sql), set DATABASE_URL to the owner's
+address: the market's role may not do this. Each command is a row of chain_commands and a log line, here on stderr.
 `;
 
 const BLOCK_NUMBER = /^(?:0|[1-9]\d{0,14})$/;
@@ -113,12 +113,14 @@ type Outcome =
   | RecoveryOutput
   | Unlocked;
 
-/** All that can be wrong without looking is said before anything is opened. */
+/** Checks the arguments before anything is opened. */
 function readCommand(options: CommandOptions): Command {
   const { act, reason, to, hash } = options;
   if (act === 'status') return readChainStatus;
   if (act !== 'resume' && act !== 'reset-watermark' && act !== 'recover' && act !== 'unlock') {
-    throw new CommandRefused('one of status, resume, reset-watermark, recover and unlock is needed; --help tells more');
+    throw new CommandRefused(
+      'name one command: status, resume, reset-watermark, recover or unlock. --help explains them',
+    );
   }
   const why = reason?.trim() ?? '';
   if (why === '' || why.length > 1_000) throw new CommandRefused('--reason TEXT is needed, 1 to 1000 characters');
@@ -145,10 +147,10 @@ function readRecover(options: CommandOptions, reason: string): Command {
   };
 }
 
-/** A block, or a time that stands for one. */
+/** Reads the first block, or the time from which to find it. */
 function readFrom({ fromBlock, fromTime }: CommandOptions): bigint | Date {
   if ((fromBlock === undefined) === (fromTime === undefined)) {
-    throw new CommandRefused('one of --from-block NUMBER and --from-time TIME is needed');
+    throw new CommandRefused('--from-block NUMBER or --from-time TIME is needed, and only one of them');
   }
   if (fromTime !== undefined) return readTime(fromTime);
   if (fromBlock === undefined || !BLOCK_NUMBER.test(fromBlock)) {
@@ -157,13 +159,13 @@ function readFrom({ fromBlock, fromTime }: CommandOptions): bigint | Date {
   return BigInt(fromBlock);
 }
 
-/** Also as PostgreSQL writes it, with a blank for the T. A time without a zone would be another one on each machine. */
+/** Accepts PostgreSQL's form too, with a space for the T. A zone is required, since each machine would assume its own. */
 const TIME = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)$/;
 
 function readTime(text: string): Date {
   const [, day, time, hours = '+00', minutes = '00'] = TIME.exec(text) ?? [];
   const at = new Date(`${day}T${time}${hours}:${minutes}`);
-  // A day that its month lacks is read as one of the next.
+  // Date reads a day beyond the month's end as a day of the next month.
   const isDay = new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day ?? ' ') === true;
   if (isDay && !Number.isNaN(at.getTime())) return at;
   throw new CommandRefused('--from-time must be a time with its zone, such as 2026-11-27T08:52:14Z');
@@ -193,11 +195,11 @@ function secretsOf({ databaseUrl, rpcUrls }: MarketConfig): string[] {
 function describeOutcome(outcome: Outcome): string {
   if (!('status' in outcome)) return describeStatus(outcome);
   if (outcome.status === 'resumed')
-    return `Payments go on. They were halted since ${outcome.halted_at}: ${outcome.detail}\n`;
-  if (outcome.status === 'unlocked') return `${outcome.handle} gets a new key by a code of ${outcome.file}.\n`;
+    return `Payments are running again. They were halted since ${outcome.halted_at}: ${outcome.detail}\n`;
+  if (outcome.status === 'unlocked') return `${outcome.handle} can get a new key with a code from ${outcome.file}.\n`;
   if (outcome.status === 'recovered') return describeRecovery(outcome);
   const { before, after } = outcome;
-  return `The watermark is ${after.block_number} ${after.block_hash} now; it was ${before.block_number} ${before.block_hash}.\n`;
+  return `The watermark is now ${after.block_number} ${after.block_hash}. It was ${before.block_number} ${before.block_hash}.\n`;
 }
 
 function describeStatus({ payments, halt, watermark, providers, commands }: ChainStatus): string {
@@ -219,11 +221,11 @@ function describeStatus({ payments, halt, watermark, providers, commands }: Chai
   return `${lines.join('\n')}\n`;
 }
 
-await runCommand(main, wordsOf);
+await runCommand(main, explainError);
 
-function wordsOf(error: unknown): string {
+function explainError(error: unknown): string {
   if (error instanceof Error && 'code' in error && error.code === '42501') {
-    return 'this role of the database may not do that: set DATABASE_URL to the address of the owner of the tables';
+    return 'this database role may not do that. Set DATABASE_URL to the address of the owner of the tables';
   }
   if (error instanceof ConfigError || error instanceof Error) return error.message;
   return String(error);

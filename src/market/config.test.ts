@@ -59,11 +59,11 @@ describe('readMarketConfig', () => {
       networkLimits: [],
       trustProxy: false,
     });
-    expect([...config.openDoors]).toEqual(['register', 'rotate', 'recovery', 'pair']);
+    expect([...config.openIdentityEndpoints]).toEqual(['register', 'rotate', 'recovery', 'pair']);
     expect(config.deploymentCommit ?? 'a'.repeat(40)).toMatch(/^[0-9a-f]{40}/);
   });
 
-  it('reads everything that W14 names', () => {
+  it('reads every variable', () => {
     const config = readMarketConfig({
       ...least,
       OPENAISLE_HOST: '::',
@@ -220,7 +220,7 @@ describe('readMarketConfig', () => {
     expect(faults[0]).not.toContain('hunter2');
   });
 
-  it('names the doors where one is unknown', () => {
+  it('lists the identity endpoints if one is unknown', () => {
     const faults = faultsOf({ OPENAISLE_DOORS: 'register,window' });
     expect(faults).toEqual([expect.stringMatching(/^OPENAISLE_DOORS .*register, rotate, recovery, pair/)]);
   });
@@ -233,8 +233,8 @@ it('takes a mail address or a page as the contact', () => {
   expect(contact('')).toBeNull();
 });
 
-it('closes every identity door at the word none, and at nothing else', () => {
-  const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openDoors;
+it('closes every identity endpoint with the word none only', () => {
+  const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openIdentityEndpoints;
   expect([...doors('none')]).toEqual([]);
   expect([...doors('')]).toEqual(['register', 'rotate', 'recovery', 'pair']);
 });

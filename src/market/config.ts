@@ -1,7 +1,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, type IdentityEndpoint, type Limits } from '../contract/vocabulary.ts';
 import {
   ConfigError,
   type Environment,
@@ -36,8 +36,8 @@ import {
 import type { MarketConfig, NetworkRule } from './context.ts';
 import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
-// The body of a listing has a fixed limit; a larger artifact would never arrive.
-const MOST = new Map([['artifact_bytes', 2 * DEFAULT_LIMITS.artifact_bytes]]);
+// A listing's body has a fixed limit, so a larger artifact could never arrive.
+const HIGHEST_LIMITS = new Map([['artifact_bytes', 2 * DEFAULT_LIMITS.artifact_bytes]]);
 const NETWORKS = 'networks';
 
 interface ConfiguredLimits {
@@ -45,33 +45,36 @@ interface ConfiguredLimits {
   networkLimits: readonly NetworkRule[];
 }
 
-/** OPENAISLE_LIMITS: a JSON object that changes some of the named limits, for everybody or, under `networks`, for some. */
+/** OPENAISLE_LIMITS: a JSON object that changes named limits for everybody or, under `networks`, for single networks. */
 const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((text, context) => {
-  const tell: ReportFault = (message) => context.addIssue({ code: 'custom', message });
-  const given = readLimitsObject(text, tell);
-  if (given === null) return z.NEVER;
-  const { [NETWORKS]: networks = {}, ...named } = given;
-  const limits = { ...DEFAULT_LIMITS, ...readNamed(named, Object.keys(DEFAULT_LIMITS), tell, MOST) } as Limits;
-  return { limits, networkLimits: readNetworks(networks, tell) };
+  const reportFault: ReportFault = (message) => context.addIssue({ code: 'custom', message });
+  const changes = readLimitsObject(text, reportFault);
+  if (changes === null) return z.NEVER;
+  const { [NETWORKS]: networks = {}, ...named } = changes;
+  const limits = {
+    ...DEFAULT_LIMITS,
+    ...readNamed(named, Object.keys(DEFAULT_LIMITS), reportFault, HIGHEST_LIMITS),
+  } as Limits;
+  return { limits, networkLimits: readNetworks(networks, reportFault) };
 });
 
-function readNetworks(given: unknown, tell: ReportFault): NetworkRule[] {
-  if (!isObject(given)) {
-    tell(`${NETWORKS} is no object of networks, each with limits of its own`);
+function readNetworks(networks: unknown, reportFault: ReportFault): NetworkRule[] {
+  if (!isObject(networks)) {
+    reportFault(`${NETWORKS} must be an object that gives each network an object of limits`);
     return [];
   }
   const rules: NetworkRule[] = [];
-  for (const [text, own] of Object.entries(given)) {
+  for (const [text, limitsOfNetwork] of Object.entries(networks)) {
     const network = readNetwork(text);
     if (network === null) {
-      tell(
-        `${NETWORKS} names what is no network: 203.0.113.0/24 or 2001:db8::/48, of IPv6 at most /64, no bit beyond the length`,
+      reportFault(
+        `${NETWORKS} contains an invalid CIDR block: write 203.0.113.0/24 or 2001:db8::/48, at most /64 for IPv6, with no bit set beyond the length`,
       );
-    } else if (rules.some((rule) => isSame(rule, network))) tell(`${NETWORKS} names one network twice`);
-    else if (!isObject(own)) tell(`${NETWORKS}: a network has no object of limits`);
+    } else if (rules.some((rule) => isSame(rule, network))) reportFault(`${NETWORKS} names one network twice`);
+    else if (!isObject(limitsOfNetwork)) reportFault(`${NETWORKS}: a network has no object of limits`);
     else {
-      const limits: NetworkRule['limits'] = readNamed(own, NETWORK_LIMITS, (message) =>
-        tell(`${NETWORKS}: ${message}`),
+      const limits: NetworkRule['limits'] = readNamed(limitsOfNetwork, NETWORK_LIMITS, (message) =>
+        reportFault(`${NETWORKS}: ${message}`),
       );
       rules.push({ ...network, limits });
     }
@@ -87,19 +90,18 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** One address, without headers. */
+/** A mailto URL with one address and no header fields. */
 const MAILTO = /^mailto:[a-z0-9.!#$%&*+=?^_{|}~-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i;
-/** Nothing that would end a link where it is written in Markdown or HTML. */
+/** No characters that would end a link in Markdown or HTML. */
 const HTTPS = /^https:\/\/[a-z0-9._~:/?=&%+,;@!*$-]{1,500}$/i;
 
-/** Where people reach the operator of this market in private. */
 function contactVariable(): Variable<string | null> {
   const schema = z.string().transform((text, context) => {
     if (isContact(text)) return text;
     context.addIssue({ code: 'invalid_format', format: 'url' });
     return z.NEVER;
   });
-  const must = 'mailto: with one address, or an https URL without user, password, fragment and brackets';
+  const must = 'a mailto: URL with one address, or an https URL without user, password, fragment and brackets';
   return optional<string | null>(schema, must, null);
 }
 
@@ -117,7 +119,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
 }
 
-/** OPENAISLE_TRUST_PROXY: whom to believe about the client's address. Never "everybody": then every client could name itself. */
+/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never everybody, or every client could choose its own. */
 const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
   if (text === 'off') return false;
   const proxies = text.split(',').map((proxy) => proxy.trim());
@@ -132,115 +134,123 @@ const HIGHEST_PORT = 65_535;
 const BYTES_PER_MB = 1_048_576;
 const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;
 const ONE_DAY_SECONDS = 86_400;
-/** Where hosted clients publish what they are. */
+/** Hosts where hosted clients publish their metadata documents. */
 const DEFAULT_HOSTED_HOSTS: readonly string[] = ['claude.ai', 'chatgpt.com', 'vscode.dev', 'opencode.ai'];
 
 const text = z.string();
 
-const variables = {
-  OPENAISLE_HOST: hostVariable('127.0.0.1'),
-  OPENAISLE_PORT: portVariable(DEFAULT_PORT),
-  OPENAISLE_BASE_URL: originVariable(),
-  OPENAISLE_METRICS_PORT: wholeNumberVariable(HIGHEST_PORT, 0),
-  OPENAISLE_WORKERS: wholeNumberFrom(1, 64, 1),
-  DATABASE_URL: databaseUrlVariable(),
-  OPENAISLE_DATABASE_CONNECTIONS: wholeNumberFrom(1, 10_000, null),
-  OPENAISLE_DATA_DIR: pathVariable('./data'),
-  OPENAISLE_LOG_COPY_DIR: pathVariable(null),
-  OPENAISLE_NETWORK: networkVariable(),
-  OPENAISLE_RPC_URLS: rpcUrlsVariable(),
-  OPENAISLE_FINALITY_MIN_AGE_SECONDS: wholeNumberVariable(ONE_DAY_SECONDS, DEFAULT_FINALITY_MIN_AGE_SECONDS),
-  OPENAISLE_USDC_ADDRESS: optionalAddress(),
-  OPENAISLE_TREASURY: requiredAddress(),
-  OPENAISLE_FACILITATOR_URL: requiredHttpUrl(),
-  OPENAISLE_FACILITATOR_AUTH: optional<string | null>(
-    text.regex(/^[\x20-\x7e]{1,4096}$/),
-    'the value of an HTTP header, in printable ASCII',
-    null,
-  ),
-  OPENAISLE_CITY_URL: originVariable(),
-  OPENAISLE_PEPPER_FILE: pathVariable(null),
-  OPENAISLE_KEY_PREFIX: keyPrefixVariable('aisle'),
-  OPENAISLE_DEPLOYMENT_COMMIT: optional<string | null>(
-    text.regex(/^[0-9a-f]{7,64}$/),
-    'a git commit: 7 to 64 lower-case hex digits',
-    () => readGitCommit(resolve(import.meta.dirname, '../..')),
-  ),
-  OPENAISLE_SOURCE_URL: optionalHttpUrl(),
-  OPENAISLE_EXPLORER_URL: httpUrlOrNone(),
-  OPENAISLE_CONTACT: contactVariable(),
-  OPENAISLE_LIMITS: optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
-    limits: DEFAULT_LIMITS,
-    networkLimits: [],
-  }),
-  OPENAISLE_DOORS: optional<ReadonlySet<IdentityDoor>>(
-    text.transform((list, context) => {
-      if (list === 'none') return new Set<IdentityDoor>();
-      const names = list.split(',').map((name) => name.trim());
-      const doors = IDENTITY_DOORS.filter((door) => names.includes(door));
-      if (doors.length !== names.length) context.addIssue({ code: 'custom', message: 'a name is none of the doors' });
-      return new Set(doors);
+/** The setting of each variable. */
+const SETTINGS = {
+  host: ['OPENAISLE_HOST', hostVariable('127.0.0.1')],
+  port: ['OPENAISLE_PORT', portVariable(DEFAULT_PORT)],
+  baseUrl: ['OPENAISLE_BASE_URL', originVariable()],
+  metricsPort: ['OPENAISLE_METRICS_PORT', wholeNumberVariable(HIGHEST_PORT, 0)],
+  workers: ['OPENAISLE_WORKERS', wholeNumberFrom(1, 64, 1)],
+  databaseUrl: ['DATABASE_URL', databaseUrlVariable()],
+  databaseConnections: ['OPENAISLE_DATABASE_CONNECTIONS', wholeNumberFrom(1, 10_000, null)],
+  dataDir: ['OPENAISLE_DATA_DIR', pathVariable('./data')],
+  logCopyDir: ['OPENAISLE_LOG_COPY_DIR', pathVariable(null)],
+  network: ['OPENAISLE_NETWORK', networkVariable()],
+  rpcUrls: ['OPENAISLE_RPC_URLS', rpcUrlsVariable()],
+  finalityMinAgeSeconds: [
+    'OPENAISLE_FINALITY_MIN_AGE_SECONDS',
+    wholeNumberVariable(ONE_DAY_SECONDS, DEFAULT_FINALITY_MIN_AGE_SECONDS),
+  ],
+  usdcAddress: ['OPENAISLE_USDC_ADDRESS', optionalAddress()],
+  treasury: ['OPENAISLE_TREASURY', requiredAddress()],
+  facilitatorUrl: ['OPENAISLE_FACILITATOR_URL', requiredHttpUrl()],
+  facilitatorAuth: [
+    'OPENAISLE_FACILITATOR_AUTH',
+    optional<string | null>(
+      text.regex(/^[\x20-\x7e]{1,4096}$/),
+      'the value of an HTTP header, in printable ASCII',
+      null,
+    ),
+  ],
+  cityUrl: ['OPENAISLE_CITY_URL', originVariable()],
+  pepperFile: ['OPENAISLE_PEPPER_FILE', pathVariable(null)],
+  keyPrefix: ['OPENAISLE_KEY_PREFIX', keyPrefixVariable('aisle')],
+  deploymentCommit: [
+    'OPENAISLE_DEPLOYMENT_COMMIT',
+    optional<string | null>(text.regex(/^[0-9a-f]{7,64}$/), 'a git commit: 7 to 64 lower-case hex digits', () =>
+      readGitCommit(resolve(import.meta.dirname, '../..')),
+    ),
+  ],
+  sourceUrl: ['OPENAISLE_SOURCE_URL', optionalHttpUrl()],
+  explorerUrl: ['OPENAISLE_EXPLORER_URL', httpUrlOrNone()],
+  contactUrl: ['OPENAISLE_CONTACT', contactVariable()],
+  configuredLimits: [
+    'OPENAISLE_LIMITS',
+    optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
+      limits: DEFAULT_LIMITS,
+      networkLimits: [],
     }),
-    `none, or a comma-separated list of ${IDENTITY_DOORS.join(', ')}`,
-    () => new Set(IDENTITY_DOORS),
-  ),
-  OPENAISLE_HOSTED_HOSTS: optional<readonly string[]>(
-    text
-      .transform((list) => (list === 'none' ? [] : list.split(',').map((host) => host.trim())))
-      .pipe(z.array(text.regex(/^(?!-)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/))),
-    'none, or a comma-separated list of host names in lower case',
-    DEFAULT_HOSTED_HOSTS,
-  ),
-  OPENAISLE_CATALOG_MEMORY_MB: wholeNumberFrom(64, 65_536, 2_048),
-  OPENAISLE_TRUST_PROXY: optional<false | string[]>(
-    readProxies,
-    'off, or a comma-separated list of addresses, networks (10.0.0.0/8), loopback, linklocal, uniquelocal',
-    false,
-  ),
-};
+  ],
+  openIdentityEndpoints: [
+    'OPENAISLE_DOORS',
+    optional<ReadonlySet<IdentityEndpoint>>(
+      text.transform((list, context) => {
+        if (list === 'none') return new Set<IdentityEndpoint>();
+        const names = list.split(',').map((name) => name.trim());
+        const open = IDENTITY_ENDPOINTS.filter((name) => names.includes(name));
+        if (open.length !== names.length)
+          context.addIssue({ code: 'custom', message: 'it has an unknown or repeated name' });
+        return new Set(open);
+      }),
+      `none, or a comma-separated list of ${IDENTITY_ENDPOINTS.join(', ')}`,
+      () => new Set(IDENTITY_ENDPOINTS),
+    ),
+  ],
+  hostedHosts: [
+    'OPENAISLE_HOSTED_HOSTS',
+    optional<readonly string[]>(
+      text
+        .transform((list) => (list === 'none' ? [] : list.split(',').map((host) => host.trim())))
+        .pipe(z.array(text.regex(/^(?!-)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/))),
+      'none, or a comma-separated list of host names in lower case',
+      DEFAULT_HOSTED_HOSTS,
+    ),
+  ],
+  catalogMemoryMb: ['OPENAISLE_CATALOG_MEMORY_MB', wholeNumberFrom(64, 65_536, 2_048)],
+  trustProxy: [
+    'OPENAISLE_TRUST_PROXY',
+    optional<false | string[]>(
+      readProxies,
+      'off, or a comma-separated list of addresses, networks (10.0.0.0/8), loopback, linklocal, uniquelocal',
+      false,
+    ),
+  ],
+} as const satisfies Readonly<Record<string, readonly [name: string, variable: Variable<unknown>]>>;
+
+type Settings = { [S in keyof typeof SETTINGS]: (typeof SETTINGS)[S][1] extends Variable<infer T> ? T : never };
 
 /** Read by main.ts, for tests that kill the process. */
 const READ_ELSEWHERE = ['OPENAISLE_TEST_CRASH_AT'];
 const PEPPER = { databaseUrl: 'DATABASE_URL', pepperFile: 'OPENAISLE_PEPPER_FILE' };
 
-/** The environment of W14. Throws a ConfigError that names every variable at fault and no value. */
-export function readMarketConfig(env: Environment): MarketConfig {
+function readSettings(env: Environment): Settings {
+  const variables: Record<string, Variable<unknown>> = Object.fromEntries(Object.values(SETTINGS));
   const known = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
-  const read = readEnvironment(env, variables, known, pepperFaults(env, PEPPER));
-  const network = { ...read.OPENAISLE_NETWORK, usdc: read.OPENAISLE_USDC_ADDRESS ?? read.OPENAISLE_NETWORK.usdc };
-  if (read.OPENAISLE_TREASURY === ZERO_ADDRESS || read.OPENAISLE_TREASURY === network.usdc) {
+  const values = readEnvironment(env, variables, known, pepperFaults(env, PEPPER));
+  return Object.fromEntries(Object.entries(SETTINGS).map(([setting, [name]]) => [setting, values[name]])) as Settings;
+}
+
+/** Reads the environment. Throws a ConfigError that names every wrong variable and no value. */
+export function readMarketConfig(env: Environment): MarketConfig {
+  const { usdcAddress, configuredLimits, catalogMemoryMb, ...settings } = readSettings(env);
+  const network = { ...settings.network, usdc: usdcAddress ?? settings.network.usdc };
+  if (settings.treasury === ZERO_ADDRESS || settings.treasury === network.usdc) {
     throw new ConfigError(['OPENAISLE_TREASURY must be neither the zero address nor the USDC contract']);
   }
-  if (read.OPENAISLE_METRICS_PORT === read.OPENAISLE_PORT) {
+  if (settings.metricsPort === settings.port) {
     throw new ConfigError(['OPENAISLE_METRICS_PORT must be another port than OPENAISLE_PORT']);
   }
   return {
-    host: read.OPENAISLE_HOST,
-    port: read.OPENAISLE_PORT,
-    metricsPort: read.OPENAISLE_METRICS_PORT,
-    workers: read.OPENAISLE_WORKERS,
-    baseUrl: read.OPENAISLE_BASE_URL ?? localUrl(read.OPENAISLE_HOST, read.OPENAISLE_PORT),
-    databaseUrl: read.DATABASE_URL,
-    databaseConnections: read.OPENAISLE_DATABASE_CONNECTIONS,
-    dataDir: read.OPENAISLE_DATA_DIR,
-    logCopyDir: read.OPENAISLE_LOG_COPY_DIR,
+    ...settings,
+    ...configuredLimits,
     network,
-    rpcUrls: read.OPENAISLE_RPC_URLS,
-    finalityMinAgeSeconds: read.OPENAISLE_FINALITY_MIN_AGE_SECONDS,
-    treasury: read.OPENAISLE_TREASURY,
-    facilitatorUrl: read.OPENAISLE_FACILITATOR_URL,
-    facilitatorAuth: read.OPENAISLE_FACILITATOR_AUTH,
-    cityUrl: read.OPENAISLE_CITY_URL,
-    pepperFile: read.OPENAISLE_PEPPER_FILE,
-    keyPrefix: read.OPENAISLE_KEY_PREFIX,
-    deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,
-    sourceUrl: read.OPENAISLE_SOURCE_URL,
-    explorerUrl: read.OPENAISLE_EXPLORER_URL === undefined ? network.explorerUrl : read.OPENAISLE_EXPLORER_URL,
-    contactUrl: read.OPENAISLE_CONTACT,
-    ...read.OPENAISLE_LIMITS,
-    catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
-    openDoors: read.OPENAISLE_DOORS,
-    hostedHosts: read.OPENAISLE_HOSTED_HOSTS,
-    trustProxy: read.OPENAISLE_TRUST_PROXY,
+    baseUrl: settings.baseUrl ?? localUrl(settings.host, settings.port),
+    explorerUrl: settings.explorerUrl === undefined ? network.explorerUrl : settings.explorerUrl,
+    catalogMemoryBytes: catalogMemoryMb * BYTES_PER_MB,
   };
 }

@@ -1,5 +1,5 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
-import type { IdentityDoor, Limits, Network } from '../contract/vocabulary.ts';
+import type { IdentityEndpoint, Limits, Network } from '../contract/vocabulary.ts';
 import type { Provider } from '../platform/chain/providers.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -10,16 +10,16 @@ import type { Log } from '../platform/log.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
 
-/** A network that has some limits of its own. */
+/** Limits of a single network. */
 export interface NetworkRule {
-  /** Of an IPv6 address only the first 64 bits are looked at: the rest is the client's own. */
+  /** For IPv6 only the first 64 bits: clients choose the rest themselves. */
   bits: { value: bigint; width: 32 | 64 };
-  /** How many of the bits name the network. */
+  /** Prefix length. */
   length: number;
   limits: Partial<Limits>;
 }
 
-/** The environment of W14, checked at start. */
+/** The market's environment, checked at start (docs/operate.md). */
 export interface MarketConfig {
   host: string;
   port: number;
@@ -30,12 +30,12 @@ export interface MarketConfig {
   /** Without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
-  /** How many connections all processes of this host may have together; null: as many as the server has room for. */
+  /** Connections for all processes of this host together; null: as many as the server has room for. */
   databaseConnections: number | null;
   dataDir: string;
-  /** Where the copy of the public log is kept; null: in the data folder. */
+  /** Folder for the copy of the public log; null: inside the data folder. */
   logCopyDir: string | null;
-  /** With the configured USDC address in it. */
+  /** Includes the configured USDC address. */
   network: Network;
   /** The first is the primary. */
   rpcUrls: readonly [string, ...string[]];
@@ -44,52 +44,52 @@ export interface MarketConfig {
   facilitatorUrl: string;
   /** Value of the Authorization header sent to the facilitator. */
   facilitatorAuth: string | null;
-  /** Origin of the linked city; null: nothing of the world is sold here. */
+  /** Origin of the linked city; null: no things are sold. */
   cityUrl: string | null;
   pepperFile: string | null;
   keyPrefix: string;
   deploymentCommit: string | null;
   sourceUrl: string | null;
   explorerUrl: string | null;
-  /** Where people reach the operator in private: a mailto: or https: URL. */
+  /** The operator's private contact: a mailto: or https: URL. */
   contactUrl: string | null;
   limits: Limits;
   networkLimits: readonly NetworkRule[];
-  /** How much of the listings' bytes one catalog keeps in memory. */
+  /** Bytes of listings that one catalog keeps in memory. */
   catalogMemoryBytes: number;
-  openDoors: ReadonlySet<IdentityDoor>;
-  /** Hosts of hosted clients whose proof counts for everybody who comes through them (W11). */
+  openIdentityEndpoints: ReadonlySet<IdentityEndpoint>;
+  /** Hosts of hosted clients whose proof counts for all their users. */
   hostedHosts: readonly string[];
-  /** Proxies that may name the client's address, as fastify takes them; false: none. */
+  /** Proxies that may name the client's address, in fastify's form; false: none. */
   trustProxy: false | string[];
 }
 
-/** Who a key belongs to. */
+/** The owner of a key. */
 export interface Merchant {
   id: bigint;
   handle: string;
   maintainer: boolean;
-  /** The number of the key that was shown. */
+  /** Id of the key that was sent. */
   keyId: bigint;
 }
 
-/** Everything that operations share. Built once in main.ts; tests hand in their own clock, chance and addresses. */
+/** Everything that operations share. Built once; tests pass their own clock, random source and addresses. */
 export interface Market {
   config: MarketConfig;
   database: Database;
   clock: Clock;
   random: Random;
   log: Log;
-  /** The primary provider, for what decides nothing about money. */
+  /** The primary provider. Decisions about money use all providers instead. */
   rpc: Rpc;
-  /** All of them, in the order in which they lead (0021). */
+  /** All providers, in the order in which they lead (docs/decisions/0021). */
   providers: readonly Provider[];
   pepper: Pepper;
-  /** Called after a commit that queued events, so that they are numbered at once. */
+  /** Call it after a commit that queued events, so that they are numbered at once. */
   wakeEvents(): void;
-  /** A recovery of lost history (W16) is less than 30 days old: payments that the books lack may be on the chain. Known without asking. */
+  /** Whether lost history was recovered in the last 30 days, so that unrecorded payments may be on the chain. Needs no query. */
   hasRecentRecovery(): boolean;
-  /** A named place where a test may kill the process; does nothing unless configured. */
+  /** A point where a test may kill the process; does nothing unless configured. */
   crashPoint(name: CrashPoint): void;
 }
 
@@ -106,6 +106,6 @@ export type CrashPoint =
 
 export type MarketCall<E extends EndpointShape> = Call<E, Merchant>;
 export type MarketOperation<E extends EndpointShape> = Operation<E, Market, Merchant>;
-/** May answer with bytes that are ready. */
+/** A read that may answer with prepared bytes. */
 export type MarketRead<E extends EndpointShape> = ReadOperation<E, Market, Merchant>;
 export type { Pepper, Queryable };

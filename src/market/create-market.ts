@@ -54,19 +54,19 @@ export interface MarketOptions {
   random: Random;
   log: Log;
   pepper: Pepper;
-  /** How often the background pass looks at undecided payments. */
+  /** Interval of the job that checks undecided payments. */
   reconcileEveryMs?: number;
-  /** How often all providers are looked at together. */
+  /** Interval at which all providers are compared. */
   watchEveryMs?: number;
-  /** How long a payment that waits for finality may go without a look at the chain; 0: it is looked at in every pass. */
+  /** Longest time without a chain check for a payment that waits for finality; 0: every run checks it. */
   longestPauseMs?: number;
-  /** How often the background pass looks at what is for sale of the city. */
+  /** Interval of the job that checks the city's offers. */
   worldEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
   metrics?: Metrics;
-  /** Where this host keeps its copy of the log; left out: nowhere. */
+  /** This host's copy of the log. Omitted: none. */
   logCopy?: LogCopyPlace;
-  /** Where clients' metadata documents are read, in place of the network. */
+  /** Reads clients' metadata documents. Default: over the network. */
   fetchDocument?: FetchDocument;
 }
 
@@ -74,15 +74,14 @@ export interface RunningMarket {
   market: Market;
   payments: Payments;
   http: HttpServer;
-  /** Checks chain and token, then serves. */
+  /** Checks chain and token, then starts serving. */
   start(): Promise<{ url: string; port: number }>;
-  /** Stops accepting, answers what is in flight for that long, then ends the background work. The database stays open. */
+  /** Stops accepting, finishes requests within `drainMs`, then ends background work. The database stays open. */
   stop(options: { drainMs: number }): Promise<void>;
-  /** Resolves when every event committed so far is numbered and shown. */
+  /** Resolves once every event committed so far is numbered and visible. */
   eventsSettled(): Promise<void>;
 }
 
-/** How often undecided payments, all providers and the city are looked at, unless the options say otherwise. */
 const DEFAULT_INTERVALS = {
   reconcileEveryMs: 1_000,
   watchEveryMs: 30_000,
@@ -91,10 +90,10 @@ const DEFAULT_INTERVALS = {
 };
 
 const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
-/** Keys of either site are refused at both, also where an operator has chosen another prefix. */
+/** Keys of market and city are recognised as secrets at both sites, even if the operator chose another prefix. */
 const SITE_PREFIXES = ['aisle', 'city'];
 
-/** Puts the market together: the only place that knows all of its parts. */
+/** Wires the market together. Only this file knows all its parts. */
 export function createMarket(options: MarketOptions): RunningMarket {
   const { config, clock, random, log, pepper } = options;
   const { database, mark } = noteWrites(options.database);
@@ -143,7 +142,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
       await checkNetworks({ providers, network: config.network, log, variables: CHAIN_VARIABLES });
       await history.start();
       await payments.watch.check();
-      if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
+      if (!(await refreshSigners(market))) log.warn('facilitator_unreachable_at_start', { url: config.facilitatorUrl });
       await catalog.start();
       sequencer.start();
       background.start();
@@ -165,7 +164,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   };
 }
 
-/** What goes on by itself, in the order in which it begins and ends. */
+/** Background jobs, in the order in which they start and stop. */
 function createBackground(market: Market, payments: Payments, worldEveryMs: number) {
   const { config, database, clock, log } = market;
   const { reconciler, watch } = payments;
@@ -235,7 +234,7 @@ function serveHttp(
     operations: readYourWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),
     context: market,
     authenticate: async (bearer) => {
-      // A merchant whose registration was lost must not be told that the key is wrong.
+      // A merchant whose registration was lost must not be told that its key is wrong.
       if (history.isLost()) throw historyLost();
       return await authenticate(market, bearer);
     },

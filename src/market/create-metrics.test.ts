@@ -7,7 +7,7 @@ import { createJoinedMetrics } from './supervisor.ts';
 const none = { worker: '1', withProcess: false };
 
 describe('the metrics of one process', () => {
-  test('tell of the catalog what it says at the moment', async () => {
+  test('report the current facts of the catalog', async () => {
     const metrics = createMetrics(none);
     const facts = {
       listings: 10,
@@ -43,7 +43,7 @@ describe('the metrics of one process', () => {
     expect(later).toContain('openaisle_catalog_listings{state="live",worker="1"} 6');
   });
 
-  test('tell of leaders and of what waits for its number', async () => {
+  test('report leaders and the oldest event without a number', async () => {
     const metrics = createMetrics(none);
     metrics.observeLeaderships(() => ({ reconcile: true, prune_changes: false }));
     metrics.observeUnnumberedMs(() => 1_500);
@@ -59,7 +59,7 @@ describe('the metrics of one process', () => {
     const { body } = await metrics.text();
     expect(body).toContain('openaisle_duty_held{duty="reconcile",worker="1"} 1');
     expect(body).toMatch(/^# HELP openaisle_duty_held .* \(deprecated: use openaisle_job_leader\)$/m);
-    expect(body).toMatch(/^# HELP openaisle_job_leader Whether .* this job$/m);
+    expect(body).toMatch(/^# HELP openaisle_job_leader Whether .* this background job$/m);
   });
 
   test('a later observer replaces the one before', async () => {
@@ -114,7 +114,7 @@ test('those of several processes are one text, each metric named once and each l
   second?.countRequest('/', 200);
   const joined = createJoinedMetrics({
     state: () => ({ ready: 2, restarts: 1 }),
-    // As they come over the wire between processes.
+    // In the form in which workers send them.
     ask: async () =>
       Promise.all(
         processes.map(async (metrics, index) => ({

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { HistoryFacts } from '../platform/log-copy/place.ts';
 import {
   type ChainFacts,
@@ -6,23 +6,23 @@ import {
   observePayments,
   observeX402Refusals,
   type PaymentsFacts,
-  renamed,
 } from './observe-chain.ts';
+import { registerCounter, registerGauge, samplesByLabel, singleSample } from './register-metric.ts';
 
-/** What is measured of a catalog in memory. */
+/** Measurements of a catalog in memory. */
 interface CatalogFacts {
-  /** All of them, and those of them on the shelves. */
+  /** Listings in every state. */
   listings: number;
   live: number;
   fragmentBytes: number;
   textBytes: number;
   /** Finished responses in the cache. */
   pageBytes: number;
-  /** How often a page was made since the start. */
+  /** Pages rendered since the start. */
   pagesMade: number;
-  /** How long ago everything committed until then was known to be in. */
+  /** Age of the newest moment up to which the catalog has every commit. */
   feedLagSeconds: number;
-  /** Null: not loaded yet. */
+  /** Null until loaded. */
   loadSeconds: { shelves: number | null; text: number | null };
 }
 
@@ -32,7 +32,7 @@ export interface MetricsText {
 }
 
 export interface Metrics {
-  /** Each of these is called whenever the metrics are read; the last one given counts. */
+  /** Sources are called whenever metrics are read. Setting one again replaces it. */
   observeCatalog(read: () => CatalogFacts): void;
   observeLeaderships(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
@@ -42,23 +42,23 @@ export interface Metrics {
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
   observeX402Refusals(read: () => ReadonlyMap<string, number>): void;
-  /** Requests that are counted elsewhere. */
+  /** Adds requests that were counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
-  /** Costs next to nothing. `route` is a pattern and never what was asked for; `budget` the named limit that was used up. */
+  /** Cheap. `route` is the route's pattern, never the URL; `budget` is the limit that was used up. */
   countRequest(route: string, status: number, budget?: string): void;
   text(): Promise<MetricsText>;
-  /** For another process to put together with those of others; JSON. */
+  /** JSON for the supervisor, which joins the values of all processes. */
   values(): Promise<unknown>;
 }
 
 interface MetricsOptions {
-  /** Which process this is: on every line. */
+  /** Label of this process, on every line. */
   worker: string;
-  /** Memory, processor, event loop and garbage collection as well. */
+  /** Adds memory, CPU, event loop and garbage collection. */
   withProcess: boolean;
 }
 
-/** What tells nothing here: numbers of open handles by kind, spaces of the heap. */
+/** Left out as useless here: open handles by kind, heap spaces. */
 const LEFT_OUT = /^nodejs_(?:active_|heap_space_)/;
 
 export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics {
@@ -67,8 +67,8 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
   const registers = [registry];
   if (withProcess) addProcess(registry);
   const requests = createRequestCounts();
-  const countSpent = createSpent(registry);
-  let look = (): void => {};
+  const countRefusal = countRefusals(registry);
+  let refreshCatalog = (): void => {};
   let readReads: Parameters<Metrics['observeReads']>[0] = () => [];
   new Counter({
     name: 'openaisle_http_requests_total',
@@ -86,22 +86,27 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
   });
   return {
     observeCatalog: (read) => {
-      // Once for all that is told of it: counting its memory takes a while.
+      // Read the facts once per scrape: counting the catalog's memory is slow.
       let facts = read();
-      look = () => {
+      refreshCatalog = () => {
         facts = read();
       };
       observeCatalog(registry, () => facts);
     },
     observeLeaderships: (read) => observeLeaderships(registry, read),
     observeUnnumberedMs: (read) =>
-      renamed('openaisle_events_sequencer_lag_seconds', 'openaisle_events_unnumbered_seconds', (name, note) =>
-        observeNumber(registry, name, `How long the oldest event has waited for its number${note}`, () => {
-          return read() / 1_000;
-        }),
-      ),
+      registerGauge(registry, {
+        name: 'openaisle_events_sequencer_lag_seconds',
+        formerName: 'openaisle_events_unnumbered_seconds',
+        help: 'Age of the oldest event that has no number yet',
+        read: () => singleSample(read() / 1_000),
+      }),
     observeStreams: (read) =>
-      observeNumber(registry, 'openaisle_event_streams_open', 'Clients that listen to the log', read),
+      registerGauge(registry, {
+        name: 'openaisle_event_streams_open',
+        help: 'Clients that follow the event stream',
+        read: () => singleSample(read()),
+      }),
     observeHistory: (read) => observeHistory(registry, read),
     observeAdmission: (read) => observeAdmission(registry, read),
     observeChain: (read) => observeChain(registry, read),
@@ -112,74 +117,59 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
     },
     countRequest: (route, status, budget) => {
       requests.count(route, status);
-      if (budget !== undefined) countSpent(budget);
+      if (budget !== undefined) countRefusal(budget);
     },
     text: async () => {
-      look();
+      refreshCatalog();
       return { type: registry.contentType, body: await registry.metrics() };
     },
     values: async () => {
-      look();
+      refreshCatalog();
       return registry.getMetricsAsJSON();
     },
   };
 }
 
 function observeLeaderships(registry: Registry, read: Parameters<Metrics['observeLeaderships']>[0]): void {
-  renamed('openaisle_job_leader', 'openaisle_duty_held', (name, note) => {
-    const label = note === '' ? 'job' : 'duty';
-    registry.removeSingleMetric(name);
-    new Gauge({
-      name,
-      help: `Whether this process is the leader that runs this job${note}`,
-      labelNames: [label],
-      registers: [registry],
-      collect() {
-        for (const [job, isLeader] of Object.entries(read())) this.set({ [label]: job }, isLeader ? 1 : 0);
-      },
-    });
-  });
+  const samples = (label: string) => () =>
+    Object.entries(read()).map(([job, isLeader]) => ({ labels: { [label]: job }, value: isLeader ? 1 : 0 }));
+  const help = 'Whether this process leads this background job';
+  registerGauge(registry, { name: 'openaisle_job_leader', help, labelNames: ['job'], read: samples('job') });
+  // The former name has another label.
+  const former = { name: 'openaisle_duty_held', help: `${help} (deprecated: use openaisle_job_leader)` };
+  registerGauge(registry, { ...former, labelNames: ['duty'], read: samples('duty') });
 }
 
 function observeHistory(registry: Registry, read: () => HistoryFacts): void {
   const flag = (name: string, help: string, pick: (facts: HistoryFacts) => boolean): void =>
-    observeNumber(registry, name, help, () => (pick(read()) ? 1 : 0));
-  flag('openaisle_history_lost', 'Whether the database holds less than what was public', ({ lost }) => lost);
+    registerGauge(registry, { name, help, read: () => singleSample(pick(read()) ? 1 : 0) });
+  flag('openaisle_history_lost', 'Whether the database has lost events that were already public', ({ lost }) => lost);
   flag(
     'openaisle_log_copy_present',
-    'Whether there is a copy of the log that would show a loss',
+    'Whether a copy of the log exists that would reveal a loss',
     ({ remembers }) => remembers,
   );
-  flag('openaisle_log_copy_writer', 'Whether this process writes the copy of its host', ({ writesCopy }) => writesCopy);
-  flag('openaisle_log_copy_failing', 'Whether the copy could not be written', ({ copyFails }) => copyFails);
-  observeNumber(
-    registry,
-    'openaisle_log_copy_behind_seconds',
-    'For how long the copy of this host has not grown while the log did',
-    () => read().copyBehindSeconds,
+  flag(
+    'openaisle_log_copy_writer',
+    'Whether this process writes its host’s copy of the log',
+    ({ writesCopy }) => writesCopy,
   );
-}
-
-export function observeNumber(registry: Registry, name: string, help: string, read: () => number): void {
-  registry.removeSingleMetric(name);
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.set(read());
-    },
+  flag('openaisle_log_copy_failing', 'Whether writing the copy of the log fails', ({ copyFails }) => copyFails);
+  registerGauge(registry, {
+    name: 'openaisle_log_copy_behind_seconds',
+    help: 'How long this host’s copy of the log has been behind',
+    read: () => singleSample(read().copyBehindSeconds),
   });
 }
 
-function createSpent(registry: Registry): (budget: string) => void {
-  const spent = new Counter({
+function countRefusals(registry: Registry): (budget: string) => void {
+  const refusals = new Counter({
     name: 'openaisle_budget_refusals_total',
-    help: 'Requests refused since a named limit was used up',
+    help: 'Requests refused because a named limit was used up',
     labelNames: ['budget'] as const,
     registers: [registry],
   });
-  return (budget) => spent.inc({ budget });
+  return (budget) => refusals.inc({ budget });
 }
 
 export function addProcess(registry: Registry): void {
@@ -188,65 +178,48 @@ export function addProcess(registry: Registry): void {
 }
 
 function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
-  const byLabel = (name: string, help: string, label: string, pick: () => Readonly<Record<string, number | null>>) => {
-    registry.removeSingleMetric(name);
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const [key, value] of Object.entries(pick())) if (value !== null) this.set({ [label]: key }, value);
-      },
-    });
-  };
-  byLabel('openaisle_catalog_listings', 'Listings in memory', 'state', () => {
-    const { listings, live } = read();
-    return { live, ended: listings - live };
+  registerGauge(registry, {
+    name: 'openaisle_catalog_listings',
+    help: 'Listings in memory',
+    labelNames: ['state'],
+    read: () => samplesByLabel('state', { live: read().live, ended: read().listings - read().live }),
   });
-  byLabel('openaisle_catalog_bytes', 'Memory the catalog takes', 'part', () => {
-    const { fragmentBytes, textBytes, pageBytes } = read();
-    return { fragments: fragmentBytes, text: textBytes, pages: pageBytes };
-  });
-  byLabel('openaisle_catalog_load_seconds', 'How long it took to load', 'part', () => read().loadSeconds);
-  observeNumber(
-    registry,
-    'openaisle_catalog_feed_lag_seconds',
-    'Age of the newest moment that is wholly in memory',
-    () => {
-      return read().feedLagSeconds;
+  registerGauge(registry, {
+    name: 'openaisle_catalog_bytes',
+    help: 'Memory used by the catalog',
+    labelNames: ['part'],
+    read: () => {
+      const { fragmentBytes, textBytes, pageBytes } = read();
+      return samplesByLabel('part', { fragments: fragmentBytes, text: textBytes, pages: pageBytes });
     },
-  );
-  const counted = (name: string, help: string, pick: (facts: CatalogFacts) => number): void => {
-    registry.removeSingleMetric(name);
-    new Counter({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset();
-        this.inc(pick(read()));
-      },
-    });
-  };
-  renamed('openaisle_catalog_pages_rendered_total', 'openaisle_catalog_pages_made_total', (name, note) =>
-    counted(
-      name,
-      `Pages of listings that were rendered, since the cache had none of that version${note}`,
-      ({ pagesMade }) => pagesMade,
-    ),
-  );
+  });
+  registerGauge(registry, {
+    name: 'openaisle_catalog_load_seconds',
+    help: 'Load time of the catalog',
+    labelNames: ['part'],
+    read: () => samplesByLabel('part', read().loadSeconds),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_catalog_feed_lag_seconds',
+    help: 'Age of the newest moment up to which the catalog has every commit',
+    read: () => singleSample(read().feedLagSeconds),
+  });
+  registerCounter(registry, {
+    name: 'openaisle_catalog_pages_rendered_total',
+    formerName: 'openaisle_catalog_pages_made_total',
+    help: 'Pages of listings rendered because the cache had no current one',
+    read: () => singleSample(read().pagesMade),
+  });
 }
 
 interface RequestCounts {
   count(route: string, status: number): void;
-  each(visit: (route: string, status: string, count: number) => void): void;
+  each(report: (route: string, status: string, count: number) => void): void;
 }
 
 const STATUSES = 600;
 
-/** A counter that a hot path can afford: one look-up and one addition, nothing allocated after the first. */
+/** Counts on the hot path: one lookup and one addition; allocates only for a route's first request. */
 function createRequestCounts(): RequestCounts {
   const byRoute = new Map<string, Float64Array>();
 
@@ -257,58 +230,46 @@ function createRequestCounts(): RequestCounts {
         counts = new Float64Array(STATUSES);
         byRoute.set(route, counts);
       }
-      // One outside of the array is dropped: there is none.
+      // A status outside the array would be dropped; none exists.
       counts[status] = (counts[status] ?? 0) + 1;
     },
-    each: (visit) => {
+    each: (report) => {
       for (const [route, counts] of byRoute) {
         for (let status = 0; status < STATUSES; status += 1) {
           const count = counts[status] ?? 0;
-          if (count > 0) visit(route, status.toString(), count);
+          if (count > 0) report(route, status.toString(), count);
         }
       }
     },
   };
 }
 
-/** What the server lets in, and what it turns away or cuts. */
+/** Load of the HTTP server, and requests and connections it has refused. */
 interface AdmissionFacts {
   placesTaken: number;
   socketsOpen: number;
-  /** By rule. */
+  /** Refusals by rule. */
   rules: Readonly<Record<string, number>>;
 }
 
 function observeAdmission(registry: Registry, read: () => AdmissionFacts): void {
-  const registers = [registry];
-  const gauge = (name: string, help: string, pick: (facts: AdmissionFacts) => number): void => {
-    registry.removeSingleMetric(name);
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(pick(read()));
-      },
-    });
-  };
-  renamed('openaisle_http_requests_in_flight', 'openaisle_http_places_taken', (name, note) =>
-    gauge(name, `Requests in flight${note}`, ({ placesTaken }) => placesTaken),
-  );
-  renamed('openaisle_http_connections_open', 'openaisle_http_sockets_open', (name, note) =>
-    gauge(name, `Connections that are no event streams${note}`, ({ socketsOpen }) => socketsOpen),
-  );
-  renamed('openaisle_http_rejected_total', 'openaisle_http_turned_away_total', (name, note) => {
-    registry.removeSingleMetric(name);
-    new Counter({
-      name,
-      help: `Requests refused for load, and connections closed or cut, by rule${note}`,
-      labelNames: ['rule'] as const,
-      registers,
-      collect() {
-        this.reset();
-        for (const [rule, count] of Object.entries(read().rules)) this.inc({ rule }, count);
-      },
-    });
+  registerGauge(registry, {
+    name: 'openaisle_http_requests_in_flight',
+    formerName: 'openaisle_http_places_taken',
+    help: 'Requests in flight',
+    read: () => singleSample(read().placesTaken),
+  });
+  registerGauge(registry, {
+    name: 'openaisle_http_connections_open',
+    formerName: 'openaisle_http_sockets_open',
+    help: 'Open connections, without event streams',
+    read: () => singleSample(read().socketsOpen),
+  });
+  registerCounter(registry, {
+    name: 'openaisle_http_rejected_total',
+    formerName: 'openaisle_http_turned_away_total',
+    help: 'Requests refused for load, and connections closed or cut, by rule',
+    labelNames: ['rule'],
+    read: () => samplesByLabel('rule', read().rules),
   });
 }

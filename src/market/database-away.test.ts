@@ -9,7 +9,7 @@ import { createMarket } from './create-market.ts';
 
 const db = testDatabase();
 
-/** Every insert and update is refused, as by a server with that trouble, until the returned act. */
+/** Makes the server refuse every insert and update, until the returned function is called. */
 async function refuseWrites(table: string, code: string): Promise<() => Promise<void>> {
   await db.database.run(
     sql`create or replace function refuse() returns trigger language plpgsql as ${raw(`
@@ -34,7 +34,7 @@ it('while the database is away every read about money says that it shows nothing
     ]);
   }
   expect((await http.inject({ method: 'GET', url: '/api/events' })).json().reason).toBe('unavailable');
-  // Shelves go on from what is known.
+  // Shelves are still served from memory.
   expect((await http.inject({ method: 'GET', url: '/api/shelves' })).statusCode).toBe(200);
   // A key with a wrong checksum never reaches the database; a right one does.
   expect((await http.inject({ method: 'GET', url: '/api/me', headers: authorization })).statusCode).toBe(401);

@@ -40,19 +40,19 @@ function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: Win
     total: events.total,
     returned: events.events.length,
     size: eventsSize,
-    more: more('/api/events?scope=window&before_id=', events.nextBeforeId),
+    more: moreUrl('/api/events?scope=window&before_id=', events.nextBeforeId),
   })},"listings":{"items":[`;
   const between = `]${countsOf({
     total: shelf.total,
     returned: shelf.ids.length,
     size: listingsSize,
-    more: more('/api/shelves?cursor=', shelf.nextCursor),
+    more: moreUrl('/api/shelves?cursor=', shelf.nextCursor),
   })},"merchants":{"items":[`;
   const after = `]${countsOf({
     total: merchants.total,
     returned: merchants.merchants.length,
     size: merchantsSize,
-    more: more('/api/merchants?after_id=', merchants.nextAfterId),
+    more: moreUrl('/api/merchants?after_id=', merchants.nextAfterId),
   })},"aisles":{"items":${JSON.stringify(aisles)}${countsOf({
     total: aisles.length,
     returned: aisles.length,
@@ -67,11 +67,11 @@ function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: Win
   };
 }
 
-function more(url: string, cursor: string | number | null): string | null {
+function moreUrl(url: string, cursor: string | number | null): string | null {
   return cursor === null ? null : `${url}${cursor}`;
 }
 
-/** There is more exactly where there is an address for it. */
+/** There are more rows exactly if there is an address for them. */
 function countsOf({
   total,
   returned,

@@ -19,9 +19,9 @@ const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
   after_commit_before_answer: true,
 };
 
-/** Two calls to the facilitator, 8 s each, and a margin. */
+/** Two facilitator calls of 8 s each, and a margin. */
 const DRAIN_MS = 25_000;
-/** What a worker may take in all: the drain, and the steps after it. */
+/** A worker's drain and the steps after it. */
 const WORKER_DRAIN_MS = DRAIN_MS + 20_000;
 
 async function main(): Promise<void> {
@@ -44,20 +44,22 @@ async function runMarketInFront(start: () => Promise<MarketRun>, log: Log, drain
   const { run, shutdown } = await runInFront(start, { site: 'market', log, drainMs });
   void run.failed.then(async () => {
     if (shutdown.isStopping()) return;
-    log.error('workers_failed', { detail: 'every worker ends soon after its start; see the lines before this one' });
+    log.error('workers_failed', {
+      detail: 'Every worker ends soon after its start. The lines before this one say why.',
+    });
     await shutdown.stop('workers_failed');
     process.exit(1);
   });
 }
 
-/** An address may carry a password or a provider's key. */
+/** URLs that may contain a password or a provider's key, and the facilitator's header. */
 function secretsOf(config: MarketConfig): string[] {
   const { databaseUrl, rpcUrls, facilitatorUrl, facilitatorAuth } = config;
   return [databaseUrl, ...rpcUrls, facilitatorUrl, facilitatorAuth].filter((secret) => secret !== null);
 }
 
 main().catch((error: unknown) => {
-  // A fault of the configuration names the variables and never a value; its stack would only be in the way.
+  // A ConfigError names variables and never values; its stack is of no use.
   console.error(error instanceof ConfigError ? error.message : error);
   process.exitCode = 1;
 });

@@ -15,13 +15,13 @@ const HELP = `Creates the maintainer, merchant 1, of the market that the environ
 
   npm run maintainer -- --handle NAME --out FILE [--json]
 
-  --handle NAME   3 to 32 of a-z, 0-9 and -, not beginning with -
-  --out FILE      a new file for the key and the recovery codes (mode 0600); they are shown nowhere else
-  --json          say the outcome as one JSON object
-  --help          this text
+  --handle NAME   3 to 32 of a-z, 0-9 and -, not starting with -
+  --out FILE      a new file (mode 0600) for the key and the recovery codes; they are shown nowhere else
+  --json          print the outcome as one JSON object
+  --help          print this text
 
-Environment, as for the market itself: DATABASE_URL, or the embedded database of OPENAISLE_DATA_DIR (./data);
-OPENAISLE_PEPPER_FILE, or the file pepper in the data folder; OPENAISLE_KEY_PREFIX (aisle).
+Uses the environment of the market: DATABASE_URL, or the embedded database of OPENAISLE_DATA_DIR (./data); OPENAISLE_PEPPER_FILE, or the file
+pepper in the data folder; OPENAISLE_KEY_PREFIX (aisle).
 `;
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {}, with: () => silent };
@@ -41,36 +41,36 @@ async function main(): Promise<void> {
     return;
   }
   if (handle === undefined || out === undefined)
-    throw new Error('--handle NAME and --out FILE are needed; --help tells more');
-  const made = await create(handle, out);
+    throw new Error('--handle NAME and --out FILE are needed. --help explains them');
+  const merchant = await createFromEnvironment(handle, out);
   process.stdout.write(
     json
-      ? `${JSON.stringify({ status: 'created', merchant_id: made.merchantId, handle: made.handle, out })}\n`
-      : `Merchant ${made.merchantId}, ${made.handle}, is the maintainer now. Key and recovery codes are in ${out}: keep them safe.\n`,
+      ? `${JSON.stringify({ status: 'created', merchant_id: merchant.merchantId, handle: merchant.handle, out })}\n`
+      : `${merchant.handle} (merchant ${merchant.merchantId}) is now the maintainer. Its key and recovery codes are in ${out}: keep that file safe.\n`,
   );
 }
 
-async function create(handle: string, out: string): Promise<{ merchantId: number; handle: string }> {
+async function createFromEnvironment(handle: string, out: string): Promise<{ merchantId: number; handle: string }> {
   const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
   const keyPrefix = setting('OPENAISLE_KEY_PREFIX') ?? 'aisle';
   if (!SECRET_PREFIX.test(keyPrefix)) throw new Error(`OPENAISLE_KEY_PREFIX must match ${SECRET_PREFIX.source}`);
   const databaseUrl = setting('DATABASE_URL');
   const pepperFile = setting('OPENAISLE_PEPPER_FILE');
   if (databaseUrl !== null && pepperFile === null)
-    throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
+    throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: set it to the pepper file of the market');
   const server = await resolveCommandDatabase(databaseUrl, dataDir);
   try {
     await migrateMarket(server.url);
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });
     try {
       const pepper = await loadOwnPepper({ pepperFile, dataDir });
-      // Its stop numbers the event, as the market may not be running.
+      // sequencer.stop() numbers the event, since the market may not be running.
       const sequencer = createSequencer({ database, clock: systemClock, log: silent });
       const { wake: wakeEvents } = sequencer;
       const market = { database, clock: systemClock, random: systemRandom, pepper, keyPrefix, wakeEvents };
-      const made = await createMaintainer(market, { handle, out });
+      const merchant = await createMaintainer(market, { handle, out });
       await sequencer.stop();
-      return made;
+      return merchant;
     } finally {
       await database.close();
     }

@@ -69,7 +69,7 @@ test('--help says how to call it, and what cannot be reached is one line', async
   db = await createTestDatabase({ migrated: false });
 });
 
-test('a market whose role may not migrate says what to run; that is all there is to do, and no secret is said', async () => {
+test('a market whose role may not migrate says what to run; that suffices, and no secret is shown', async () => {
   const [role, password] = [`openaisle-app ${systemRandom.bytes(6).toString('hex')}`, 'only-for-a-test'];
   await onServer(db.url, `create role "${role}" login password '${password}'`);
   await onServer(db.url, `grant select on all tables in schema public to "${role}"`);

@@ -8,31 +8,31 @@ import { runCommand, setting } from '../platform/run-command.ts';
 import { migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
-/** The name that the script gives the role. */
-const NAMED = /\bopenaisle_app\b/g;
+/** The role's name in the script. */
+const ROLE_IN_SCRIPT = /\bopenaisle_app\b/g;
 
 /**
- * The statements that give a role what the market needs of the tables. What the script takes away first is left out: the version before may
- * be running under this role, and need it.
+ * Reads the GRANT statements for the market's role. The script's REVOKE statements are left out: the previous version may be running under
+ * this role and need those rights.
  */
 async function readAppRights(role: string): Promise<string[]> {
   const quoted = `"${role.replaceAll('"', '""')}"`;
   const statements = splitStatements(await readFile(SCRIPT, 'utf8'));
-  return statements.filter((one) => /^grant /i.test(one)).map((one) => one.replaceAll(NAMED, () => quoted));
+  return statements.filter((one) => /^grant /i.test(one)).map((one) => one.replaceAll(ROLE_IN_SCRIPT, () => quoted));
 }
 
-const HELP = `Brings the tables of the market up to this version. A start of the market does the same by itself, under a role that may.
+const HELP = `Brings the market's tables up to this version. Starting the market does the same, if its role may.
 
   npm run migrate [-- --app-role NAME] [--json]
 
-  --app-role NAME  gives the role that the market runs under its rights to what is new (deploy/app-role.sql), and takes none away
-  --json           say the outcome as one JSON object
-  --help           this text
+  --app-role NAME  grants the market's role its rights to new tables and columns (deploy/app-role.sql), and revokes none
+  --json           print the outcome as one JSON object
+  --help           print this text
 
-The market of the version before may be running: fills go in batches, indexes are made while their tables are written to, and what
-was cut off goes on at the next call.
+The previous version may be running: data is filled in batches, and indexes are built while their tables are written to. If the command is
+interrupted, the next call continues.
 
-Environment, as for the market itself: DATABASE_URL (of the owner of the tables), or the embedded database of OPENAISLE_DATA_DIR (./data).
+Uses the environment of the market: DATABASE_URL (of the owner of the tables), or the embedded database of OPENAISLE_DATA_DIR (./data).
 How to upgrade and how to go back: docs/upgrade.md.
 `;
 
@@ -51,13 +51,13 @@ async function main(): Promise<void> {
   const role = values['app-role'] ?? null;
   const server = await resolveCommandDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
   try {
-    process.stdout.write(await apply(server.url, role, values.json));
+    process.stdout.write(await applyPending(server.url, role, values.json));
   } finally {
     await server.release();
   }
 }
 
-async function apply(url: string, role: string | null, json: boolean): Promise<string> {
+async function applyPending(url: string, role: string | null, json: boolean): Promise<string> {
   const rights = role === null ? [] : await readAppRights(role);
   const onProgress = (progress: Progress): void => void process.stderr.write(`${progressInWords(progress)}\n`);
   const applied = await migrateMarket(url, onProgress, rights);

@@ -11,7 +11,7 @@ const provider = {
   failures: { timeout: 3, error: 0 },
   traffic: { requests: 5, bytes: { sent: 900, received: 4_000 }, calls: { eth_call: 7 } },
   disagreements: 2,
-  leftOut: false,
+  excluded: false,
   logSpanBlocks: 2_000,
 };
 const silent = {
@@ -20,11 +20,11 @@ const silent = {
   answeredAgeSeconds: null,
   headNumber: null,
   headAgeSeconds: null,
-  leftOut: true,
+  excluded: true,
   logSpanBlocks: 7,
 };
 
-test('each provider is told of by itself, also two of one vendor, and nothing of what is not known', async () => {
+test('each provider has its own samples, also two of one vendor, and unknown values have none', async () => {
   const facts: ChainFacts = {
     providers: [provider, silent],
     finalized: null,
@@ -71,7 +71,7 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
   );
 });
 
-test('undecided payments are told of by the process that looks after them alone', async () => {
+test('only the leader reports undecided payments', async () => {
   let facts: PaymentsFacts | null = null;
   const metrics = createMetrics({ worker: '1', withProcess: false });
   metrics.observePayments(() => facts);

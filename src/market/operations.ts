@@ -48,16 +48,16 @@ import { makeListWorld } from './world/drafts/list-world.ts';
 import { linkCity } from './world/link-city.ts';
 import { makeSyncWorld } from './world/sync/sync-world.ts';
 
-/** What operations stand on beyond what they share. */
+/** Parts that only some operations need. */
 export interface OperationDependencies {
   payments: Payments;
   catalog: MarketCatalog;
-  /** The end of the public log, of the same moment as the catalog. */
+  /** The newest events, of the same moment as the catalog. */
   events: EventTail;
   budgets: Budgets;
 }
 
-/** Every endpoint and what answers it. One that is missing here does not compile. */
+/** Maps every endpoint to its operation. A missing one does not compile. */
 export function marketOperations({
   payments,
   catalog,
@@ -114,7 +114,7 @@ export function marketOperations({
   };
 }
 
-/** The reads that are asked for most. What they leave open, the operations of the same routes answer. */
+/** Answers the most frequent reads from memory. Null leaves the request to the route's operation. */
 export function createReadFromMemory(
   { catalog, events }: Pick<OperationDependencies, 'catalog' | 'events'>,
   readYourWrites: Pick<ReadYourWrites, 'leastVersion'>,

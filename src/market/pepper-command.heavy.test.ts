@@ -72,7 +72,7 @@ test('init makes the file of a new market, which loads it; a file that is there 
   expect((await stat(named)).mode & 0o777).toBe(0o600);
   expect((await loadPepper({ file: named, createIfMissing: false })).version).toBe(1);
   const again = await run(['init', '--json'], { OPENAISLE_PEPPER_FILE: named });
-  expect([again.code, JSON.parse(again.stderr).error]).toEqual([1, expect.stringContaining('is there already')]);
+  expect([again.code, JSON.parse(again.stderr).error]).toEqual([1, expect.stringContaining('exists already')]);
   expect(await readFile(named, 'utf8')).toBe(text);
   const inDataFolder = await run(['init', '--json'], {
     DATABASE_URL: '',
@@ -161,13 +161,13 @@ test('status tells what hangs on each version: keys move by their use, codes whe
     [2, 2, 0, 0, 'current'],
     [1, 0, 0, 0, 'may_go'],
   ]);
-  // The command goes by the true time, at which that stage would still be open.
+  // The command uses the real clock, by which that stage would still be open.
   await db.database.run(sql`delete from identity_stages where closed_at is null`);
   const { stdout } = await run(['status']);
   expect(stdout).toBe(
     `${file}\nversion 2: 2 keys, 0 recovery codes, 0 open stages and pairing codes: current\nversion 1: 0 keys, 0 recovery codes, 0 open stages and pairing codes: may_go\n`,
   );
-  // A file that lost the version on which keys hang.
+  // Removes the version that keys still use from the file.
   await writeFile(file, `3:${'0b'.repeat(32)}\n`);
   const lost = await run(['status', '--json']);
   expect(JSON.parse(lost.stdout).versions).toEqual([
@@ -203,7 +203,7 @@ test('--help says how to call it; what is missing or wrong is said in one line',
   ]);
   expect(help.stdout).toContain('npm run pepper -- add');
   expect(help.stdout).toContain('A recovery code cannot move');
-  expect(nothing).toMatchObject({ code: 1, stderr: 'one of init, status and add is needed; --help tells more\n' });
+  expect(nothing).toMatchObject({ code: 1, stderr: 'name one command: init, status or add. --help explains them\n' });
   expect(JSON.parse(unpeppered.stderr)).toEqual({
     status: 'failed',
     error: expect.stringMatching(/^OPENAISLE_PEPPER_FILE/),

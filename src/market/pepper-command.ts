@@ -7,25 +7,25 @@ import { runCommand, setting } from '../platform/run-command.ts';
 import { addPepper, type PepperStatus, readPepperStatus } from './identity/secrets.ts';
 import { MIGRATIONS } from './prepare-database.ts';
 
-const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.
+const HELP = `Shows and changes the pepper that protects stored keys and codes. The market may be running.
 
   npm run pepper -- init [--json]
   npm run pepper -- status [--json]
   npm run pepper -- add [--json]
 
-  init     makes the pepper file of a new market, mode 0600; a file that is there is left as it is, and that is exit code 1. Keep a copy of it apart
-           from the copies of the database: keys that were given out under one pepper open nothing under another
-  status   which versions the pepper file has, how many keys and recovery codes in force hang on each, and which may go
-  add      puts a new version behind the others in the file. Afterwards bring the file to every machine, and only then restart all processes
-           of the market: one that has not got the new version refuses the keys that were used on one that has
-  --json   say the outcome as one JSON object
-  --help   this text
+  init     makes the pepper file of a new market, mode 0600. An existing file is left as it is, with exit code 1. Keep a copy of the file apart
+           from database backups: keys made under one pepper do not work under another
+  status   lists the versions in the pepper file, how many valid keys and recovery codes use each, and which may be removed
+  add      adds a new version to the file. Then copy the file to every machine, and only after that restart all processes of the market:
+           a process without the new version refuses keys that were used on one that has it
+  --json   print the outcome as one JSON object
+  --help   print this text
 
-A key moves to the newest pepper when it is used. A recovery code cannot move: it does when its set is replaced, by its owner. A version on
-which nothing hangs any more may be taken out of the file by hand. Peppers are never shown.
+A key moves to the newest version when it is used. A recovery code cannot move; it goes when its owner replaces the set. When no key or code
+uses a version any more, you may remove it from the file by hand. Peppers are never shown.
 
-Environment, as for the market itself: OPENAISLE_PEPPER_FILE, or the file pepper in OPENAISLE_DATA_DIR (./data); for status also DATABASE_URL,
-or the embedded database of the data folder. For a city, OPENAISLE_PEPPER_FILE is what CITY_PEPPER_FILE names; only init and add are for it.
+Uses the environment of the market: OPENAISLE_PEPPER_FILE, or the file pepper in OPENAISLE_DATA_DIR (./data); for status also DATABASE_URL, or
+the embedded database of the data folder. For a city, set OPENAISLE_PEPPER_FILE to the value of CITY_PEPPER_FILE; only init and add work there.
 `;
 
 interface Place {
@@ -45,9 +45,9 @@ async function main(): Promise<void> {
   }
   const act = positionals.join(' ');
   if (act !== 'init' && act !== 'status' && act !== 'add')
-    throw new Error('one of init, status and add is needed; --help tells more');
+    throw new Error('name one command: init, status or add. --help explains them');
   const place = readPlace();
-  const said = await { init, add, status }[act](place, values.json);
+  const said = await COMMANDS[act](place, values.json);
   process.stdout.write(said);
 }
 
@@ -55,37 +55,37 @@ function readPlace(): Place {
   const [databaseUrl, pepperFile] = [setting('DATABASE_URL'), setting('OPENAISLE_PEPPER_FILE')];
   if (databaseUrl !== null && pepperFile === null)
     throw new Error(
-      'OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses, or that init makes',
+      'OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: set it to the market’s pepper file, or to the file that init makes',
     );
   const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
   return { file: pepperFileOf({ pepperFile, dataDir }), databaseUrl, dataDir };
 }
 
-async function init({ file }: Place, json: boolean): Promise<string> {
+async function initFile({ file }: Place, json: boolean): Promise<string> {
   if (!(await initPepper(file, systemRandom)))
     throw new Error(
-      `${file} is there already, and is left as it is: npm run pepper -- status shows it, add puts a version behind it`,
+      `${file} exists already and was not changed. "npm run pepper -- status" shows it, "add" adds a version`,
     );
   if (json) return `${JSON.stringify({ status: 'made', version: 1, file })}\n`;
   return [
     `${file} holds a new pepper, version 1, and has mode 0600. Name it in OPENAISLE_PEPPER_FILE for every process of the market.`,
-    'Keep a copy of it apart from the copies of the database: without it no key opens anything.',
+    'Keep a copy of it apart from database backups: without it no key works.',
     '',
   ].join('\n');
 }
 
-async function add({ file }: Place, json: boolean): Promise<string> {
+async function addVersion({ file }: Place, json: boolean): Promise<string> {
   const version = await addPepper(file, systemRandom);
   if (json) return `${JSON.stringify({ status: 'added', version, file })}\n`;
   return [
-    `${file} has a new pepper, version ${version}. The running processes do not know it yet.`,
-    'Bring this file to every machine of the market first, then restart all its processes.',
-    'Keys move to it when they are used; recovery codes when their owners replace them: keep the older versions until status says may_go.',
+    `${file} has a new pepper, version ${version}. Running processes do not use it yet.`,
+    'First copy this file to every machine of the market, then restart all its processes.',
+    'Keys move to it when they are used, recovery codes when their owners replace them. Keep older versions until status says may_go.',
     '',
   ].join('\n');
 }
 
-async function status({ file, databaseUrl, dataDir }: Place, json: boolean): Promise<string> {
+async function showStatus({ file, databaseUrl, dataDir }: Place, json: boolean): Promise<string> {
   const pepper = await loadPepper({ file, createIfMissing: false });
   const place = { config: { databaseUrl, dataDir }, site: 'market', migrations: MIGRATIONS } as const;
   return await withDatabase({ ...place, applicationName: 'openaisle-pepper' }, async (database) => {
@@ -101,5 +101,7 @@ function inWords(file: string, versions: readonly PepperStatus[]): string {
   );
   return `${[file, ...rows].join('\n')}\n`;
 }
+
+const COMMANDS = { init: initFile, add: addVersion, status: showStatus };
 
 await runCommand(main);

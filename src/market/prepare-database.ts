@@ -12,7 +12,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Whether only this machine reaches that host. */
+/** Whether only this machine can reach the host. */
 function isLoopback(host: string): boolean {
   const plain = host.replace(/^\[|\]$/g, '');
   if (plain === 'localhost' || plain.endsWith('.localhost')) return true;
@@ -20,7 +20,7 @@ function isLoopback(host: string): boolean {
   return isIPv6(plain) && LOOPBACK.check(plain, 'ipv6');
 }
 
-/** What an operator should hear at the start, and not when the first strangers are there. */
+/** Warns of settings that expose the market in ways the operator may not intend. */
 export function warnOfExposure(
   { baseUrl, trustProxy, host, metricsPort }: Pick<MarketConfig, 'baseUrl' | 'trustProxy' | 'host' | 'metricsPort'>,
   log: Log,
@@ -28,13 +28,13 @@ export function warnOfExposure(
   if (trustProxy === false && !isLoopback(new URL(baseUrl).hostname)) {
     log.warn('public_without_trusted_proxy', {
       detail:
-        'OPENAISLE_BASE_URL is public and OPENAISLE_TRUST_PROXY is off: behind a proxy all clients would count as one. Name the proxy.',
+        'OPENAISLE_BASE_URL is public, but OPENAISLE_TRUST_PROXY is off. Behind a proxy, all clients would count as one. Set OPENAISLE_TRUST_PROXY to the proxy.',
     });
   }
   if (metricsPort !== 0 && !isLoopback(host)) {
     log.warn('metrics_reachable', {
       detail:
-        'OPENAISLE_HOST is no loopback address, and the metrics port listens there too, open to everybody who reaches it. Close it to strangers.',
+        'OPENAISLE_HOST is not a loopback address, so everybody who reaches it can read the metrics port too. Block that port from outside.',
     });
   }
 }
@@ -42,8 +42,8 @@ export function warnOfExposure(
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 
 /**
- * Brings the tables of the market up to this version and returns the names of what it applied, or says what has to be run under another role.
- * `rights` are run afterwards.
+ * Applies pending migrations, then the statements in `rights`, and returns the migrations' names. If the role may not do this, the error
+ * gives the command for the owner.
  */
 export async function migrateMarket(
   url: string,
@@ -62,7 +62,7 @@ export async function migrateMarket(
   }
 }
 
-/** What every web process stands on: a database with all tables, and a pepper. Done once, by the first process. Leaves nothing behind when it fails. */
+/** Prepares database, tables and pepper for all web processes. Runs once, in the first process, and cleans up if it fails. */
 export function prepareDatabase(config: MarketConfig, log: Log): Promise<ResolvedDatabase> {
   warnOfExposure(config, log);
   return undoOnFailure(async (begun) => {

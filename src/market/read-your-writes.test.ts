@@ -46,7 +46,7 @@ const call = (caller: SeededMerchant, given: object) =>
 const say = (line: string) => act.setStoreLine(process, call(own, { body: { line } }));
 const shown = (): string => fromMemory(process, '/api/merchants')?.text ?? '';
 
-/** Refused in its transaction, after a lock, so that nothing of it stays. */
+/** Refused inside its transaction, after a lock, so that nothing is committed. */
 async function refusedEdit(): Promise<() => Promise<unknown>> {
   const { id } = await seedListing(db.database, own.id);
   const body = { preview: 'another preview' };
@@ -63,7 +63,7 @@ it('a client that changed something sees it at once, whatever else goes on', asy
   }
 });
 
-it('a refused write of which nothing stays waits for nothing', async () => {
+it('a refused write that commits nothing does not wait', async () => {
   const refuse = await refusedEdit();
   await refuse();
   const before = looks;
@@ -89,7 +89,7 @@ it('a refused write that meets one under way waits with it, and sees what that o
   expect(shown()).toContain('"meanwhile"');
 });
 
-it('as long as the catalog can not be looked at, each tries again', async () => {
+it('while the catalog cannot refresh, each write tries again', async () => {
   const refuse = await refusedEdit();
   failing = true;
   await say('unseen');
@@ -100,7 +100,7 @@ it('as long as the catalog can not be looked at, each tries again', async () => 
   expect(shown()).toContain('"unseen"');
 });
 
-it('asks for a page of its own write from the network that wrote, for a second, and always from a key', async () => {
+it('needs a page with the write for the writing network, for a second, and always with a key', async () => {
   const own = { hasKey: false, network: () => '10.0.0.1' };
   expect(writes.leastVersion(own)).toBe(0);
   await say('a line');

@@ -8,30 +8,31 @@ import type { Catalog } from './catalog/catalog.ts';
 import type { Market, Merchant } from './context.ts';
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
+type Act = (...args: unknown[]) => Promise<unknown>;
 
-/** Read-your-writes: a client that has changed something sees it in everything that this process answers it afterwards. */
+/** Guarantees that a client sees its own changes in every later answer of this process. */
 export interface ReadYourWrites {
-  /** Operations that write answer only after the catalog has taken in what was committed. */
+  /** Makes writing operations answer only after the catalog has read their commits. */
   wrap(operations: MarketOperations): MarketOperations;
-  /** The version of the catalog that a cached page must have at least to be shown to that client. */
+  /** The lowest catalog version of a cached page that this client may see. */
   leastVersion(request: Pick<MemoryRequest, 'hasKey' | 'network'>): number;
 }
 
-/** Longer than any page is shown after its version has passed. */
+/** Longer than any outdated page is served. */
 const REMEMBERED_MS = 1_000;
 
 export function createReadYourWrites(dependencies: {
   catalog: Pick<Catalog, 'fresh' | 'model'>;
-  /** Of the database through which everything in this process goes. */
+  /** The mark of the database that everything in this process uses. */
   mark: NotedDatabase['mark'];
   clock: Clock;
   log: Log;
 }): ReadYourWrites {
   const { catalog, clock } = dependencies;
   const refresh = createRefreshAfterWrite(dependencies);
-  /** By network, the oldest write first. */
+  /** Last write of each network, oldest first. */
   const written = new Map<string, { version: number; at: number }>();
-  const note = (network: string): void => {
+  const recordWrite = (network: string): void => {
     const at = clock.now();
     written.delete(network);
     written.set(network, { version: catalog.model().version, at });
@@ -40,33 +41,33 @@ export function createReadYourWrites(dependencies: {
       written.delete(oldest);
     }
   };
-  const wrapOne = (act: (...given: unknown[]) => Promise<unknown>) => {
+  const wrapOne = (operation: Act) => {
     return async (market: unknown, call: { clientNetwork: string }) => {
       try {
-        const answer = await act(market, call);
-        // Also where it changed nothing itself: another process may have done what it tells of.
+        const answer = await operation(market, call);
+        // Even if nothing changed here: the answer may report what another process changed.
         await refresh.all();
         return answer;
       } catch (error) {
         await refresh.ownOnly();
         throw error;
       } finally {
-        note(call.clientNetwork);
+        recordWrite(call.clientNetwork);
       }
     };
   };
   return {
     wrap: (operations) => {
       const wrapped = Object.entries(operations).map(([name, operation]) => {
-        const endpoint = Object.entries(endpoints).find(([known]) => known === name)?.[1];
+        const endpoint = Object.entries(endpoints).find(([operationName]) => operationName === name)?.[1];
         if (endpoint === undefined || endpoint.method === 'GET') return [name, operation];
-        // Each operation has types of its own, which a table of them can only be walked without.
-        return [name, wrapOne(operation as (...given: unknown[]) => Promise<unknown>)];
+        // Operations have different types, so a loop over all of them needs a cast.
+        return [name, wrapOne(operation as Act)];
       });
       return Object.fromEntries(wrapped);
     },
     leastVersion: (request) => {
-      // A key may have written from another network.
+      // A merchant may have written from another network.
       if (request.hasKey) return Number.POSITIVE_INFINITY;
       if (written.size === 0) return 0;
       const write = written.get(request.network());
@@ -76,8 +77,8 @@ export function createReadYourWrites(dependencies: {
 }
 
 /**
- * A refused write may have committed something on its way, or tell of what another request did; only where nothing in this process was
- * changed since the catalog last looked is there nothing to take in, and a refusal does not wait.
+ * Refreshes the catalog after writes. A refused write may have committed something, or report what another request did, so it waits too,
+ * unless this process has written nothing since the last refresh.
  */
 function createRefreshAfterWrite({
   catalog,
@@ -88,15 +89,15 @@ function createRefreshAfterWrite({
   mark: NotedDatabase['mark'];
   log: Log;
 }): { all(): Promise<void>; ownOnly(): Promise<void> } {
-  let taken: number | null = null;
+  let refreshed: number | null = null;
   const all = async (): Promise<void> => {
     const before = mark();
     try {
       await catalog.fresh();
-      // Looks may end in another order than they began.
-      if (before !== null && (taken === null || taken < before)) taken = before;
+      // Concurrent refreshes may end in another order than they began.
+      if (before !== null && (refreshed === null || refreshed < before)) refreshed = before;
     } catch (error) {
-      // The write is committed whatever becomes of the copy, which follows by itself as soon as it can.
+      // The write is committed anyway, and the catalog catches up by itself.
       log.warn('catalog_behind', { error });
     }
   };
@@ -104,7 +105,7 @@ function createRefreshAfterWrite({
     all,
     ownOnly: async () => {
       const now = mark();
-      if (now === null || now !== taken) await all();
+      if (now === null || now !== refreshed) await all();
     },
   };
 }

@@ -11,6 +11,6 @@ test('each process has up to 16 connections, and all together never more than fo
 
 test('more processes than the server has connections for is a fault of the configuration, with the number that it takes', () => {
   expect(() => shareConnections(26, 97)).toThrow('OPENAISLE_WORKERS must be lower');
-  expect(() => shareConnections(64, 97)).toThrow('need 240 connections, and it takes 97');
+  expect(() => shareConnections(64, 97)).toThrow('need 240 connections, and the server allows 97');
   expect(shareConnections(64, 240)).toBe(2);
 });

@@ -31,7 +31,7 @@ export interface MarketRun extends ServerRun {
   failed: Promise<void>;
 }
 
-/** All of the market in this one process. Leaves nothing behind when it fails. */
+/** Runs the whole market in this process. Cleans up if the start fails. */
 export function runMarket({ config, log, crashPoint }: RunMarketOptions): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
     const ground = await prepareDatabase(config, log);
@@ -65,7 +65,7 @@ interface ServeMarketOptions {
   config: MarketConfig;
   log: Log;
   databaseUrl: string;
-  /** Null: as large as it is by itself. */
+  /** Null: the default size. */
   poolSize: number | null;
   metrics: Metrics;
   crashPoint?: (name: CrashPoint) => void;
@@ -74,12 +74,11 @@ interface ServeMarketOptions {
 interface ServedMarket {
   url: string;
   port: number;
-  /** Stops accepting, answers what is in flight for that long, then ends the background work. */
   stopServing(options: { drainMs: number }): Promise<void>;
   closeDatabase(): Promise<void>;
 }
 
-/** One web process on a ground that is prepared. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
+/** Starts one web process on a prepared database. The port opens last. Cleans up if the start fails. */
 export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> {
   const { config, metrics, poolSize, crashPoint } = options;
   return undoOnFailure(async (begun) => {
@@ -105,14 +104,14 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
       metrics,
       ...(crashPoint === undefined ? {} : { crashPoint }),
     });
-    // Also after a start that failed half-way: its passes would go on asking a database that is closed.
+    // Also after a half-failed start, or its jobs would keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();
     return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
   });
 }
 
-/** Counts what the access log tells, line by line: so the two cannot differ. */
+/** Counts requests from the access log's lines, so that metrics and log cannot differ. */
 export function countRequests(log: Log, count: (route: string, status: number, budget?: string) => void): Log {
   return {
     ...log,
@@ -127,7 +126,7 @@ export function countRequests(log: Log, count: (route: string, status: number, b
   };
 }
 
-/** Of all that the server takes; the rest is for tools, and for a successor that starts while its predecessor ends. */
+/** Share of the server's connections. The rest is for tools, and for a successor that starts while this market stops. */
 const CONNECTION_SHARE = 0.8;
 /** The size of each process's pool; null: the default size, for a single process without a configured budget. */
 export async function sizePools(
@@ -141,17 +140,17 @@ export async function sizePools(
   return workers === 1 ? null : shareConnections(workers, await readConnectionRoom(url));
 }
 
-/** So that all together leave room on the server. */
+/** Returns each pool's size, so that all pools together leave room on the server. */
 export function shareConnections(workers: number, room: number): number {
   const each = Math.floor((room * CONNECTION_SHARE) / workers) - LOCK_CONNECTIONS;
   if (each >= MIN_POOL_SIZE) return Math.min(each, MAX_POOL_SIZE);
   const needed = Math.ceil((workers * (MIN_POOL_SIZE + LOCK_CONNECTIONS)) / CONNECTION_SHARE);
   throw new ConfigError([
-    `OPENAISLE_WORKERS must be lower, or max_connections of PostgreSQL higher: so many need ${needed} connections, and it takes ${room}`,
+    `OPENAISLE_WORKERS must be lower, or max_connections of PostgreSQL higher: these workers need ${needed} connections, and the server allows ${room}`,
   ]);
 }
 
-/** Opens the metrics port, if one is configured; else nothing is made. */
+/** Opens the metrics port, if one is configured. */
 export async function serveMetrics(
   { host, metricsPort }: Pick<MarketConfig, 'host' | 'metricsPort'>,
   make: () => { text(): Promise<MetricsText> },

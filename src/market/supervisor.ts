@@ -1,15 +1,16 @@
-import { AggregatorRegistry, Counter, Registry } from 'prom-client';
+import { AggregatorRegistry, Registry } from 'prom-client';
 import { z } from 'zod';
 import { systemClock } from '../platform/clock.ts';
 import { joinSupervisor, type Supervision, superviseWorkers, type WorkerAssignment } from '../platform/cluster.ts';
 import type { Log } from '../platform/log.ts';
 import { deferSignals, handleShutdown, type Shutdown, undoOnFailure } from '../platform/shutdown.ts';
 import type { MarketConfig } from './context.ts';
-import { addProcess, createMetrics, type Metrics, type MetricsText, observeNumber } from './create-metrics.ts';
+import { addProcess, createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { registerCounter, registerGauge, singleSample } from './register-metric.ts';
 import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
-/** The first of several processes: it owns the database and the port, and serves nothing itself. */
+/** Runs the first of several processes: it owns the database and the port, and serves nothing itself. */
 export function runSupervisor({ config, log }: { config: MarketConfig; log: Log }): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
     const ground = await prepareDatabase(config, log);
@@ -31,31 +32,31 @@ export function runSupervisor({ config, log }: { config: MarketConfig; log: Log 
   });
 }
 
-/** A worker that is busy for longer is left out of this answer. */
+/** Workers that do not answer within this time are left out of the metrics. */
 const PATIENCE_MS = 2_000;
-/** The worker's label on what the supervisor says of itself. */
+/** Label of the supervisor's own metrics. */
 const SUPERVISOR = '0';
 
-/** The measurements of all workers as one text, and those of the supervisor. */
+/** Joins the metrics of all workers and the supervisor into one text. */
 export function createJoinedMetrics(workers: Pick<Supervision, 'ask' | 'state'>): { text(): Promise<MetricsText> } {
   const own = new Registry();
   own.setDefaultLabels({ worker: SUPERVISOR });
   addProcess(own);
-  observeNumber(own, 'openaisle_workers_ready', 'Web processes that serve', () => workers.state().ready);
-  new Counter({
+  registerGauge(own, {
+    name: 'openaisle_workers_ready',
+    help: 'Worker processes that are serving',
+    read: () => singleSample(workers.state().ready),
+  });
+  registerCounter(own, {
     name: 'openaisle_worker_restarts_total',
-    help: 'Web processes that had to be replaced',
-    registers: [own],
-    collect() {
-      this.reset();
-      this.inc(workers.state().restarts);
-    },
+    help: 'Worker processes that were replaced after a failure',
+    read: () => singleSample(workers.state().restarts),
   });
   return {
     text: async () => {
       const answers = await workers.ask(PATIENCE_MS);
       const all = [await own.getMetricsAsJSON(), ...answers.map(({ answer }) => answer as object[])];
-      // Each line names its worker, so there is nothing to add up. Some of the library's would be left out as not summable.
+      // Each line names its worker, so nothing is really summed. Without 'sum' the library would drop some metrics.
       const lines = all.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'sum' })));
       const joined = AggregatorRegistry.aggregate(lines);
       return { type: joined.contentType, body: await joined.metrics() };
@@ -63,15 +64,15 @@ export function createJoinedMetrics(workers: Pick<Supervision, 'ask' | 'state'>)
   };
 }
 
-/** Serves in this process what a supervisor has prepared; null at once when this process has none. */
+/** Serves in this process if a supervisor started it; otherwise returns null at once. */
 export function runWorker(options: RunMarketOptions & { drainMs: number }): Promise<void> | null {
   let metrics: Metrics | null = null;
   let shutdown: Shutdown | null = null;
   const joining = joinSupervisor({
     onStop: () => {
-      // Before it serves it has nothing to answer and nothing to put in order.
+      // It does not serve yet, so there is nothing to drain or close.
       if (shutdown === null) process.exit(0);
-      // Its own signal, where a terminal sends one to all processes at once, may come later; that is no second wish to stop.
+      // Ctrl-C also reaches this process, perhaps later; that is not a second request to stop.
       deferSignals();
       shutdown.dispose();
       void shutdown.stop('supervisor').then((code) => process.exit(code));
@@ -119,7 +120,7 @@ async function serveSeat(
   });
 }
 
-/** What a worker cannot read from the environment. */
+/** Settings that a worker cannot read from the environment. */
 const workerTask = z.object({ databaseUrl: z.string(), poolSize: z.number().int().positive().nullable() });
 type WorkerTask = z.infer<typeof workerTask>;
 

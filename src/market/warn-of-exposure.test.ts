@@ -11,7 +11,7 @@ function said(changed: Partial<Parameters<typeof warnOfExposure>[0]>): string[] 
 }
 
 describe('at the start', () => {
-  it('a public address without a trusted proxy is warned of', () => {
+  it('warns of a public address without a trusted proxy', () => {
     expect(said({ baseUrl: 'https://market.example' })).toEqual(['public_without_trusted_proxy']);
     expect(said({ baseUrl: 'https://market.example', trustProxy: ['loopback'] })).toEqual([]);
     for (const baseUrl of ['http://localhost:4020', 'http://[::1]:4020', 'http://127.3.2.1']) {
@@ -19,7 +19,7 @@ describe('at the start', () => {
     }
   });
 
-  it('metrics that strangers may reach are warned of', () => {
+  it('warns of metrics that strangers can reach', () => {
     for (const host of ['0.0.0.0', '::', '203.0.113.1'])
       expect(said({ host, metricsPort: 9_100 })).toEqual(['metrics_reachable']);
     for (const host of ['127.0.0.1', '::1', 'localhost']) expect(said({ host, metricsPort: 9_100 })).toEqual([]);

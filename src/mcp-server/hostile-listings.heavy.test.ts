@@ -77,7 +77,7 @@ afterAll(async () => {
 
 /** Our own words above the fence, and what is in it. */
 function parted(text: string): { said: string; inside: string } {
-  const at = text.indexOf('What stands between the two marks');
+  const at = text.indexOf('The text between the two marks');
   return { said: text.slice(0, at), inside: unfenced(text.slice(at)) };
 }
 

@@ -41,6 +41,14 @@ describe('the log', () => {
     });
   });
 
+  it('names a renamed event by its former name as well', () => {
+    const { log, last } = start();
+    log.info('tool_list_degraded', { count: 1 });
+    expect(last()).toMatchObject({ event: 'tool_list_degraded', former_event: 'tools_listed_without_a_database' });
+    log.info('request');
+    expect(last()).not.toHaveProperty('former_event');
+  });
+
   it('prints only the fields it knows and names the others', () => {
     const { log, last } = start({ fields: ['colour'] });
     log.warn('x', { body: { artifact: 'goods' }, colour: 'red', count: undefined });

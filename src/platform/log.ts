@@ -105,6 +105,29 @@ const LOG_FIELDS: ReadonlySet<string> = new Set([
   'pid',
 ]);
 
+/** Events that were renamed in 0.2.0, by new name. For one version each line also carries the former name, as `former_event`. */
+const FORMER_EVENTS: Readonly<Record<string, string>> = {
+  cached_read_failed: 'memory_read_failed',
+  catalog_change_prune_failed: 'changes_not_pruned',
+  database_host_unreachable: 'database_host_not_asked',
+  database_split_brain: 'database_split',
+  event_backlog_check_failed: 'events_not_watched',
+  event_backlog_read_failed: 'event_backlog_not_read',
+  event_stream_failed: 'events_not_streamed',
+  facilitator_unreachable_at_start: 'facilitator_silent_at_start',
+  fingerprint_renewal_failed: 'shapes_not_renewed',
+  fingerprints_renewed: 'shapes_renewed',
+  key_use_not_recorded: 'key_use_not_noted',
+  metrics_server_failed: 'text_server_failed',
+  offer_state_changed: 'offer_moved',
+  payment_batch_failed: 'batch_not_settled',
+  payment_end_failed: 'payment_not_ended',
+  reads_summary: 'reads',
+  review_end_failed: 'review_not_ended',
+  tool_list_degraded: 'tools_listed_without_a_database',
+  transfer_search_failed: 'window_unreadable',
+};
+
 interface LogOptions {
   /** Standard output when left out. */
   stream?: { write(line: string): void };
@@ -138,7 +161,8 @@ export function createLog(options: LogOptions = {}): Log {
     const write =
       (level: 'info' | 'warn' | 'error') =>
       (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
-        out[level](present({ ...bound, ...fields }, { allowed, cut }), cut(event));
+        const former = Object.hasOwn(FORMER_EVENTS, event) ? { former_event: FORMER_EVENTS[event] } : {};
+        out[level]({ ...present({ ...bound, ...fields }, { allowed, cut }), ...former }, cut(event));
       };
     return {
       info: write('info'),

@@ -39,7 +39,7 @@ test('what cannot be read is a 500 that says nothing', async () => {
   });
   const answer = await fetch(`${url}/metrics`);
   expect([answer.status, await answer.text()]).toEqual([500, '']);
-  expect(lines.map(({ event }) => event)).toEqual(['text_server_failed']);
+  expect(lines.map(({ event }) => event)).toEqual(['metrics_server_failed']);
 });
 
 test('a port that is taken is an error at once, and a closed one is free', async () => {

@@ -25,7 +25,7 @@ export async function serveText({ host, port, path, read, log }: TextServerOptio
       const { type, body } = await read();
       response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
     } catch (error) {
-      log.error('text_server_failed', { path, error });
+      log.error('metrics_server_failed', { path, error });
       response.writeHead(500).end();
     }
   };

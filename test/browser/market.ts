@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll } from 'vitest';
-import type { IdentityDoor } from '../../src/contract/vocabulary.ts';
+import type { IdentityEndpoint } from '../../src/contract/vocabulary.ts';
 import { createMarket } from '../../src/market/create-market.ts';
 import type { NetworkLimit } from '../../src/market/limits/network-limits.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -29,7 +29,7 @@ export interface BrowserMarket {
   /** Everything the market has said to its log. */
   logged(): string;
   /** Which doors are open from now on; all of them to begin with. */
-  openDoors(doors: readonly IdentityDoor[]): void;
+  openIdentityEndpoints(doors: readonly IdentityEndpoint[]): void;
   limit(name: NetworkLimit, most: number): void;
   /** Back to noon, all doors, high limits, and nothing counted yet. */
   reset(): Promise<void>;
@@ -38,7 +38,7 @@ export interface BrowserMarket {
   ask(path: string, body: unknown, key?: string): Promise<{ status: number; body: Record<string, unknown> }>;
 }
 
-const DOORS: readonly IdentityDoor[] = ['register', 'rotate', 'recovery', 'pair'];
+const DOORS: readonly IdentityEndpoint[] = ['register', 'rotate', 'recovery', 'pair'];
 
 async function startMarket(): Promise<BrowserMarket & { close(): Promise<void> }> {
   const test = await createTestDatabase();
@@ -48,15 +48,22 @@ async function startMarket(): Promise<BrowserMarket & { close(): Promise<void> }
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const { config, pepper } = marketContext({ database, clock });
-  const doors = new Set<IdentityDoor>(DOORS);
+  const doors = new Set<IdentityEndpoint>(DOORS);
   const limits = { ...config.limits };
   const running = createMarket({
-    config: { ...config, port, baseUrl: url, openDoors: doors, limits, hostedHosts: ['claude.ai', 'chatgpt.com'] },
+    config: {
+      ...config,
+      port,
+      baseUrl: url,
+      openIdentityEndpoints: doors,
+      limits,
+      hostedHosts: ['claude.ai', 'chatgpt.com'],
+    },
     ...{ database, clock, log, pepper },
     random: systemRandom,
     fetchDocument: publishDocuments(),
   });
-  const openDoors = (open: readonly IdentityDoor[]): void => {
+  const openIdentityEndpoints = (open: readonly IdentityEndpoint[]): void => {
     doors.clear();
     for (const door of open) doors.add(door);
   };
@@ -76,11 +83,11 @@ async function startMarket(): Promise<BrowserMarket & { close(): Promise<void> }
     clock,
     database,
     logged: () => inspect(lines, { depth: 12, maxArrayLength: null, maxStringLength: null }),
-    openDoors,
+    openIdentityEndpoints,
     limit: (name, most) => Object.assign(limits, { [name]: most }),
     reset: async () => {
       clock.set(NOON);
-      openDoors(DOORS);
+      openIdentityEndpoints(DOORS);
       const high = Object.keys(limits).filter((name) => /_per_/.test(name));
       Object.assign(limits, Object.fromEntries(high.map((name) => [name, PLENTY])));
       await database.run(sql`delete from rate_counters`);

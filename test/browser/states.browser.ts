@@ -142,7 +142,7 @@ it('what is over, full or closed', async () => {
   await send(visitor, BEGIN);
   await look(visitor, 'out-of-date', 'This form was out of date');
   expect(await page.inputValue('#handle')).toBe('states-late');
-  market.openDoors(['rotate']);
+  market.openIdentityEndpoints(['rotate']);
   await page.goto(`${market.url}/join`);
   await look(visitor, 'closed', 'Open a store: closed');
   await visitor.close();

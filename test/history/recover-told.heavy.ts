@@ -110,7 +110,10 @@ test('the command counts lost sales and comments, names each, and finds the firs
     runRecover('--from-time', new Date((backup.second + 86_400) * 1000).toISOString(), ...copy),
   ]);
   for (const refused of [both, neither]) {
-    expect(refused).toMatchObject({ code: 1, stderr: 'one of --from-block NUMBER and --from-time TIME is needed\n' });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: '--from-block NUMBER or --from-time TIME is needed, and only one of them\n',
+    });
   }
   expect(zoneless.stderr).toContain('--from-time must be a time with its zone');
   expect(later.stderr).toContain('yet: the newest is block');

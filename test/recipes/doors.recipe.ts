@@ -4,7 +4,7 @@ const TOOLS = 'src/contract/tools.ts';
 const TOOL_TEST = 'test/world/mcp-tools.test.ts';
 const INDEX = 'src/market/pages/documents/docs-index.ts';
 const HASH_OF_TOOLS = `import { createHash } from 'node:crypto';
-import { listTools } from './src/market/mcp/tool-book.ts';
+import { listTools } from './src/market/mcp/tool-catalog.ts';
 process.stdout.write(createHash('sha256').update(JSON.stringify(listTools({ isMaintainer: false, hasCity: false }))).digest('hex'));`;
 
 const tool = recipe('A tool', {
@@ -69,7 +69,7 @@ const endpoint = recipe('An endpoint', {
   steps: [
     (copy) =>
       copy.replace('src/contract/official.ts', [
-        'const door = z.object(',
+        'const identityEndpoint = z.object(',
         `export const getAisles = endpoint({
   name: 'getAisles',
   method: 'GET',
@@ -82,7 +82,7 @@ const endpoint = recipe('An endpoint', {
   cache: 'public',
 });
 
-const door = z.object(`,
+const identityEndpoint = z.object(`,
       ]),
     (copy) =>
       copy.replace(

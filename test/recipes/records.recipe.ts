@@ -94,7 +94,7 @@ create trigger attributes_are_fixed before update on listings for each row
     by: 'test/world/app-role.test.ts',
     says: /spoken/,
   },
-  shows: says('\\"spoken\\"', 'exactly this language'),
+  shows: says('\\"spoken\\"', 'only this language'),
 });
 
 const PAYMENTS = 'src/market/payments';

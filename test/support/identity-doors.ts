@@ -1,5 +1,5 @@
 import { type Endpoints, endpoints } from '../../src/contract/index.ts';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits } from '../../src/contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, type Limits } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
 import { createMetrics, type Metrics } from '../../src/market/create-metrics.ts';
@@ -94,7 +94,7 @@ export async function startDoors({ database, databaseUrl, clock, limits, config 
         ...ROOMY,
         ...limits,
       },
-      openDoors: new Set(IDENTITY_DOORS),
+      openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
       trustProxy: ['loopback'],
       ...config,
     },

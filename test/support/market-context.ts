@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Market } from '../../src/market/context.ts';
 import { createEventTail, type EventTail } from '../../src/market/events/read-events.ts';
@@ -102,7 +102,7 @@ export function marketContext(options: {
       limits: { ...DEFAULT_LIMITS, ...WIDE_BUDGETS, ...options.limits },
       networkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,
-      openDoors: new Set(IDENTITY_DOORS),
+      openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
       hostedHosts: [],
       trustProxy: false,
     },

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
 import type { FacilitatorOptions } from '../../src/facilitator/create-facilitator.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain.ts';
@@ -129,7 +129,7 @@ export function worldConfig(given: {
     limits: { ...DEFAULT_LIMITS, ...WIDE_BUDGETS, registration_per_ip_hour: 1_000, ...given.limits },
     networkLimits: [],
     catalogMemoryBytes: 67_108_864,
-    openDoors: new Set(IDENTITY_DOORS),
+    openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
     hostedHosts: ['claude.ai', 'chatgpt.com', 'vscode.dev'],
     trustProxy: false,
   };

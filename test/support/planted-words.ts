@@ -53,7 +53,7 @@ export function expectOwnJson(output: string, told: string): void {
   }
 }
 
-const FENCE = /^What stands between the two marks[^\n]*\n<(untrusted [0-9a-f]{16})>\n[\s\S]*\n<\/\1>$/m;
+const FENCE = /^The text between the two marks[^\n]*\n<(untrusted [0-9a-f]{16})>\n[\s\S]*\n<\/\1>$/m;
 
 export interface ShownToModel {
   text: string;

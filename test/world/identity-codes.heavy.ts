@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Endpoints } from '../../src/contract/index.ts';
-import { IDENTITY_DOORS } from '../../src/contract/vocabulary.ts';
+import { IDENTITY_ENDPOINTS } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall } from '../../src/market/context.ts';
 import { recovery } from '../../src/market/identity/recovery.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -33,7 +33,10 @@ function wrongCode(index: number, rights: readonly string[]): string {
 
 test(`of ${TRIES} wrong codes none is accepted`, { timeout: 1_800_000 }, async () => {
   const context = marketContext({ database: db.database, limits: ROOMY });
-  const market: Market = { ...context, config: { ...context.config, openDoors: new Set(IDENTITY_DOORS) } };
+  const market: Market = {
+    ...context,
+    config: { ...context.config, openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS) },
+  };
   const door = registerCaller(market);
   const rights: string[] = [];
   for (let index = 0; index < MERCHANTS; index += 1) {

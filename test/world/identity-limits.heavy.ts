@@ -149,7 +149,7 @@ test('closed doors answer 503 at every step, count nothing, and official facts s
   const open_ = { rotate: await all.client.rotation(owner.key), recovery: await all.client.recovery(codeOf(owner, 0)) };
   const counters = sql`select * from rate_counters order by name, subject, window_start`;
   const before = await db.database.rows(counters);
-  const { client, doors } = await open({}, { openDoors: new Set(['register']) });
+  const { client, doors } = await open({}, { openIdentityEndpoints: new Set(['register']) });
   const tries = [
     client.post('rotate', { action: 'begin' }, { key: owner.key }),
     client.confirm('rotate', open_.rotate),
@@ -177,7 +177,7 @@ test('closed doors answer 503 at every step, count nothing, and official facts s
       pair: null,
     },
   });
-  const shut = await open({}, { openDoors: new Set() });
+  const shut = await open({}, { openIdentityEndpoints: new Set() });
   expect((await shut.doors.ask('GET', '/api/official')).body).toMatchObject({
     identity: { join: null, recovery: null, rotate: null, coding_client_doors: null },
   });

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Endpoints } from '../../src/contract/index.ts';
-import { IDENTITY_DOORS } from '../../src/contract/vocabulary.ts';
+import { IDENTITY_ENDPOINTS } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall } from '../../src/market/context.ts';
 import { recovery } from '../../src/market/identity/recovery.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -112,7 +112,10 @@ async function expectAlike(what: string, kinds: Kinds): Promise<void> {
  */
 function begin(recovery_code: string): () => Promise<unknown> {
   const context = marketContext({ database, limits: { recovery_starts_per_ip_hour: 1_000_000 } });
-  const market: Market = { ...context, config: { ...context.config, openDoors: new Set(IDENTITY_DOORS) } };
+  const market: Market = {
+    ...context,
+    config: { ...context.config, openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS) },
+  };
   const body = { action: 'begin', recovery_code };
   const call = { body, bearer: null, clientNetwork: '192.0.2.7' } as MarketCall<Endpoints['recovery']>;
   return () => expect(recovery(market, call)).rejects.toMatchObject({ reason: 'recovery_code_refused' });

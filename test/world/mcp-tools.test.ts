@@ -218,7 +218,7 @@ it('what hosts show of the tools changes only on purpose: its bytes are pinned',
   const { message } = await askMcp(world, 'tools/list');
   const hash = createHash('sha256').update(JSON.stringify(message.result?.['tools'])).digest('hex');
   // Who changes a tool looks at the list once more and then writes the new hash here.
-  expect(hash).toBe('b4f5adc3b66bcba01f52e2762d0c44ad5248b7ef1391244c0fa9366b105b4a66');
+  expect(hash).toBe('5224bc3053fa7bbe81de827ed70eeb56519949966f1b7347d5028253bcdd1071');
 });
 
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {

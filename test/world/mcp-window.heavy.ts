@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { needsCity, TOOLS } from '../../src/contract/tools.ts';
-import { listTools } from '../../src/market/mcp/tool-book.ts';
+import { listTools } from '../../src/market/mcp/tool-catalog.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { askMcp, callTool, type Era } from '../support/mcp-ask.ts';
 import { seedListing, seedPaidPurchase, seedStock } from '../support/seed.ts';

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Visitor } from '../../src/market/connect/interaction.ts';
+import type { HostedCaller } from '../../src/market/connect/interaction.ts';
 import { testDatabase } from '../support/database.ts';
 import { beginAuthorization, connectClient, discover, openConsent, refresh } from '../support/oauth-client.ts';
 import { CLIENT_SHAPES, type ClientShape } from '../support/oauth-shapes.ts';
@@ -94,22 +94,22 @@ describe.each(Object.entries(CLIENT_SHAPES))('a client like %s', (key, shape: Cl
       return await stage.allow(page, owner.proof);
     });
     expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 3_600, scope: scopes.join(' ') });
-    const visitor = await stage.connector.authenticate(tokens.access_token);
-    expect(visitor).toMatchObject({
+    const hosted = await stage.connector.authenticate(tokens.access_token);
+    expect(hosted).toMatchObject({
       merchant: { id: owner.id, handle: 'owner', keyId: owner.proof.keyId },
       clientHost: host,
       proven: false,
-    } satisfies Partial<Record<keyof Visitor, unknown>>);
-    expect([...(visitor?.scopes ?? [])]).toEqual(scopes);
+    } satisfies Partial<Record<keyof HostedCaller, unknown>>);
+    expect([...(hosted?.scopes ?? [])]).toEqual(scopes);
 
     const next = await refresh(server, begun.clientId, tokens.refresh_token ?? '');
     expect(next.status).toBe(200);
     expect(next.body['refresh_token']).not.toBe(tokens.refresh_token);
     const again = await stage.connector.authenticate(String(next.body['access_token']));
-    expect(again).toEqual(visitor);
+    expect(again).toEqual(hosted);
     const row = await db.database.one(sql`
       select client_id, client_name, client_host, redirect_host, scopes, proved_by, proven_at, revoked_at from hosted_grants
-      where id = ${visitor?.grantId}`);
+      where id = ${hosted?.grantId}`);
     expect(row).toEqual({
       client_id: begun.clientId,
       client_name: name,

@@ -106,9 +106,9 @@ describe('a connection', () => {
   test('is proven by itself, and by its host for all others once that is in the configuration', async () => {
     const [first, second, other] = [await connect(), await connect(), await connect(CLIENT_SHAPES.opencode)];
     const seen = async ({ tokens }: Connected) => {
-      const visitor = await stage.connector.authenticate(tokens.access_token);
-      if (visitor === null) throw new Error('no visitor');
-      return visitor;
+      const hosted = await stage.connector.authenticate(tokens.access_token);
+      if (hosted === null) throw new Error('no hosted caller');
+      return hosted;
     };
     expect([await seen(first), await seen(second), await seen(other)].map(({ proven }) => proven)).toEqual([
       false,

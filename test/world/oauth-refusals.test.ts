@@ -113,7 +113,7 @@ describe('no redirect is sent', () => {
     ['to a redirect that is not the client’s', { redirect_uri: 'https://elsewhere.example/cb' }, 400, 'redirect_uri'],
     ['to the client’s host on another path', { redirect_uri: 'https://claude.ai/elsewhere' }, 400, 'redirect_uri'],
     ['for a client that registered nowhere', { client_id: 'unknown' }, 400, 'invalid_client'],
-    ['for a client without a document', { client_id: shapeless }, 502, 'wait a little'],
+    ['for a client without a document', { client_id: shapeless }, 502, 'Wait a moment'],
     ['for a client whose document has forbidden redirects', { client_id: foreign.client_id }, 400, 'redirect_uris'],
     ['for a client at an address that is none', { client_id: 'https://user@absent.example/' }, 400, 'invalid_client'],
   ])('%s', async (_name, changed, status, words) => {
@@ -140,7 +140,7 @@ describe('an authorization belongs to the browser that it began in', () => {
     const location = await stage.allow(page, owner.proof);
     const stop = await other.follow(location);
     expect(stop.page?.status).toBe(410);
-    expect(stop.page?.text).toContain('began in another browser');
+    expect(stop.page?.text).toContain('was started in another browser');
   });
 
   test('the cookie of one attempt opens no other', async () => {
@@ -262,8 +262,8 @@ describe('a token', () => {
     const { tokens } = await connect();
     const less = await refresh(server, clientId, tokens.refresh_token ?? '', { scope: 'market:read offline_access' });
     expect(less.body).toMatchObject({ scope: 'market:read' });
-    const visitor = await stage.connector.authenticate(String(less.body['access_token']));
-    expect([...(visitor?.scopes ?? [])]).toEqual(['market:read']);
+    const hosted = await stage.connector.authenticate(String(less.body['access_token']));
+    expect([...(hosted?.scopes ?? [])]).toEqual(['market:read']);
     const more = await refresh(server, clientId, String(less.body['refresh_token']), { scope: 'market:write' });
     expect(more.body).toMatchObject({ error: 'invalid_scope' });
   });

@@ -92,7 +92,7 @@ async function expectGuarded(method: string, { path, sending }: Place, secret: s
   expect(said).not.toContain(secret);
   expect(said.toLowerCase()).not.toContain(secret.slice('aisle_sk_'.length).toLowerCase());
   expect(problem['next_step']).toMatch(
-    /replace it: a key at \/api\/rotate, recovery codes with generate at \/api\/recovery/,
+    /Replace a key at \/api\/rotate, or recovery codes with generate at \/api\/recovery/,
   );
 }
 

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, REASONS, type Reason } from '../../src/contract/errors.ts';
 import type { JsonSchema } from '../../src/contract/json-schemas.ts';
 import { officialFacts } from '../../src/contract/official.ts';
-import { listTools } from '../../src/market/mcp/tool-book.ts';
+import { listTools } from '../../src/market/mcp/tool-catalog.ts';
 import { answerInToolWords, instructionsOf, inToolWords } from '../../src/market/mcp/tool-guide.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { askMcp, callTool } from '../support/mcp-ask.ts';

@@ -288,7 +288,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await pair.idle(31);
     expect(await stand(paid)).toBe('completed');
     expect((await world.ask('GET', '/readyz')).body['providers']).toMatchObject([{}, { left_out: 'silent' }]);
-    expect(chainFacts(payments(), pair.clock).providers[1]?.leftOut).toBe(true);
+    expect(chainFacts(payments(), pair.clock).providers[1]?.excluded).toBe(true);
     await heal();
     expect((await world.ask('GET', '/readyz')).body['providers']).toMatchObject([{}, { left_out: null }]);
   });
@@ -310,9 +310,9 @@ describe('a provider that has not been of use for a minute is left out of the vo
     pair.advance(61_000);
     spare.lag(8);
     await payments().reconcileOnce();
-    expect([await stand(paid), chainFacts(payments(), pair.clock).providers[1]?.leftOut]).toEqual(['completed', true]);
+    expect([await stand(paid), chainFacts(payments(), pair.clock).providers[1]?.excluded]).toEqual(['completed', true]);
     pair.advance(60_000);
-    expect(chainFacts(payments(), pair.clock).providers[1]?.leftOut).toBe(false);
+    expect(chainFacts(payments(), pair.clock).providers[1]?.excluded).toBe(false);
   });
 
   it('when it serves heads and nothing about payments', async () => {
@@ -331,7 +331,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await expect
       .poll(async () => {
         await pass();
-        return [await stand(next), chainFacts(payments(), pair.clock).providers[1]?.leftOut];
+        return [await stand(next), chainFacts(payments(), pair.clock).providers[1]?.excluded];
       })
       .toEqual(['completed', false]);
   });

@@ -220,7 +220,7 @@ describe('a supervisor', { timeout: LONG_MS }, () => {
     const market = start(await onGivenDatabase({ OPENAISLE_PORT: port, OPENAISLE_WORKERS: '2' }));
     expect(await market.exited).toBe(1);
     expect(market.lines('market_not_started').length).toBeGreaterThanOrEqual(2);
-    expect(await market.logged('workers_failed')).toContain('every worker ends soon after its start');
+    expect(await market.logged('workers_failed')).toContain('Every worker ends soon after its start');
     expect(await read(taken)).toBe(200);
     const [{ port: metricsPort } = {}] = taken.lines('metrics_listening');
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();

@@ -52,7 +52,7 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
     const row = { offer: { ...offer, phase }, reservation, now: new Date(clock.now()) };
     const judged = await judgeClaims(tx, row, reading);
     const act = 'paid' in judged ? 'sell' : await moveUnpaid(tx, row, reading, judged.open);
-    if (act !== null) tx.afterCommit(() => log.info('offer_moved', { offer_id: offer.id, act }));
+    if (act !== null) tx.afterCommit(() => log.info('offer_state_changed', { offer_id: offer.id, act }));
   });
 }
 

@@ -59,7 +59,7 @@ async function tryToScan(
     return { transfer: await scanWindow(rpc, latest, terms) };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    log.warn('window_unreadable', { endpoint: rpc.endpoint, error });
+    log.warn('transfer_search_failed', { endpoint: rpc.endpoint, error });
     return 'unreadable';
   }
 }

@@ -4,9 +4,9 @@ export interface ErrorRow {
   status: 400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 410 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503;
   title: string;
   retry: Retry;
-  /** On payment answers: true when a payment may exist. Undefined: the reason says nothing about payments. */
+  /** True if a payment may exist. Undefined for reasons that say nothing about payments. */
   do_not_pay_again?: boolean;
   next_step: string;
-  /** Replaces the fields above where the reason is given of a proof of x402, in a 402. */
+  /** Replaces the fields above in a 402, when the reason is about an x402 proof. */
   of_proof?: { status: 402; title: string; do_not_pay_again: false; next_step: string };
 }

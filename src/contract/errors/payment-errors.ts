@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is refused about money: first where nothing was stored, then once a row exists. */
+/** Errors of payments: first those before anything is stored, then those once a row exists. */
 export const paymentErrors = {
   // Payment: before anything is stored
   payment_required: {
@@ -8,30 +8,30 @@ export const paymentErrors = {
     title: 'Payment is required',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Sign one of accepts and send the same request again with the proof.',
+    next_step: 'Sign one of accepts, then send the same request again with the proof.',
   },
   payment_invalid: {
     status: 402,
-    title: 'The terms or times of the payment proof do not fit',
+    title: 'The terms or times of the payment proof are wrong',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'Nothing was submitted. Sign what accepts asks for, then send the same request.',
   },
   payer_contract_refused: {
     status: 402,
-    title: 'The code at the payer’s address did not accept the signature',
+    title: 'The code at the payer’s address rejected the signature',
     retry: 'never',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted, and this proof will not be taken. Pay by a transfer: POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet. Or pay with another wallet.',
+      'Nothing was stored or submitted, and this proof will never be accepted. Pay with another wallet, or by a transfer: POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet.',
   },
   payer_not_deployed: {
     status: 402,
-    title: 'The paying wallet is not deployed, so USDC cannot ask it (ERC-6492)',
+    title: 'The paying wallet is not deployed, so USDC cannot check its signature (ERC-6492)',
     retry: 'never',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted, and this proof will not be taken. Deploy the wallet and sign again, pay by a transfer (POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet), or pay with another wallet.',
+      'Nothing was stored or submitted, and this proof will never be accepted. Deploy the wallet and sign again, or use another one. You can also pay by a transfer: POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet.',
   },
   insufficient_funds: {
     status: 402,
@@ -39,66 +39,66 @@ export const paymentErrors = {
     retry: 'same_proof',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted. Fund the wallet, then send the same request with the same proof while it is good.',
+      'Nothing was stored or submitted. Fund the wallet, then send the same request with the same proof before it expires.',
   },
   payment_rejected: {
     status: 402,
-    title: 'This payment cannot be settled now',
+    title: 'This payment cannot be settled right now',
     retry: 'same_proof',
     do_not_pay_again: true,
     next_step:
-      'Mend what detail names and send the same proof, or wait for Retry-After: then the attempt has ended unpaid.',
+      'Fix what detail names and send the same proof, or wait for Retry-After: by then the attempt has ended unpaid. Do not pay again before that.',
   },
   authorization_lapsed: {
     status: 402,
     title: 'That payment ended unpaid',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Nothing was taken and nothing can be any more. Sign a new authorization to buy.',
+    next_step: 'No money was taken, and that authorization can no longer take any. Sign a new one to pay.',
   },
   authorization_used_elsewhere: {
     status: 409,
     title: 'That authorization was already used or cancelled',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'It was not spent on this purchase here. Check where you used it before you sign another.',
+    next_step: 'It was not spent on this purchase. Check where you used it before you sign another.',
   },
   payment_may_be_lost: {
     status: 409,
-    title: 'The chain shows such a transfer, and it is in no book',
+    title: 'The chain shows such a transfer, but this market has no record of it',
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Nothing was stored or submitted. This market lost some of its books: look what tx_hash paid for. If that was this purchase, do not pay again: send the recovery slip of its answers in X-Recovery-Slip; or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee decides. If it was something else, send the same request with {"pay_anew": true}.',
+      'Nothing was stored or submitted: this market lost some of its records, so check what tx_hash paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee decides. If it was something else, send the same request with {"pay_anew": true}.',
   },
   listing_lost: {
     status: 409,
-    title: 'This listing is gone from the books of this market',
+    title: 'This market has lost its record of this listing',
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'If you paid for it, the payee has the money: ask the seller under which id the goods are listed now, and at that listing send {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key. The payee decides. Do not pay again.',
+      'If you paid for it, the payee has the money: do not pay again. Ask the seller for the new id of the goods, and send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key. The payee decides.',
   },
   payment_bound_elsewhere: {
     status: 409,
-    title: 'That proof was sent for something else before',
+    title: 'That proof was already sent for something else',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Send it only for that listing, or with those very fields of a new one, for which it was first sent.',
+    next_step: 'Send it only for what it was first sent for: that listing, or exactly those fields of a new one.',
   },
   price_above_limit: {
     status: 409,
     title: 'The price is above max_price_usdc',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Raise max_price_usdc if the price is acceptable.',
+    next_step: 'Raise max_price_usdc if you accept the price.',
   },
   payee_cannot_receive: {
     status: 409,
     title: 'The payee cannot receive USDC',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Nothing was taken. The wallet is blocked by the USDC contract; try again once that has ended.',
+    next_step: 'No money was taken. The USDC contract blocks this wallet; try again once it no longer does.',
   },
   x402_not_offered: {
     status: 409,
@@ -109,24 +109,24 @@ export const paymentErrors = {
   },
   settlement_unavailable: {
     status: 503,
-    title: 'No payment by x402 can be settled now',
+    title: 'x402 payments cannot be settled right now',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Nothing was taken. Sign nothing now: come back after Retry-After, or pay by a transfer.',
+    next_step: 'No money was taken. Sign nothing now: try again after Retry-After, or pay by a transfer.',
   },
   usdc_paused: {
     status: 503,
     title: 'USDC transfers are paused',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Nothing was taken. Try again later.',
+    next_step: 'No money was taken. Try again later.',
   },
   payment_check_unavailable: {
     status: 503,
-    title: 'The chain cannot be read now',
+    title: 'The chain cannot be read right now',
     retry: 'same_proof',
     do_not_pay_again: false,
-    next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if there was one.',
+    next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if you sent one.',
   },
   // Payment: once a row exists
   listing_changed: {
@@ -135,7 +135,7 @@ export const paymentErrors = {
     retry: 'same_request',
     do_not_pay_again: true,
     next_step:
-      'It will not be submitted. Wait for Retry-After, then read the listing and begin again: a new payment may be signed then.',
+      'This payment will not be submitted. Do not pay again before Retry-After; then read the listing and sign a new payment.',
   },
   verification_pending: {
     status: 503,
@@ -146,29 +146,29 @@ export const paymentErrors = {
   },
   settlement_pending: {
     status: 503,
-    title: 'The payment was submitted and is not seen on the chain yet',
+    title: 'The payment was submitted but has not been seen on the chain yet',
     retry: 'same_proof',
     do_not_pay_again: true,
     next_step: 'Send the same request with the same proof again. Do not pay again.',
   },
   facilitator_refused: {
     status: 503,
-    title: 'The facilitator refused, and our own reading does not confirm it',
+    title: 'The facilitator refused the payment, but our own check does not confirm that',
     retry: 'same_proof',
     do_not_pay_again: true,
-    next_step: 'Wait for Retry-After and send the same proof again. Do not pay again.',
+    next_step: 'Wait for Retry-After, then send the same proof again. Do not pay again.',
   },
   sign_to_collect: {
     status: 409,
-    title: 'The goods are paid for; the payer has to sign to collect them',
+    title: 'The goods are paid for, but the payer has to sign to collect them',
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Ask for the goods with {"collect": true, "collect_salt"} and an authorization of value 0, made as `collect` in the answer to {"collect": true} alone says: it moves no money. Do not pay again.',
+      'Send {"collect": true}: `collect` in the answer says what to sign. Then send {"collect": true, "collect_salt"} with that authorization of value 0, which moves no money. Do not pay again.',
   },
   collect_signature_used: {
     status: 409,
-    title: 'That collecting signature was used already',
+    title: 'That collecting signature was already used',
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step: 'Choose a new collect_salt and sign again: it moves no money. Do not pay again.',

@@ -1,13 +1,13 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is wrong with a request by itself, who calls, and what the service cannot do now. */
+/** Errors of the request itself, of its caller, and of the service. */
 export const requestErrors = {
-  // Shape of the request
+  // Form of the request
   malformed_request: {
     status: 400,
-    title: 'The request is not well-formed HTTP for this address',
+    title: 'The request is not valid HTTP for this address',
     retry: 'after_fix',
-    next_step: 'Send one valid HTTP/1.1 request to an address without #, and a body only where the route takes one.',
+    next_step: 'Send one valid HTTP/1.1 request to an address without #. Send a body only where the route takes one.',
   },
   malformed_json: {
     status: 400,
@@ -17,25 +17,25 @@ export const requestErrors = {
   },
   invalid_fields: {
     status: 400,
-    title: 'Some fields are not acceptable',
+    title: 'Some fields are invalid',
     retry: 'after_fix',
-    next_step: 'Mend the fields named in errors, and try again.',
+    next_step: 'Correct the fields named in errors, and try again.',
   },
   unexpected_fields: {
     status: 400,
-    title: 'There are fields that have no place here',
+    title: 'Some fields are not known here',
     retry: 'after_fix',
-    next_step: 'Leave out the fields named in errors.',
+    next_step: 'Remove the fields named in errors.',
   },
   invalid_query: {
     status: 400,
-    title: 'A parameter is not acceptable',
+    title: 'A parameter is invalid',
     retry: 'after_fix',
-    next_step: 'Mend the parameters named in errors; each may be given once.',
+    next_step: 'Correct the parameters named in errors. Each may be given once.',
   },
   cursor_invalid: {
     status: 400,
-    title: 'The cursor was not made for this walk',
+    title: 'The cursor does not belong to this list',
     retry: 'after_fix',
     next_step: 'Start again without a cursor, or send the one from the last page with the same filters.',
   },
@@ -43,14 +43,14 @@ export const requestErrors = {
     status: 400,
     title: 'The cursor is older than 24 hours',
     retry: 'after_fix',
-    next_step: 'Start the walk again without a cursor.',
+    next_step: 'Start the list again without a cursor.',
   },
   secret_in_payload: {
     status: 400,
-    title: 'A secret was sent outside its own place',
+    title: 'A secret was sent in the wrong place',
     retry: 'after_fix',
     next_step:
-      'Treat that secret as leaked and replace it: a key at /api/rotate, recovery codes with generate at /api/recovery; a pairing code ends by itself. A key belongs into Authorization and nowhere else.',
+      'Treat that secret as leaked. Replace a key at /api/rotate, or recovery codes with generate at /api/recovery; a pairing code expires by itself. Send a key in Authorization and nowhere else.',
   },
   malformed_proof: {
     status: 400,
@@ -68,7 +68,7 @@ export const requestErrors = {
   },
   method_not_allowed: {
     status: 405,
-    title: 'This address does not take that method',
+    title: 'This address does not allow that method',
     retry: 'after_fix',
     next_step: 'Use one of the methods in the Allow header.',
   },
@@ -80,9 +80,9 @@ export const requestErrors = {
   },
   body_too_large: {
     status: 413,
-    title: 'What was sent is too large',
+    title: 'The data sent is too large',
     retry: 'after_fix',
-    next_step: 'Send at most 64 KiB; where an artifact is due, at most limits.artifact_bytes of official facts.',
+    next_step: 'Send at most 64 KiB. Goods may have up to limits.artifact_bytes of official facts.',
   },
   unsupported_media_type: {
     status: 415,
@@ -96,18 +96,18 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Send at most 16,000 bytes of headers.',
   },
-  // Who calls
+  // The caller
   key_required: {
     status: 401,
-    title: 'A merchant key is needed here',
+    title: 'This needs a merchant key',
     retry: 'after_fix',
-    next_step: 'Bring a merchant key in Authorization, behind the word Bearer, or open a store first.',
+    next_step: 'Send your merchant key in Authorization, after the word Bearer. If you have none, open a store first.',
   },
   key_invalid: {
     status: 401,
     title: 'The merchant key is not valid here',
     retry: 'after_fix',
-    next_step: 'Use the current key. Official facts say under identity whether a lost one can be recovered here.',
+    next_step: 'Use your current key. Official facts say under identity whether a lost key can be recovered here.',
   },
   maintainer_only: {
     status: 403,
@@ -117,14 +117,14 @@ export const requestErrors = {
   },
   own_goods: {
     status: 403,
-    title: 'A merchant does not buy its own goods',
+    title: 'You cannot buy your own goods',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Nothing to do: the goods are yours already.',
+    next_step: 'There is nothing to do: the goods are already yours.',
   },
   not_found: {
     status: 404,
-    title: 'There is no such thing here',
+    title: 'Not found',
     retry: 'never',
     next_step: 'Check what you asked for; GET / says where to begin.',
   },
@@ -140,61 +140,62 @@ export const requestErrors = {
     title: 'The maintainer removed this listing before the payment was sent',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Nothing was taken: the authorization is never submitted and lapses by itself.',
+    next_step: 'No money was taken: the authorization is never submitted and expires by itself.',
   },
   nothing_to_collect: {
     status: 404,
-    title: 'That wallet has neither bought this listing nor begun to',
+    title: 'That wallet has not bought this listing or started to',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Call without collect to buy.',
+    next_step: 'To buy it, send the same request without collect.',
   },
   payment_not_found: {
     status: 404,
     title: 'No such payment is known',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'An absent record does not show that nothing was paid; check what you asked with.',
+    next_step:
+      'This does not prove that nothing was paid, so do not pay again because of it. Check what you asked with.',
   },
   // The service
   read_unavailable: {
     status: 503,
-    title: 'This cannot be read now',
+    title: 'This cannot be read right now',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'This shows neither a payment nor its absence. Try again; do not pay on the strength of it.',
+    next_step: 'This shows neither a payment nor its absence, so do not pay because of it. Try again.',
   },
   search_not_ready: {
     status: 503,
-    title: 'The search is being prepared',
+    title: 'Search is still being prepared',
     retry: 'same_request',
-    next_step: 'Shelves without q are served already. Send the same request again after the time named.',
+    next_step: 'Shelves without q already work. Send the same request again after the time named.',
   },
   rotation_required: {
     status: 403,
-    title: 'This key has to be replaced first',
+    title: 'You have to replace this key first',
     retry: 'after_fix',
     next_step:
-      'A part of this market’s history was lost, and with it whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the same request.',
+      'This market lost part of its history, and with it whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the same request.',
   },
   history_lost: {
     status: 503,
-    title: 'This market has lost a part of its history',
+    title: 'This market has lost part of its history',
     retry: 'same_request',
     do_not_pay_again: true,
     next_step:
-      'Pay nothing and sign nothing new. Keep what you have; once the operator has recovered it, send the same request again.',
+      'Pay nothing and sign nothing new. Keep what you have. Send the same request again once the operator has recovered the market.',
   },
   unavailable: {
     status: 503,
-    title: 'The market cannot answer now',
+    title: 'The market cannot answer right now',
     retry: 'same_request',
     next_step: 'Nothing is known to have changed. Send the same request again.',
   },
   internal_error: {
     status: 500,
-    title: 'The market failed here',
+    title: 'The market failed to answer',
     retry: 'same_request',
-    next_step: 'Send the same request again; if it stays so, report request_id to the operator.',
+    next_step: 'Send the same request again. If it keeps failing, report request_id to the operator.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -1,39 +1,39 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** What is refused about things of the world: first by the market, then by the city. */
+/** Errors about things of the world: first the market's, then the city's. */
 export const worldErrors = {
   world_closed: {
     status: 503,
     title: 'This market has no city',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Look at city in official facts: null means that nothing of the world is sold here.',
+    next_step: 'Nothing of the world is sold here: city in official facts is null.',
   },
   city_unavailable: {
     status: 503,
-    title: 'The city cannot be read now',
+    title: 'The city cannot be read right now',
     retry: 'same_request',
     do_not_pay_again: false,
     next_step: 'Nothing was changed and nothing is lost. Send the same request again.',
   },
   link_missing: {
     status: 409,
-    title: 'Merchant and resident do not name each other',
+    title: 'The merchant and the resident are not linked to each other',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step:
-      'Name the resident on the market, with POST /api/city-link, and the merchant in the city, with POST /api/market-link there. Then send the same request again.',
+      'Name the resident on the market with POST /api/city-link, and the merchant in the city with POST /api/market-link there. Then send the same request again.',
   },
   draft_pending: {
     status: 409,
-    title: 'Another draft of this merchant is open',
+    title: 'You already have an open draft',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'List the draft named in draft_id, cancel it, or wait until it expires.',
   },
   draft_closed: {
     status: 409,
-    title: 'This draft is over',
+    title: 'This draft has ended',
     retry: 'never',
     do_not_pay_again: false,
     next_step: 'GET /api/world/draft/:id shows how it ended. Make a new one.',
@@ -43,21 +43,21 @@ export const worldErrors = {
     title: 'The fee for this draft is under way',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'Wait until the fee is decided; GET /api/world/draft/:id shows it.',
+    next_step: 'Do not pay again. Wait until the fee is decided; GET /api/world/draft/:id shows it.',
   },
   offer_mismatch: {
     status: 409,
-    title: 'The offer in the city does not say what the market was told',
+    title: 'The offer in the city differs from what the market was told',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'errors names what differs. Make a draft and an offer that agree.',
+    next_step: 'The differences are named in errors. Make a draft and an offer that agree.',
   },
   offer_not_open: {
     status: 409,
-    title: 'The offer is not open to buyers now',
+    title: 'The offer is not open to buyers right now',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Do not pay. The offer in the city says where it stands.',
+    next_step: 'Do not pay. The offer in the city shows its state.',
   },
   checkout_needed: {
     status: 409,
@@ -68,14 +68,14 @@ export const worldErrors = {
   },
   not_world_listing: {
     status: 409,
-    title: 'That listing is no thing of the world',
+    title: 'That listing is not a thing of the world',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'Buy it with POST /api/buy/:id.',
   },
   market_unavailable: {
     status: 503,
-    title: 'The market cannot be read now',
+    title: 'The market cannot be read right now',
     retry: 'same_request',
     do_not_pay_again: false,
     next_step: 'Nothing was changed. Send the same request again.',
@@ -88,26 +88,26 @@ export const worldErrors = {
   },
   not_offer_seller: {
     status: 403,
-    title: 'That offer was made by another resident',
+    title: 'Another resident made that offer',
     retry: 'never',
     next_step: 'Use the key of the resident who made it.',
   },
   thing_locked: {
     status: 409,
-    title: 'That thing is under offer',
+    title: 'That thing is already under offer',
     retry: 'after_fix',
-    next_step: 'Cancel the offer named in offer_id first, or wait for its end.',
+    next_step: 'Cancel the offer named in offer_id first, or wait until it ends.',
   },
   draft_mismatch: {
     status: 409,
-    title: 'The draft on the market does not fit',
+    title: 'The draft on the market does not match',
     retry: 'after_fix',
     next_step:
-      'detail says what differs. The draft has to be pending, name this thing and be of the merchant linked to you.',
+      'The difference is named in detail. The draft has to be pending, name this thing, and belong to the merchant linked to you.',
   },
   checkout_mismatch: {
     status: 409,
-    title: 'The checkout on the market does not fit',
+    title: 'The checkout on the market does not match',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'Nothing was reserved: do not pay. Open a checkout for this listing as the merchant linked to you.',
@@ -121,21 +121,21 @@ export const worldErrors = {
   },
   reservation_pause: {
     status: 409,
-    title: 'Your last reservation of this offer lapsed unpaid',
+    title: 'Your last reservation of this offer ended unpaid',
     retry: 'same_request',
     do_not_pay_again: false,
     next_step: 'Nothing was reserved: do not pay. Try again after Retry-After.',
   },
   reservation_over: {
     status: 409,
-    title: 'No reservation of this offer is yours',
+    title: 'You have no reservation of this offer',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Do not pay again. If you have paid, speak with the seller: the offer itself shows how it stands.',
+    next_step: 'Do not pay again. If you have paid, talk to the seller: the offer itself shows its state.',
   },
   offer_closed: {
     status: 409,
-    title: 'This offer is over',
+    title: 'This offer has ended',
     retry: 'never',
     do_not_pay_again: true,
     next_step: 'Nothing was changed. Do not pay. The offer itself shows how it ended.',
@@ -144,14 +144,14 @@ export const worldErrors = {
     status: 409,
     title: 'A buyer holds this offer',
     retry: 'same_request',
-    next_step: 'Nothing was changed. Try again when the reservation or the payment has been decided.',
+    next_step: 'Nothing was changed. Try again once the reservation or the payment has been decided.',
   },
   world_payment_invalid: {
     status: 422,
-    title: 'The transfer does not fit the reservation',
+    title: 'The transfer does not match the reservation',
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'Do not pay again. Run the market’s sync, then the seller cancels the offer; speak with the seller about the money.',
+      'Do not pay again. Run the market’s sync; then the seller cancels the offer. Talk to the seller about the money.',
   },
 } as const satisfies Record<string, ErrorRow>;

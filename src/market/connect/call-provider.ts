@@ -7,28 +7,28 @@ import type { Incoming, Outgoing } from '../../platform/http/message.ts';
 import type { MarketConfig } from '../context.ts';
 import { COOKIE_NAMES } from './create-provider.ts';
 
-/** What goes in: never more of a request than that. */
+/** The only parts of a request that reach the authorization server. */
 export interface ProviderRequest {
   method: 'GET' | 'POST';
-  /** Path and query. */
+  /** With the query. */
   path: string;
   /** Lower-case names. */
   headers?: Readonly<Record<string, string>>;
   body?: string;
-  /** Cookies belong to the steps of an authorization in a browser, and to nothing else. */
+  /** Passes cookies on: only for steps of an authorization in a browser. */
   withCookies?: true;
 }
 
 export interface ProviderAnswer {
   answer: Outgoing & { body: string };
-  /** What it refused, as it sees it; null: nothing. */
+  /** The authorization server's error; null if it refused nothing. */
   fault: errors.OIDCProviderError | null;
 }
 
 export interface ProviderCalls {
-  /** A request without a socket. What is no refusal of its own is thrown. */
+  /** Sends a request without a socket. Errors that are no refusals are thrown. */
   ask(request: ProviderRequest, from: Incoming): Promise<ProviderAnswer>;
-  /** Runs that with the request as it looks to Node, for what the library wants it for: its signed cookies. */
+  /** Runs `act` with Node's request and response objects, from which the library reads its signed cookies. */
   withRequest<T>(from: Incoming, act: (request: IncomingMessage, response: ServerResponse) => Promise<T>): Promise<T>;
 }
 
@@ -46,7 +46,7 @@ export function createProviderCalls(provider: Provider, { baseUrl }: Pick<Market
   for (const name of FAULT_EVENTS) {
     events.on(name, (ctx: { req: object }, fault: unknown) => void faults.set(ctx.req, fault));
   }
-  // Koa's own, which would print it.
+  // Without a listener, Koa would print the error.
   events.on('error', (fault: unknown, ctx?: { req: object }) => {
     if (ctx !== undefined) faults.set(ctx.req, fault);
   });
@@ -86,23 +86,22 @@ function isRefused(fault: unknown): fault is errors.OIDCProviderError {
   return fault instanceof errors.OIDCProviderError && fault.expose;
 }
 
-/** Nothing of it is kept by anybody. */
 function toOutgoing(
   status: number,
-  given: Readonly<Record<string, number | string | string[] | undefined>>,
+  providerHeaders: Readonly<Record<string, number | string | string[] | undefined>>,
   body: string,
 ): Outgoing & { body: string } {
   const headers: Outgoing['headers'] = { 'cache-control': 'private, no-store' };
   for (const name of KEPT_HEADERS) {
-    const value = given[name];
+    const value = providerHeaders[name];
     if (typeof value === 'string') headers[name] = value;
   }
-  const cookies = [given['set-cookie'] ?? []].flat().filter((line) => !isOfSession(String(line)));
+  const cookies = [providerHeaders['set-cookie'] ?? []].flat().filter((line) => !isOfSession(String(line)));
   if (cookies.length > 0) headers['set-cookie'] = cookies.map(String);
   return { status, headers, body: status >= 300 && status < 400 ? '' : body };
 }
 
-/** There are no sessions, so no browser needs this cookie. */
+/** The session cookie is dropped, since sessions are never stored. */
 function isOfSession(line: string): boolean {
   return line.startsWith(COOKIE_NAMES.session);
 }

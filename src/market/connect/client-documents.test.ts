@@ -51,7 +51,7 @@ test('while its host fails, the last copy is good for a day', async () => {
   await expect(documents.read(url)).rejects.toMatchObject({ why: 'status' });
 });
 
-test('a host that failed is left alone for ten seconds, and heard again afterwards', async () => {
+test('a failed host is not called for ten seconds, then tried again', async () => {
   answer = fail;
   await expect(documents.read(url)).rejects.toMatchObject({ why: 'status' });
   expect(documents.isCached(url)).toBe(true);
@@ -64,7 +64,7 @@ test('a host that failed is left alone for ten seconds, and heard again afterwar
   expect(asked).toHaveLength(2);
 });
 
-test('two hundred are kept; what is used stays, the rest makes room', async () => {
+test('the cache keeps two hundred documents and evicts the least recently used', async () => {
   await documents.read(url);
   for (let nth = 0; nth < 199; nth += 1) await documents.read(`https://x.example/${nth}`);
   await documents.read(url);

@@ -108,14 +108,14 @@ describe('a redirect', () => {
     expect(uris.map(hostOfRedirect)).toEqual(shown);
   });
 
-  test('to a scheme of a program’s own is never told as a host', () => {
+  test('to a program’s own scheme is never shown as a host', () => {
     expect(hostOfRedirect('evil://claude.ai/cb')).toBe('evil://claude.ai');
     expect(hostOfRedirect('https://xn--80ak6aa92e.example/cb')).toBe('xn--80ak6aa92e.example');
   });
 });
 
 describe('a registration', () => {
-  test('is taken as far as there is what it asks for', () => {
+  test('is reduced to what is supported', () => {
     const given = {
       redirect_uris: [...redirect_uris, 'http://localhost/'],
       application_type: 'web',
@@ -137,7 +137,7 @@ describe('a registration', () => {
     });
   });
 
-  test('that leaves things out gets what everybody needs', () => {
+  test('that omits fields gets the defaults', () => {
     expect(normalizeRegistration({ redirect_uris })).toEqual({
       redirect_uris,
       application_type: 'web',
@@ -150,7 +150,7 @@ describe('a registration', () => {
     });
   });
 
-  test('for answers that there are not is none', () => {
+  test('for an unsupported response type is refused', () => {
     const given = { redirect_uris, response_types: ['id_token'] };
     expect(faultOf(() => normalizeRegistration(given))).toBe('invalid_client_metadata');
   });
@@ -159,7 +159,7 @@ describe('a registration', () => {
 describe('a metadata document', () => {
   const client_id = 'https://x.example/client.json';
 
-  test('keeps its id, and the keys of who signs', () => {
+  test('keeps its id, and the keys of clients that sign', () => {
     const signing = {
       client_id,
       redirect_uris,
@@ -177,7 +177,7 @@ describe('a metadata document', () => {
     expect(faultOf(() => normalizeDocument(given))).toBe('invalid_client_metadata');
   });
 
-  test('with a secret in it is none', () => {
+  test('with a secret in it is refused', () => {
     expect(faultOf(() => normalizeDocument({ client_id, redirect_uris, client_secret: 'x' }))).toBe(
       'invalid_client_metadata',
     );

@@ -1,10 +1,10 @@
 import { OutboundFailure, type PublicFetch, readPublicJson } from '../../platform/http/outbound-requests.ts';
 import type { Market } from '../context.ts';
 
-/** Why a client is not taken as it describes itself. The text is for the author of the description, and repeats none of it. */
+/** Says why a client's description of itself is refused. The text is for its author, and repeats none of it. */
 export class ClientFault extends Error {
   override readonly name = 'ClientFault';
-  /** As in RFC 7591. */
+  /** Error code of RFC 7591. */
   readonly code: 'invalid_redirect_uri' | 'invalid_client_metadata';
 
   constructor(code: ClientFault['code'], message: string) {
@@ -15,60 +15,60 @@ export class ClientFault extends Error {
 
 const MOST_REDIRECTS = 10;
 const LONGEST_REDIRECT = 1_000;
-/** No spaces, no controls, no letters that look like others. */
+/** ASCII without spaces and controls, so that no letter can look like another. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-/** Schemes that browsers or systems give a meaning of their own, or that lead to what is no program of the user's. */
+/** Schemes that browsers or systems treat specially, or that do not open a program of the user's. */
 const REFUSED_SCHEMES: ReadonlySet<string> = new Set([
   ...['about:', 'blob:', 'chrome:', 'content:', 'data:', 'file:', 'filesystem:', 'ftp:', 'intent:', 'javascript:'],
   ...['jar:', 'ldap:', 'livescript:', 'magnet:', 'mailto:', 'mocha:', 'nfs:', 'resource:', 'search:', 'search-ms:'],
   ...['sftp:', 'sip:', 'sips:', 'smb:', 'sms:', 'ssh:', 'tel:', 'telnet:', 'vbscript:', 'view-source:', 'ws:', 'wss:'],
 ]);
-/** Families of such schemes: handlers of Windows take commands, extensions of browsers are no programs, pages may claim web+. */
+/** More such schemes: Windows handlers take commands, browser extensions are not the user's programs, and any page may claim web+. */
 const REFUSED_FAMILIES = /^(?:ms-|(?:chrome|moz|safari-web)-extension:|web\+)/;
-/** A browser reads `https:x` and `https:\\x` as other addresses than they look. */
+/** Requires `scheme://host`: browsers read `https:x` and `https:\\x` as other addresses than they seem to be. */
 const SPELLED_OUT = /^https?:\/\/[^/@]+(?:\/|\?|$)/i;
 
-/** Where a client wants its users sent back to: https; http on the user's own machine; a scheme that a program there has registered. */
-export function checkRedirects(given: unknown): string[] {
-  if (!Array.isArray(given) || given.length === 0 || given.length > MOST_REDIRECTS) {
+/** Checks redirect URIs. Allowed are https, http on the user's own machine, and schemes that a program may have registered. */
+export function checkRedirects(redirects: unknown): string[] {
+  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MOST_REDIRECTS) {
     throw redirectFault(`must be a list of 1 to ${MOST_REDIRECTS} addresses`);
   }
-  return [...new Set(given.map(checkRedirect))];
+  return [...new Set(redirects.map(checkRedirect))];
 }
 
-function checkRedirect(given: unknown): string {
-  if (typeof given !== 'string' || given.length > LONGEST_REDIRECT || !PRINTABLE.test(given)) {
+function checkRedirect(redirect: unknown): string {
+  if (typeof redirect !== 'string' || redirect.length > LONGEST_REDIRECT || !PRINTABLE.test(redirect)) {
     throw redirectFault(`must be addresses in ASCII of at most ${LONGEST_REDIRECT} characters`);
   }
-  const url = URL.parse(given);
+  const url = URL.parse(redirect);
   if (url === null) throw redirectFault('must be absolute addresses');
-  if (given.includes('#')) throw redirectFault('must have no fragment');
+  if (redirect.includes('#')) throw redirectFault('must have no fragment');
   if (url.username !== '' || url.password !== '') throw redirectFault('must name no user');
-  if (given.includes('\\') || (isOfWeb(url) && !SPELLED_OUT.test(given))) {
+  if (redirect.includes('\\') || (isOfWeb(url) && !SPELLED_OUT.test(redirect))) {
     throw redirectFault('must be spelled out as scheme, two slashes and host, without a backslash');
   }
   if (url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname)) {
     throw redirectFault("may use http on the user's own machine only: localhost, 127.0.0.1 or [::1]");
   }
   if (REFUSED_SCHEMES.has(url.protocol) || REFUSED_FAMILIES.test(url.protocol))
-    throw redirectFault('use a scheme that is not taken');
-  return given;
+    throw redirectFault('must not use this scheme');
+  return redirect;
 }
 
 function redirectFault(what: string): ClientFault {
   return new ClientFault('invalid_redirect_uri', `redirect_uris ${what}.`);
 }
 
-/** Whether this redirect stays on the user's own machine: no host vouches for the program that listens there. */
+/** Whether a redirect stays on the user's own machine, where no host vouches for the program that listens. */
 export function isOwnMachine(redirectUri: string): boolean {
   const { protocol, hostname } = new URL(redirectUri);
   return protocol !== 'https:' || LOOPBACK_HOSTS.has(hostname);
 }
 
 /**
- * What people are told of it: the host, with its port where that is not the usual one and not of the moment. Where a program has registered
- * a scheme, that comes first: whatever follows it is no host that anybody could look up.
+ * Names a redirect for people: its host, with an unusual port. Ports of the user's own machine change with each run and are left out.
+ * A scheme that a program registered comes first, since what follows it is not a host that could be looked up.
  */
 export function hostOfRedirect(redirectUri: string): string {
   const url = new URL(redirectUri);
@@ -92,14 +92,14 @@ const SHARED_SECRETS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * A registration as the authorization server takes it. Real clients ask for more than they need, and leave out what they mean: what we do
- * not have is dropped, as RFC 7591 allows, and the answer says what was taken. No client gets a secret: PKCE does what it would.
+ * Reduces a registration to what the authorization server supports. Real clients ask for too much and omit what they mean: unsupported
+ * values are dropped, as RFC 7591 allows, and the answer says what was accepted. No client gets a secret, since PKCE replaces it.
  */
 export function normalizeRegistration(body: Metadata): Metadata {
   return { ...commonMetadata(body), token_endpoint_auth_method: 'none' };
 }
 
-/** A metadata document in the same way. What it must not say is left for the authorization server to refuse. */
+/** Reduces a metadata document in the same way. The authorization server refuses other forbidden fields. */
 export function normalizeDocument(document: Metadata): Metadata {
   const { client_id, token_endpoint_auth_method: method = 'none', jwks, jwks_uri } = document;
   if (SHARED_SECRETS.has(method) || 'client_secret' in document) {
@@ -115,16 +115,16 @@ export function normalizeDocument(document: Metadata): Metadata {
   };
 }
 
-function commonMetadata(given: Metadata): Metadata {
-  const redirects = checkRedirects(given['redirect_uris']);
-  const { response_types: responses, grant_types: grants, client_name: name } = given;
+function commonMetadata(metadata: Metadata): Metadata {
+  const redirects = checkRedirects(metadata['redirect_uris']);
+  const { response_types: responses, grant_types: grants, client_name: name } = metadata;
   if (Array.isArray(responses) && !responses.includes('code')) {
     throw new ClientFault('invalid_client_metadata', 'response_types must have code in it.');
   }
   const shown = cleanName(name);
   return {
     redirect_uris: redirects,
-    // Ports of one's own machine change from run to run; only for this type does the authorization server know that.
+    // Loopback ports change with each run; the authorization server ignores the port only for native clients.
     application_type: redirects.some(isOwnMachine) ? 'native' : 'web',
     grant_types: Array.isArray(grants)
       ? GRANT_TYPES.filter((type) => type === 'authorization_code' || grants.includes(type))
@@ -134,7 +134,7 @@ function commonMetadata(given: Metadata): Metadata {
   };
 }
 
-/** A stranger's text, on one line and short. Null: nothing is left of it. */
+/** Cuts a stranger's text to one short line; null if nothing is left. */
 export function cleanName(name: unknown): string | null {
   if (typeof name !== 'string') return null;
   const plain = [
@@ -146,25 +146,25 @@ export function cleanName(name: unknown): string | null {
   return plain.length === 0 ? null : plain.slice(0, LONGEST_NAME).join('').trim();
 }
 
-/** The host of the metadata document that a client id is the address of; null: it registered itself. */
+/** Returns the host of the client's metadata document; null if the client registered itself. */
 export function hostOfClient(clientId: string): string | null {
   return /^https:\/\//i.test(clientId) ? (URL.parse(clientId)?.hostname ?? null) : null;
 }
 
-/** Documents of clients at addresses of theirs, and the keys of those that sign. */
+/** Reads clients' metadata documents and key sets, and caches them. */
 export interface Documents {
-  /** Whether it would be read from a copy, or refused for what happened a moment ago. */
+  /** Whether a read would be answered without a request: from a copy, or by a recent failure. */
   isCached(url: string): boolean;
   /** Throws an OutboundFailure. */
   read(url: string): Promise<unknown>;
 }
 
 const FRESH_MS = 3_600_000;
-/** A key may be replaced in a hurry. */
+/** Key sets are cached briefly, since a key may have to be replaced at once. */
 const KEYS_FRESH_MS = 300_000;
-/** While its host gives nothing, the last copy does. */
+/** How long a copy is used while its host fails. */
 const STALE_MS = 86_400_000;
-/** One that failed is not asked again at once: an authorization looks for its client more than once. */
+/** How long a failure is remembered: one authorization looks up its client several times. */
 const FAILED_MS = 10_000;
 const MOST = 200;
 
@@ -189,13 +189,13 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
   const refetch = async (url: string): Promise<unknown> => {
     try {
       const value = await readPublicJson(url, fetchPublic);
-      keep(copies, url, { value, readAt: clock.now() });
+      putNewest(copies, url, { value, readAt: clock.now() });
       failures.delete(url);
       return value;
     } catch (error) {
       if (!(error instanceof OutboundFailure)) throw error;
       log.warn('client_document_not_read', { why: error.why, host: URL.parse(url)?.hostname });
-      keep(failures, url, { failure: error, at: clock.now() });
+      putNewest(failures, url, { failure: error, at: clock.now() });
       return staleCopy(url, error);
     }
   };
@@ -210,17 +210,17 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
     read: async (url) => {
       const fresh = freshCopy(url);
       if (fresh !== null) {
-        // What is used stays longest.
-        keep(copies, url, fresh);
+        // Moves it to the end: the least recently used copy is evicted first.
+        putNewest(copies, url, fresh);
         return fresh.value;
       }
       const failure = freshFailure(url);
       if (failure !== null) return staleCopy(url, failure);
       const underWay = pending.get(url);
       if (underWay !== undefined) return await underWay;
-      const asking = refetch(url).finally(() => pending.delete(url));
-      pending.set(url, asking);
-      return await asking;
+      const request = refetch(url).finally(() => pending.delete(url));
+      pending.set(url, request);
+      return await request;
     },
   };
 }
@@ -229,8 +229,8 @@ function freshMs(value: unknown): number {
   return typeof value === 'object' && value !== null && 'keys' in value ? KEYS_FRESH_MS : FRESH_MS;
 }
 
-/** At the end; the one that was not asked for longest makes room. */
-function keep<Value>(map: Map<string, Value>, url: string, value: Value): void {
+/** Puts an entry at the end of the map, and evicts the first one if the map is full. */
+function putNewest<Value>(map: Map<string, Value>, url: string, value: Value): void {
   map.delete(url);
   map.set(url, value);
   const [oldest] = map.keys();

@@ -12,28 +12,28 @@ import { ClientFault, createDocuments, type Metadata, normalizeRegistration } fr
 import { createArtifacts, idHash } from './create-adapter.ts';
 import { createInteractions } from './create-interactions.ts';
 import { createProvider, takeClientQuota } from './create-provider.ts';
-import { type Interactions, PATHS, RESOURCE_PATH, resourceOf, type Visitor } from './interaction.ts';
+import { type HostedCaller, type Interactions, PATHS, RESOURCE_PATH, resourceOf } from './interaction.ts';
 import { mountAuthorization, mountToken, OAUTH_BODY_BYTES } from './mount-oauth.ts';
 import { answerProgram, oauthError, type ShowFault, showPlainly } from './show-fault.ts';
-import { findVisitor, noteGrantProven, noteHostProven } from './store.ts';
+import { findHostedCaller, noteGrantProven, noteHostProven } from './store.ts';
 
-/** Reads a client's metadata document. Tests bring one of their own for addresses that exist elsewhere only. */
+/** Reads a client's metadata document. Tests replace it. */
 export type FetchDocument = PublicFetch;
 
 /** The authorization server behind /mcp/connect. */
 export interface Connector {
-  /** Its own addresses and the discovery documents. */
+  /** The authorization server's routes and the discovery documents. */
   routes(inside: InternalRequests<Merchant>): ExtraRoute[];
   interactions: Interactions;
-  /** The visitor whose token this is, if it is for this resource; null: the token is unknown, or no longer valid. */
-  authenticate(token: string): Promise<Visitor | null>;
-  /** A read of `me` was completed through this grant. */
-  noteProven(visitor: Visitor): Promise<void>;
+  /** Returns the caller whose token this is; null if the token is unknown, no longer valid or for another resource. */
+  authenticate(token: string): Promise<HostedCaller | null>;
+  /** Records that a read of `me` was completed through this grant. */
+  noteProven(hosted: HostedCaller): Promise<void>;
 }
 
 export interface ConnectorOptions {
   fetchDocument?: FetchDocument;
-  /** How a person is told that a program cannot be connected; plain text when left out. */
+  /** Renders for a person why a program cannot be connected. Default: plain text. */
   showFault?: ShowFault;
 }
 
@@ -51,41 +51,41 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
       ...mountDiscovery(config),
     ],
     interactions: createInteractions({ market, provider, calls, artifacts }),
-    authenticate: (token) => authenticateVisitor(market, token),
-    noteProven: (visitor) => noteProven(market, visitor),
+    authenticate: (token) => authenticateHosted(market, token),
+    noteProven: (hosted) => noteProven(market, hosted),
   };
 }
 
-/** As the authorization server makes them: 256 bits. Anything else need not be looked for. */
+/** The authorization server's tokens: 256 bits. Other texts need no query. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Nothing is remembered: a token that was revoked is dead at once, on every process. */
-async function authenticateVisitor(market: Market, token: string): Promise<Visitor | null> {
+/** Looks the token up without a cache, so that a revoked one stops working at once in every process. */
+async function authenticateHosted(market: Market, token: string): Promise<HostedCaller | null> {
   if (!TOKEN.test(token)) return null;
   const { clock, config, database } = market;
-  const row = await findVisitor(database, idHash(token), new Date(clock.now()));
+  const row = await findHostedCaller(database, idHash(token), new Date(clock.now()));
   if (row === null || row.aud !== resourceOf(config)) return null;
   const { merchant_id: id, handle, key_id: keyId, client_host: clientHost } = row;
-  const held = row.scope?.split(' ') ?? [];
+  const tokenScopes = row.scope?.split(' ') ?? [];
   const isOfHosts = clientHost !== null && config.hostedHosts.includes(clientHost);
   return {
     merchant: { id, handle, maintainer: id === BigInt(MAINTAINER_MERCHANT_ID), keyId },
     grantId: row.grant_id,
-    scopes: new Set(TOKEN_SCOPES.filter((scope) => held.includes(scope) && row.granted.includes(scope))),
+    scopes: new Set(TOKEN_SCOPES.filter((scope) => tokenScopes.includes(scope) && row.granted.includes(scope))),
     clientHost,
     proven: row.is_grant_proven || (isOfHosts && row.is_host_proven),
   };
 }
 
-/** A host that anybody could name says nothing for others: only those of the configuration become public. */
-async function noteProven({ clock, config, database }: Market, visitor: Visitor): Promise<void> {
+/** Marks the grant as proven, and its host too, but only a configured host: anybody can name any other. */
+async function noteProven({ clock, config, database }: Market, hosted: HostedCaller): Promise<void> {
   const at = new Date(clock.now());
-  const { grantId, clientHost } = visitor;
+  const { grantId, clientHost } = hosted;
   await noteGrantProven(database, grantId, at);
   if (clientHost !== null && config.hostedHosts.includes(clientHost)) await noteHostProven(database, clientHost, at);
 }
 
-/** Clients that register themselves (RFC 7591), and read what they registered. */
+/** Lets clients register themselves and read their registration (RFC 7591). */
 function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGuard): ExtraRoute[] {
   return [
     {
@@ -94,7 +94,7 @@ function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGu
       bodyLimit: OAUTH_BODY_BYTES,
       answer: async (incoming) => {
         await takeClientQuota(market, incoming.clientNetwork);
-        return await register(calls, readMetadata(guard, incoming), incoming);
+        return await registerClient(calls, readMetadata(guard, incoming), incoming);
       },
     },
     {
@@ -111,7 +111,7 @@ function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGu
   ];
 }
 
-/** The guard comes before any word about the body's shape. */
+/** Looks for secrets before anything is said about the body's form. */
 function readMetadata(guard: SecretGuard, { body, headers }: Incoming): Metadata {
   guardBody(guard, body, undefined);
   const metadata = readBody(body, headers);
@@ -119,9 +119,9 @@ function readMetadata(guard: SecretGuard, { body, headers }: Incoming): Metadata
   return metadata;
 }
 
-async function register(calls: ProviderCalls, given: Metadata, incoming: Incoming): Promise<Outgoing> {
+async function registerClient(calls: ProviderCalls, metadata: Metadata, incoming: Incoming): Promise<Outgoing> {
   try {
-    const body = JSON.stringify(normalizeRegistration(given));
+    const body = JSON.stringify(normalizeRegistration(metadata));
     const headers = { 'content-type': 'application/json' };
     const { answer, fault } = await calls.ask({ method: 'POST', path: PATHS.registration, headers, body }, incoming);
     return fault === null ? answer : answerProgram(answer, fault, incoming);
@@ -132,12 +132,12 @@ async function register(calls: ProviderCalls, given: Metadata, incoming: Incomin
   }
 }
 
-/** Hosts look for the authorization server at either, with the path of what they were given or without it. */
+/** Hosts look for the authorization server at both, with and without the resource's path. */
 const SERVER_PATHS = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'].flatMap(
   (path) => [path, path + RESOURCE_PATH],
 );
 
-/** Where clients find out how to get a token. There is no document for /mcp, which takes none. */
+/** Serves the documents that tell clients how to get a token. /mcp has none, since it takes no tokens. */
 function mountDiscovery(config: Pick<MarketConfig, 'baseUrl'>): ExtraRoute[] {
   const resource = JSON.stringify(resourceDocument(config));
   const server = JSON.stringify(serverDocument(config));
@@ -170,7 +170,7 @@ function resourceDocument(config: Pick<MarketConfig, 'baseUrl'>) {
   };
 }
 
-/** RFC 8414, plus what OpenID Connect Discovery wants: some clients read only that, and check it against its own schema. */
+/** RFC 8414, plus the fields of OpenID Connect Discovery, which some clients read instead and check against its schema. */
 function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
   return {
     issuer: baseUrl,
@@ -179,7 +179,7 @@ function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
     registration_endpoint: baseUrl + PATHS.registration,
     revocation_endpoint: baseUrl + PATHS.revocation,
     jwks_uri: baseUrl + PATHS.jwks,
-    // Here only: it asks for a refresh token, and the resource has no such scope.
+    // offline_access asks for a refresh token. It is no scope of the resource, so it is listed only here.
     scopes_supported: [...TOKEN_SCOPES, 'offline_access'],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

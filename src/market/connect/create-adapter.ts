@@ -16,14 +16,14 @@ import {
   sweepArtifacts,
 } from './store.ts';
 
-/** A client that registers itself and never finishes an authorization is forgotten. */
+/** A registered client that never finishes an authorization is deleted after this time. */
 const UNUSED_CLIENT_MS = 86_400_000;
-/** Expired for that long: no client asks for it any more. */
+/** Expired rows are deleted after this time. */
 const KEPT_MS = 3_600_000;
 
 export interface Artifacts {
   adapter: AdapterFactory;
-  /** What the authorization server writes while `act` runs goes into that transaction. */
+  /** Runs `act` so that all writes of the authorization server go into `tx`. */
   within<T>(tx: Tx, act: () => Promise<T>): Promise<T>;
 }
 
@@ -38,16 +38,16 @@ export function createArtifacts(market: AdapterContext): Artifacts {
   };
 }
 
-/** What the client has is never stored; this is. */
+/** The hash under which a token or code is stored; the token or code itself never is. */
 export function idHash(id: string): Buffer {
   return sha256(id);
 }
 
-const nothing = async (): Promise<undefined> => undefined;
-/** Every authorization asks the user again, so no user is ever remembered as logged in. */
+const findNothing = async (): Promise<undefined> => undefined;
+/** Stores no sessions: every authorization asks the user again. */
 const NO_SESSIONS: Adapter = {
-  ...{ upsert: nothing, find: nothing, findByUid: nothing, findByUserCode: nothing },
-  ...{ consume: nothing, destroy: nothing, revokeByGrantId: nothing },
+  ...{ upsert: findNothing, find: findNothing, findByUid: findNothing, findByUserCode: findNothing },
+  ...{ consume: findNothing, destroy: findNothing, revokeByGrantId: findNothing },
 };
 
 function createAdapter({ clock, config }: AdapterContext, model: string, queryable: () => Queryable): Adapter {
@@ -69,14 +69,14 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
           : await findArtifact(queryable(), model, hash, now());
       return stored === null ? undefined : inUse(model, id, stored, config.baseUrl);
     },
-    // Sessions and device codes alone are looked up by these.
-    findByUid: nothing,
-    findByUserCode: nothing,
+    // Only for sessions and device codes, which we do not have.
+    findByUid: findNothing,
+    findByUserCode: findNothing,
     consume: async (id) => {
       const { isFirst, grantId } = await consumeArtifact(queryable(), model, idHash(id), now());
       if (isFirst) return;
-      // Both found it unused, and the other came first. Of a refresh token that is a theft like any later use; who sends a code twice has
-      // shown the same verifier both times.
+      // A concurrent request used it first. Reuse of a refresh token counts as theft, so its grant ends. Reuse of a code does not:
+      // both requests have shown the same PKCE verifier.
       if (model === 'RefreshToken' && grantId !== null) {
         await endGrant(queryable(), { idHash: idHash(grantId), grantId }, now());
       }
@@ -94,7 +94,7 @@ function lifeOf(model: string): number | null {
   return model === 'Client' ? UNUSED_CLIENT_MS : null;
 }
 
-/** Without its id, and without the address that ends in it: who has read the row can do nothing with it. */
+/** Removes the id, and the address that contains it, so that a reader of the table cannot use the row. */
 function atRest({ jti: _id, returnTo: _address, ...rest }: AdapterPayload): Record<string, unknown> {
   return rest;
 }

@@ -22,18 +22,18 @@ export function createInteractions(parts: InteractionDependencies): Interactions
   return {
     find: async (incoming, uid) => {
       const attempt = await findAttempt(parts, incoming, uid);
-      return attempt === null ? null : await describe(parts, attempt);
+      return attempt === null ? null : await describeInteraction(parts, attempt);
     },
-    allow: async (incoming, interaction, proof) => await allow(parts, incoming, { interaction, proof }),
+    allow: async (incoming, interaction, proof) => await allowInteraction(parts, incoming, { interaction, proof }),
     cancel: async (incoming, { uid }) =>
       await parts.market.database.transaction(async (tx) => {
         const denied = { error: 'access_denied', error_description: 'The user said no.' };
-        return await finish(parts, tx, { incoming, uid }, async () => denied);
+        return await finishInteraction(parts, tx, { incoming, uid }, async () => denied);
       }),
   };
 }
 
-/** Of this browser, and not decided yet. */
+/** Finds this browser's attempt; null if there is none or it is decided. */
 async function findAttempt(
   { calls, provider }: InteractionDependencies,
   incoming: Incoming,
@@ -48,12 +48,15 @@ async function findAttempt(
   return attempt === null || attempt.uid !== uid || attempt.result !== undefined ? null : attempt;
 }
 
-async function describe({ provider }: InteractionDependencies, { uid, params }: Attempt): Promise<Interaction | null> {
+async function describeInteraction(
+  { provider }: InteractionDependencies,
+  { uid, params }: Attempt,
+): Promise<Interaction | null> {
   const clientId = textOf(params['client_id']);
   const client = await provider.Client.find(clientId).catch((error: unknown) => {
     if (!(error instanceof errors.OIDCProviderError)) throw error;
     throw new Refusal('unavailable', {
-      detail: 'What the client says of itself cannot be read just now.',
+      detail: 'The description of the client cannot be read right now.',
       retryAfterSeconds: 10,
     });
   });
@@ -71,10 +74,10 @@ async function describe({ provider }: InteractionDependencies, { uid, params }: 
 }
 
 /**
- * One transaction, under the lock that whatever replaces the merchant's key holds too: either the grant is there for it to revoke, or the
- * new key is here to be seen.
+ * Makes the grant in one transaction under the merchant's identity lock, which every replacement of the key takes too. So either the
+ * replacement sees this grant and revokes it, or this transaction sees the new key and refuses.
  */
-async function allow(
+async function allowInteraction(
   parts: InteractionDependencies,
   incoming: Incoming,
   { interaction: { uid, client }, proof }: { interaction: Interaction; proof: SignInProof },
@@ -84,9 +87,9 @@ async function allow(
   return await market.database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
     if ((await findCurrentKey(tx, merchantId)) !== keyId) {
-      throw new Refusal('proof_missing', { detail: 'The key was replaced after it, or the code of it, was given.' });
+      throw new Refusal('proof_missing', { detail: 'The key was replaced after you entered it or its pairing code.' });
     }
-    return await finish(parts, tx, { incoming, uid }, async ({ params }) => {
+    return await finishInteraction(parts, tx, { incoming, uid }, async ({ params }) => {
       const accountId = String(merchantId);
       const clientId = textOf(params['client_id']);
       const scopes = scopesOf(params);
@@ -106,8 +109,8 @@ async function allow(
   });
 }
 
-/** Ends an attempt with that result. Of several at once, on any process, one does. */
-async function finish(
+/** Ends an attempt with the result of `decide`. Of several concurrent calls, in any process, only one succeeds. */
+async function finishInteraction(
   { market, provider, calls, artifacts }: InteractionDependencies,
   tx: Tx,
   { incoming, uid }: { incoming: Incoming; uid: string },
@@ -126,8 +129,8 @@ async function finish(
 }
 
 function scopesOf(params: Readonly<Record<string, unknown>>): Interaction['scopes'] {
-  const asked = textOf(params['scope']).split(' ');
-  return TOKEN_SCOPES.filter((scope) => asked.includes(scope));
+  const requested = textOf(params['scope']).split(' ');
+  return TOKEN_SCOPES.filter((scope) => requested.includes(scope));
 }
 
 function textOf(value: unknown): string {

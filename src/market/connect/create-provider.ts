@@ -32,17 +32,17 @@ const DOCUMENT_BYTES = 65_536;
 const CLIENT_DOCUMENTS = 'draft-02';
 const OFF = { enabled: false };
 const CLIENTS_LIMIT = 'oauth_clients_per_ip_hour';
-/** A configured host has many documents, and few addresses to ask from. */
+/** Factor on the limit for configured hosts, which have many documents and few addresses to call from. */
 const TIMES_FOR_HOSTS = 10;
 
-/** Names of the two cookies that bind an authorization to its browser. Each is sent to the addresses of that authorization only. */
+/** Two cookies bind an authorization to its browser, and are sent only to its addresses. The session cookie is never sent. */
 export const COOKIE_NAMES = {
   interaction: 'openaisle-connect',
   resume: 'openaisle-connect-resume',
   session: 'openaisle-connect-session',
 };
 
-/** oidc-provider with everything off that the hosted connector does not need (W11). */
+/** Configures oidc-provider with everything off that the hosted connector does not need. */
 export function createProvider(market: Market, adapter: AdapterFactory, documents: Documents): Provider {
   const { config, pepper } = market;
   const configuration: Configuration = {
@@ -72,12 +72,12 @@ export function createProvider(market: Market, adapter: AdapterFactory, document
     loadExistingGrant,
     pkce: { required: () => true },
     renderError: (ctx, out) => {
-      // Only what is said; the mount puts it on a page.
+      // JSON only: the route renders the page.
       ctx.type = 'json';
       ctx.body = out;
     },
     responseTypes: ['code'],
-    // What a client gives back ends its connection, whichever of its tokens that is.
+    // Revoking any of its tokens ends a client's connection.
     revokeGrantPolicy: () => true,
     rotateRefreshToken: () => true,
     routes: {
@@ -91,7 +91,7 @@ export function createProvider(market: Market, adapter: AdapterFactory, document
     ttl: TTL,
   };
   const provider = new Provider(config.baseUrl, configuration);
-  // Host and scheme are told it by us, from the configuration; what a client says of them never gets there.
+  // Trusts the forwarded headers, which call-provider.ts sets from the configuration. Clients' headers never get there.
   provider.proxy = true;
   return provider;
 }
@@ -101,10 +101,10 @@ function featuresOf(market: Market, documents: Documents): NonNullable<Configura
   return {
     clientIdMetadataDocument: {
       enabled: true,
-      // Pinned: another draft must fail at the start and not in the field.
+      // Pinned, so that an update to another draft fails at the start.
       ack: CLIENT_DOCUMENTS,
       allowFetch: (ctx, clientId) => mayFetch(market, documents, ctx, clientId),
-      // Copies are kept by us.
+      // We cache documents ourselves.
       cacheDuration: { min: 1, max: 1 },
     },
     devInteractions: OFF,
@@ -126,7 +126,7 @@ function featuresOf(market: Market, documents: Documents): NonNullable<Configura
   };
 }
 
-/** The grant that was made on the page, and no other: nothing is remembered from one authorization to the next. */
+/** Loads only the grant that was just made on the page: each authorization asks the user again. */
 async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { grantId } = ctx.oidc.result?.consent ?? {};
   if (grantId === undefined) return undefined;
@@ -146,7 +146,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A client id whose documents were not read before makes us ask a foreign host. It is counted like a registration of a client. */
+/** Counts a fetch from a foreign host, for a client id that is not cached, like a registration. */
 async function mayFetch(
   market: Market,
   documents: Documents,
@@ -155,28 +155,27 @@ async function mayFetch(
 ): Promise<boolean> {
   const host = hostOfClient(clientId);
   const isConfigured = host !== null && market.config.hostedHosts.includes(host);
-  // Our own pages ask for what was asked for already.
+  // No context: our own pages look up a client that the authorization has already fetched.
   if (ctx === undefined || documents.isCached(clientId)) return true;
   const network = ctx.get('x-forwarded-for');
   await (isConfigured ? takeHostQuota(market, network, host) : takeClientQuota(market, network));
   return true;
 }
 
-/** By network and host: a caller must not use us to ask a host for ever for what it does not have. */
+/** Counts per network and host, so that nobody can make us flood a host with requests. */
 async function takeHostQuota(market: Market, clientNetwork: string, host: string): Promise<void> {
   const { limits, networkLimits } = market.config;
   const limit = limitFor(networkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;
   await takeQuota(market, { name: CLIENTS_LIMIT, subject: `${clientNetwork} ${host}`, limit, windowSeconds: 3_600 });
 }
 
-/** Every client that this network makes us learn of. */
 export async function takeClientQuota(market: Market, clientNetwork: string): Promise<void> {
   await takeNetworkQuota(market, CLIENTS_LIMIT, clientNetwork);
 }
 
 /**
- * Everything that signs comes from the pepper, so that all processes have the same and a restart breaks off nothing. Cookies are read under
- * every pepper that is kept.
+ * Derives cookie keys from the pepper, so that all processes share them and a restart interrupts no authorization. Cookies are accepted
+ * under every pepper version in the file.
  */
 export function cookieKeys(pepper: Pepper): string[] {
   return pepper.hashes('openaisle oauth cookies').map(({ hash }) => hash.toString('base64url'));
@@ -184,17 +183,17 @@ export function cookieKeys(pepper: Pepper): string[] {
 
 const MOST_TRIES = 8;
 
-/** Nothing is signed with it today: tokens are opaque. Discovery wants a key set all the same. */
+/** Derives a key for the key set that discovery requires. It signs nothing: tokens are opaque. */
 export function signingKey(pepper: Pepper): JWK {
   for (let nth = 1; nth <= MOST_TRIES; nth += 1) {
-    const jwk = p256(pepper.hash(`openaisle oauth es256 ${nth}`));
+    const jwk = p256Key(pepper.hash(`openaisle oauth es256 ${nth}`));
     if (jwk !== null) return jwk;
   }
   throw new Error('no hash is a key of the curve');
 }
 
-/** Null for a number that is none of the curve's, which one in four thousand million is. */
-export function p256(scalar: Uint8Array): JWK | null {
+/** Returns null for a number outside the curve's order, which happens once in about four billion. */
+export function p256Key(scalar: Uint8Array): JWK | null {
   const curve = createECDH('prime256v1');
   try {
     curve.setPrivateKey(scalar);

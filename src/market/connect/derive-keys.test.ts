@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, createSign, createVerify } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createPepperFrom } from '../../platform/pepper.ts';
-import { cookieKeys, p256, signingKey } from './create-provider.ts';
+import { cookieKeys, p256Key, signingKey } from './create-provider.ts';
 
 const old = Buffer.alloc(32, 1);
 const fresh = Buffer.alloc(32, 2);
@@ -29,7 +29,7 @@ test('cookies that were signed under an older pepper are read as long as it is k
   expect(after[1]).toBe(before[0]);
 });
 
-test('the signing key is one of the curve', () => {
+test('the signing key is valid for the curve', () => {
   const jwk = { ...signingKey(createPepperFrom(new Map([[1, old]]))) } as Record<string, string>;
   const key = createPrivateKey({ key: jwk, format: 'jwk' });
   const { d: _private, ...open } = jwk;
@@ -40,10 +40,10 @@ test('the signing key is one of the curve', () => {
   expect(isRight).toBe(true);
 });
 
-test('numbers that are none of the curve’s are passed over', () => {
+test('numbers outside the curve’s order are skipped', () => {
   const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
-  expect(p256(Buffer.alloc(32))).toBeNull();
-  expect(p256(Buffer.from(order, 'hex'))).toBeNull();
-  expect(p256(Buffer.alloc(32, 255))).toBeNull();
-  expect(p256(Buffer.from(order.replace(/1$/, '0'), 'hex'))).not.toBeNull();
+  expect(p256Key(Buffer.alloc(32))).toBeNull();
+  expect(p256Key(Buffer.from(order, 'hex'))).toBeNull();
+  expect(p256Key(Buffer.alloc(32, 255))).toBeNull();
+  expect(p256Key(Buffer.from(order.replace(/1$/, '0'), 'hex'))).not.toBeNull();
 });

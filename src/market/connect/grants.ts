@@ -24,10 +24,10 @@ function presentGrant(row: GrantRow): z.input<typeof grantOut> {
   };
 }
 
-/** From its commit on no token of that grant is anything, on every process: each use asks for the row. */
+/** Revokes a grant. From the commit on its tokens fail in every process, since each use reads the row. */
 export const revokeGrant: MarketOperation<Endpoints['revokeGrant']> = async (market, { caller, params }) => {
   const { clock, database } = market;
-  const ended = await revokeGrantOf(database, { id: params.id, merchantId: caller.id, at: new Date(clock.now()) });
-  if (ended === null) throw new Refusal('not_found');
-  return { status: 200, body: { grant: presentGrant(ended) } };
+  const grant = await revokeGrantOf(database, { id: params.id, merchantId: caller.id, at: new Date(clock.now()) });
+  if (grant === null) throw new Refusal('not_found');
+  return { status: 200, body: { grant: presentGrant(grant) } };
 };

@@ -28,7 +28,7 @@ test('parameters of OpenID Connect and unknown ones are not passed on', () => {
   ]);
 });
 
-test('an answer in another way is asked for by a name that there is not', () => {
+test('another response type or mode is passed on as unknown', () => {
   expect(fields('response_type=code&response_mode=query').slice(1, 3)).toEqual([
     ['response_type', 'code'],
     ['response_mode', 'query'],
@@ -39,7 +39,7 @@ test('an answer in another way is asked for by a name that there is not', () => 
   ]);
 });
 
-test('what is given twice is still there twice', () => {
+test('duplicate parameters stay duplicated', () => {
   const twice = fields(
     'client_id=a&client_id=b&scope=market%3Ame&scope=market%3Awrite&response_type=code&response_type=code',
   );

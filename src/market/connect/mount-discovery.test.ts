@@ -63,7 +63,7 @@ test('no private part of a key is published', async () => {
   expect(keys.map((key) => Object.keys(key).sort())).toEqual([['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']]);
 });
 
-test('nothing of the library is served that is not used here', async () => {
+test('unused endpoints of the library are not served', async () => {
   const paths = [
     '/session/end',
     '/session/end/confirm',

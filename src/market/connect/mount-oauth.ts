@@ -13,7 +13,7 @@ import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
 import { keepClient } from './store.ts';
 
-/** The parameters of an authorization. All others (OpenID Connect, unknown) are dropped; those of the second line are refused by name. */
+/** Parameters passed on. Others (OpenID Connect, unknown) are dropped; the provider refuses those of the second line by name. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
   ...['request', 'request_uri', 'registration'],
@@ -21,18 +21,18 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 
 const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
 
-/** A code, in the query: with any other of them even the refusal would be sent in another way. */
+/** Only a code in the query is supported. With another mode even the refusal would be sent in another way. */
 const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
 
 /** Each authorization asks the user again, in one step. */
 const PROMPT_EVERY_TIME = 'login consent';
 
-/** The two steps of an authorization in a browser, around the page. */
+/** Mounts the two steps of an authorization in a browser: before and after our page. */
 export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): ExtraRoute[] {
-  const step = async (path: string, incoming: Incoming, isTold: boolean): Promise<Outgoing> => {
+  const takeStep = async (path: string, incoming: Incoming, mayRedirect: boolean): Promise<Outgoing> => {
     const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
-    // A client that is known is told by way of its user's browser.
-    return fault === null || (isTold && answer.status < 400) ? answer : answerPerson(fault, incoming, show);
+    // A published client gets its refusal by redirect; for others the user sees our page.
+    return fault === null || (mayRedirect && answer.status < 400) ? answer : answerPerson(fault, incoming, show);
   };
   return [
     {
@@ -41,9 +41,9 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
       ownOrigin: true,
       answer: async (incoming) => {
         const path = `${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`;
-        // Each beginning is a row that stays for an hour.
+        // Each start inserts a row that is kept for about an hour.
         await takeNetworkQuota(market, 'oauth_starts_per_ip_hour', incoming.clientNetwork);
-        return await step(path, incoming, isPublished(incoming.target.query));
+        return await takeStep(path, incoming, isPublished(incoming.target.query));
       },
     },
     {
@@ -51,20 +51,20 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
       path: `${PATHS.authorization}/:uid`,
       ownOrigin: true,
       answer: async (incoming) =>
-        await step(`${PATHS.authorization}/${encodeURIComponent(incoming.params['uid'] ?? '')}`, incoming, true),
+        await takeStep(`${PATHS.authorization}/${encodeURIComponent(incoming.params['uid'] ?? '')}`, incoming, true),
     },
   ];
 }
 
 /**
- * Whether the client stands behind an address of its own. One that registered itself may have any address to be sent back to: before its
- * user has seen a page of ours, a refusal that goes there would make this site redirect to any address that an attacker likes.
+ * Whether the client has a metadata document at an address of its own. A client that registered itself may name any redirect, so a refusal
+ * sent there before the user saw our page would make this site an open redirector.
  */
 function isPublished(query: string): boolean {
   return hostOfClient(new URLSearchParams(query).get('client_id') ?? '') !== null;
 }
 
-/** What hosts really send, as the authorization server wants it. What is given twice stays so, and is refused. */
+/** Reduces the query that hosts really send to what the authorization server accepts. Duplicates are kept, and so refused. */
 export function normalizeQuery(query: string): string {
   const kept: string[] = [];
   const special = new Map<string, string[]>();
@@ -82,11 +82,11 @@ export function normalizeQuery(query: string): string {
   return [...kept, added.toString()].join('&');
 }
 
-/** Those that there are, in their order; for none, the usual ones. `offline_access` asks for what everybody gets. */
-function normalizeScope(given: string): string {
-  const asked = given.split(' ');
-  const known = TOKEN_SCOPES.filter((scope) => asked.includes(scope));
-  return (known.length > 0 ? known : DEFAULT_TOKEN_SCOPES).join(' ');
+/** Keeps known scopes, in our order; the defaults if there are none. `offline_access` is dropped: everybody gets a refresh token. */
+function normalizeScope(scopes: string): string {
+  const requested = scopes.split(' ');
+  const supported = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
+  return (supported.length > 0 ? supported : DEFAULT_TOKEN_SCOPES).join(' ');
 }
 
 function splitPair(pair: string): [name: string, value: string] {
@@ -94,17 +94,17 @@ function splitPair(pair: string): [name: string, value: string] {
   const name = decodeComponent(mark < 0 ? pair : pair.slice(0, mark));
   const value = mark < 0 ? '' : decodeComponent(pair.slice(mark + 1));
   if (name === null || value === null || value.includes('\u0000')) {
-    throw new Refusal('invalid_query', { detail: 'The query has malformed percent-encoding, or a NUL in it.' });
+    throw new Refusal('invalid_query', { detail: 'The query contains malformed percent-encoding or a NUL.' });
   }
   return [name, value];
 }
 
 export const OAUTH_BODY_BYTES = 57_344;
 const DAY_MS = 86_400_000;
-/** A client that registered itself is forgotten after as long without use. */
+/** A registered client is deleted after this long without use. */
 const CLIENT_DAYS = 90;
 
-/** Where programs come by themselves: for tokens, to give them back, and for the key set. */
+/** Mounts the addresses that programs call: token, revocation and key set. */
 export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGuard): ExtraRoute[] {
   return [
     {
@@ -115,7 +115,7 @@ export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGu
         const fields = guardForm(guard, incoming);
         const outgoing = await sendToken(calls, PATHS.token, fields, incoming);
         const clientId = fields.get('client_id');
-        if (outgoing.status === 200 && clientId !== null) await noteUse(market, clientId);
+        if (outgoing.status === 200 && clientId !== null) await recordClientUse(market, clientId);
         return outgoing;
       },
     },
@@ -133,7 +133,7 @@ export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGu
   ];
 }
 
-/** No key and no code gets further than this, however it is spelled. */
+/** Refuses a form that holds a key or code, raw, decoded or as JSON. */
 function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
   guardBody(guard, body, undefined);
   const text = Buffer.from(body).toString('utf8');
@@ -143,7 +143,7 @@ function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
   return fields;
 }
 
-/** It is refused as a form, but not before it was looked through. */
+/** The provider refuses JSON as a form, but it has to be searched for secrets first. */
 function jsonIn(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -153,7 +153,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** The Authorization header is not passed on: clients have no passwords here, and a key that a client sends must not get further. */
+/** Does not pass Authorization on: clients have no secret here, and a key that one sends must not get further. */
 async function sendToken(
   calls: ProviderCalls,
   path: string,
@@ -167,18 +167,18 @@ async function sendToken(
   return fault === null ? answer : answerProgram(answer, fault, incoming);
 }
 
-/** As at the beginning: scopes that there are not are no reason to refuse. */
+/** Drops unknown scopes, as at the start of an authorization, rather than refusing them. */
 function normalizeTokenScope(fields: URLSearchParams): URLSearchParams {
-  const given = fields.getAll('scope');
-  if (given.length !== 1) return fields;
-  const asked = given.join(' ').split(' ');
-  const known = TOKEN_SCOPES.filter((scope) => asked.includes(scope));
+  const scopes = fields.getAll('scope');
+  if (scopes.length !== 1) return fields;
+  const requested = scopes.join(' ').split(' ');
+  const supported = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
   const rest = new URLSearchParams([...fields].filter(([name]) => name !== 'scope'));
-  if (known.length > 0) rest.set('scope', known.join(' '));
+  if (supported.length > 0) rest.set('scope', supported.join(' '));
   return rest;
 }
 
-async function noteUse({ clock, database }: Market, clientId: string): Promise<void> {
+async function recordClientUse({ clock, database }: Market, clientId: string): Promise<void> {
   const now = clock.now();
   const until = new Date(now + CLIENT_DAYS * DAY_MS);
   const unlessAfter = new Date(now + (CLIENT_DAYS - 1) * DAY_MS);

@@ -3,7 +3,7 @@ import type { TokenScope } from '../../contract/connections.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { SignInProof } from './interaction.ts';
 
-/** What the authorization server remembers. A reader of the table gets no token or code that works: see atRest in create-adapter.ts. */
+/** A record of the authorization server. It holds no usable token or code: see atRest in create-adapter.ts. */
 interface Artifact {
   model: string;
   idHash: Buffer;
@@ -18,7 +18,7 @@ export interface StoredArtifact {
   consumed_at: Date | null;
 }
 
-/** The same again replaces what it says; that it was used stays. */
+/** Inserts or replaces a record. A repeat keeps consumed_at, so a used one stays used. */
 export async function putArtifact(database: Queryable, artifact: Artifact): Promise<void> {
   const { model, idHash, grantId, createdAt, expiresAt } = artifact;
   const payload = JSON.stringify(artifact.payload);
@@ -40,7 +40,7 @@ export async function findArtifact(
     where model = ${model} and id_hash = ${idHash} and (expires_at is null or expires_at > ${now})`);
 }
 
-/** A grant that its merchant, or what replaced the merchant's key, has revoked is none any more. */
+/** Finds a grant that was not revoked, neither by its merchant nor by a replacement of the merchant's key. */
 export async function findOpenGrant(
   database: Queryable,
   grant: { idHash: Buffer; grantId: string },
@@ -52,7 +52,7 @@ export async function findOpenGrant(
       and exists (select from hosted_grants where oauth_grant = ${grant.grantId} and revoked_at is null)`);
 }
 
-/** Of several at once, in any process, one is told that it was the first. The grant that it belonged to comes along. */
+/** Marks a record as used. Of concurrent calls in any process, only one gets `isFirst`; the others get the record's grant. */
 export async function consumeArtifact(
   database: Queryable,
   model: string,
@@ -77,7 +77,7 @@ export async function deleteOfGrant(database: Queryable, model: string, grantId:
   await database.run(sql`delete from oauth_artifacts where model = ${model} and grant_id = ${grantId}`);
 }
 
-/** Everything that hangs on a grant, and the grant. Its merchant sees that it is over. */
+/** Deletes a grant with all its records, and marks it as revoked for its merchant. */
 export async function endGrant(
   database: Queryable,
   grant: { idHash: Buffer; grantId: string },
@@ -90,7 +90,7 @@ export async function endGrant(
     delete from oauth_artifacts where grant_id = ${grant.grantId} or (model = 'Grant' and id_hash = ${grant.idHash})`);
 }
 
-/** Clears away a few that ran out before that, on the way of a write. */
+/** Deletes a batch of expired records, as part of each write. */
 export async function sweepArtifacts(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from oauth_artifacts where ctid = any (array(
@@ -99,7 +99,7 @@ export async function sweepArtifacts(database: Queryable, expiredBefore: Date): 
     ))`);
 }
 
-/** Written at most once a day for each client. */
+/** Extends a client's life. `unlessAfter` limits this to one write a day per client. */
 export async function keepClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
   await database.run(sql`
     update oauth_artifacts set expires_at = ${until}
@@ -127,11 +127,11 @@ export async function insertGrant(tx: Tx, grant: NewGrant): Promise<void> {
       ${grant.clientHost}, ${grant.redirectHost}, ${[...grant.scopes]}, ${grant.provedBy})`);
 }
 
-interface VisitorRow {
+interface HostedCallerRow {
   grant_id: string;
   client_host: string | null;
   granted: string[];
-  /** Of the token, which may have fewer than the grant. */
+  /** The token's scopes; they may be fewer than the grant's. */
   scope: string | null;
   aud: string | null;
   is_grant_proven: boolean;
@@ -141,9 +141,13 @@ interface VisitorRow {
   key_id: bigint;
 }
 
-/** Whom an access token stands for, as long as it, its grant and the merchant's key are in force. */
-export async function findVisitor(database: Queryable, idHash: Buffer, now: Date): Promise<VisitorRow | null> {
-  return await database.maybe<VisitorRow>(sql`
+/** Finds the merchant of an access token, while the token, its grant and the merchant's key are in force. */
+export async function findHostedCaller(
+  database: Queryable,
+  idHash: Buffer,
+  now: Date,
+): Promise<HostedCallerRow | null> {
+  return await database.maybe<HostedCallerRow>(sql`
     select g.id as grant_id, g.client_host, g.scopes as granted, token.payload ->> 'scope' as scope, token.payload ->> 'aud' as aud,
       g.proven_at is not null as is_grant_proven,
       exists (select from hosted_proven_hosts where host = g.client_host) as is_host_proven,
@@ -155,7 +159,6 @@ export async function findVisitor(database: Queryable, idHash: Buffer, now: Date
     where token.model = 'AccessToken' and token.id_hash = ${idHash} and token.expires_at > ${now}`);
 }
 
-/** The first time stays. */
 export async function noteGrantProven(database: Queryable, id: string, at: Date): Promise<void> {
   await database.run(sql`
     update hosted_grants set proven_at = ${at} where id = ${id} and proven_at is null and revoked_at is null`);
@@ -180,14 +183,14 @@ export interface GrantRow {
 
 const GRANT_COLUMNS = sql`id, client_name, client_host, redirect_host, scopes, proved_by, granted_at, proven_at, revoked_at`;
 
-/** Those in force before all others, the newest first. */
+/** Lists grants in force before revoked ones, each newest first. */
 export async function readGrants(database: Queryable, merchantId: bigint, limit: number): Promise<GrantRow[]> {
   return await database.rows<GrantRow>(sql`
     select ${GRANT_COLUMNS} from hosted_grants where merchant_id = ${merchantId}
     order by revoked_at is not null, granted_at desc, id limit ${limit}`);
 }
 
-/** The grant as it is then; null: this merchant has none of that id. The first time counts. */
+/** Revokes a grant and returns it; null if the merchant has no such grant. A repeat keeps the first time. */
 export async function revokeGrantOf(
   database: Queryable,
   { id, merchantId, at }: { id: string; merchantId: bigint; at: Date },

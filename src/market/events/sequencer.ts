@@ -133,7 +133,7 @@ async function warnIfOverdue(database: Database, log: Log): Promise<number> {
     return waitedMs ?? 0;
   } catch (error) {
     // The numbering itself reports an unavailable database.
-    if (!isUnavailable(error)) log.error('events_not_watched', { error });
+    if (!isUnavailable(error)) log.error('event_backlog_check_failed', { error });
     return 0;
   }
 }

@@ -18,7 +18,7 @@ const read = (market: Market) => ask(market, endpoints.getOfficialFacts, getOffi
 
 it('says what is not built or not open with null, false and empty lists', async () => {
   const market = marketContext({ database: db.database });
-  const facts = await read({ ...market, config: { ...market.config, openDoors: new Set() } });
+  const facts = await read({ ...market, config: { ...market.config, openIdentityEndpoints: new Set() } });
   expect(facts).toMatchObject({
     domain: '127.0.0.1:4020',
     deployment_commit: null,

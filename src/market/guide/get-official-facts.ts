@@ -10,7 +10,7 @@ import {
   EVENT_KINDS,
   type EventKind,
   FACILITATOR_DEADLINE_SECONDS,
-  type IdentityDoor,
+  type IdentityEndpoint,
   INTENT_MINUTES,
   LISTING_FEE_UNITS,
   MAINTAINER_MERCHANT_ID,
@@ -108,27 +108,29 @@ const DOOR_ACTIONS = {
   rotate: ['begin', 'confirm', 'cancel'],
   recovery: ['begin', 'confirm', 'cancel', 'generate'],
   pair: [],
-} as const satisfies Record<IdentityDoor, readonly string[]>;
+} as const satisfies Record<IdentityEndpoint, readonly string[]>;
 
 function identityFacts(
-  { baseUrl, openDoors }: MarketConfig,
+  { baseUrl, openIdentityEndpoints }: MarketConfig,
   provenHosts: readonly string[],
 ): OfficialFacts['identity'] {
-  const page = (door: IdentityDoor, path: string) => (openDoors.has(door) ? `${baseUrl}${path}` : null);
-  const door = (name: IdentityDoor) =>
-    openDoors.has(name) ? { url: `${baseUrl}${endpoints[name].path}`, actions: [...DOOR_ACTIONS[name]] } : null;
+  const page = (door: IdentityEndpoint, path: string) => (openIdentityEndpoints.has(door) ? `${baseUrl}${path}` : null);
+  const door = (name: IdentityEndpoint) =>
+    openIdentityEndpoints.has(name)
+      ? { url: `${baseUrl}${endpoints[name].path}`, actions: [...DOOR_ACTIONS[name]] }
+      : null;
   return {
     join: page('register', '/join'),
     recovery: page('recovery', '/recovery'),
     rotate: page('rotate', '/rotate'),
-    recovery_enabled: openDoors.has('recovery'),
-    rotation_enabled: openDoors.has('rotate'),
+    recovery_enabled: openIdentityEndpoints.has('recovery'),
+    rotation_enabled: openIdentityEndpoints.has('rotate'),
     hosted_connector: `${baseUrl}/mcp/connect`,
     hosted_proven_hosts: [...provenHosts],
     legacy_registration:
       'Retired: one call that answered with a key. A stage now shows key and codes once, and a confirm with the saved key makes them real.',
     coding_client_doors:
-      openDoors.size === 0
+      openIdentityEndpoints.size === 0
         ? null
         : {
             register: door('register'),

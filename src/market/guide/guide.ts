@@ -27,7 +27,7 @@ export const steps = (items: readonly string[]): Block => ({ kind: 'steps', item
 /** The parts of an instance's configuration that the guide shows. */
 export type GuideFacts = Pick<
   MarketConfig,
-  'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openDoors' | 'keyPrefix'
+  'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openIdentityEndpoints' | 'keyPrefix'
 >;
 
 export const SUMMARY =
@@ -153,8 +153,9 @@ function beHeard({ limits }: GuideFacts): Block[] {
   ];
 }
 
-function openStore({ openDoors }: GuideFacts): Block[] {
-  if (!openDoors.has('register')) return [heading('Open a store'), text('Registration is closed at present.')];
+function openStore({ openIdentityEndpoints }: GuideFacts): Block[] {
+  if (!openIdentityEndpoints.has('register'))
+    return [heading('Open a store'), text('Registration is closed at present.')];
   return [
     heading('Open a store'),
     steps([

@@ -58,7 +58,7 @@ describe('the published powers', () => {
     // These show the maintainer's tools; the routes behind them check for themselves.
     'src/market/mcp/call-tool.ts': null,
     'src/market/mcp/create-mcp.ts': null,
-    'src/market/mcp/tool-book.ts': null,
+    'src/market/mcp/tool-catalog.ts': null,
     'src/market/merchants/present-merchant.ts': null,
     // These show the mark beside the handle, and refuse handles that look like it.
     'src/market/catalog/present-listing.ts': null,

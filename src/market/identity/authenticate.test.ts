@@ -96,5 +96,5 @@ test('a use that cannot be noted does not fail the request', async () => {
   const { log, logged } = recordingLog();
   const database: Market['database'] = { ...market.database, run: () => Promise.reject(new Error('read-only')) };
   expect(await authenticate({ ...market, database, log }, key)).not.toBeNull();
-  expect(await logged('key_use_not_noted')).toMatchObject({ level: 'warn' });
+  expect(await logged('key_use_not_recorded')).toMatchObject({ level: 'warn' });
 });

@@ -1,4 +1,4 @@
-import { type IdentityDoor, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
+import { type IdentityEndpoint, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
@@ -31,7 +31,7 @@ async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwne
 function recordKeyUseLater({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
   const newest = { keyHash: pepper.hash(key), pepperVersion: pepper.version };
   recordKeyUse(database, keyId, today, newest).catch((error: unknown) => {
-    log.warn('key_use_not_noted', { error });
+    log.warn('key_use_not_recorded', { error });
   });
 }
 
@@ -44,6 +44,9 @@ export async function mustOwnKey(market: Authenticator, bearer: string | null): 
 }
 
 /** Refuses when the operator has closed the endpoint (OPENAISLE_DOORS). */
-export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, door: IdentityDoor): void {
-  if (!openDoors.has(door)) throw new Refusal('door_closed');
+export function mustBeOpen(
+  { openIdentityEndpoints }: Pick<MarketConfig, 'openIdentityEndpoints'>,
+  door: IdentityEndpoint,
+): void {
+  if (!openIdentityEndpoints.has(door)) throw new Refusal('door_closed');
 }

@@ -6,10 +6,10 @@ import type { Incoming } from '../../platform/http/message.ts';
 import type { InternalRequest, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
-import { givenArguments } from './given-arguments.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
-import type { Visit } from './mount-mcp.ts';
-import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-book.ts';
+import type { ToolRequest } from './mount-mcp.ts';
+import { readArguments } from './read-arguments.ts';
+import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-catalog.ts';
 import { type NamedTool, type ResultContext, type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
@@ -17,67 +17,81 @@ interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
   meta: Readonly<Record<string, unknown>>;
-  /** Where the caller follows along; null: it wants the first answer. */
+  /** Sends progress to the caller; null: the caller wants the first answer. */
   report: Report | null;
-  /** Aborted when the caller has given up. */
+  /** Aborts when the caller gives up. */
   signal: AbortSignal;
 }
 
-export interface Caller {
+export interface ToolContext {
   market: Pick<Market, 'config' | 'clock'>;
   inside: InternalRequests<Merchant>;
-  /** A read of `me` was completed for this visit. */
-  noteProven(visit: Visit): Promise<void>;
-  /** Whether the visit is the maintainer's; false where that cannot be known now. */
-  isMaintainer(visit: Visit): Promise<boolean>;
+  /** Records that this connection completed a read of `me`. */
+  noteProven(toolRequest: ToolRequest): Promise<void>;
+  /** Whether the maintainer sent the request; false if the database cannot be asked. */
+  isMaintainer(toolRequest: ToolRequest): Promise<boolean>;
 }
 
-/** One call of a tool, as one request of its route. Null: there is no such tool. What is refused is a result too. */
-export async function callTool(by: Caller, visit: Visit, call: ToolCall): Promise<ToolResult | null> {
+/** Runs one tool call as one internal request to its route. Returns null for an unknown tool. A refusal is a result too. */
+export async function callTool(
+  tools: ToolContext,
+  toolRequest: ToolRequest,
+  call: ToolCall,
+): Promise<ToolResult | null> {
   const tool = findTool(call.name);
   const page = Object.hasOwn(RETIRED_TOOLS, call.name) ? RETIRED_TOOLS[call.name] : undefined;
   if (tool === undefined && page === undefined) return null;
-  visit.incoming.notes['tool'] = call.name;
+  toolRequest.incoming.notes['tool'] = call.name;
   try {
-    if (visit.refusal !== null) throw visit.refusal;
-    if (tool === undefined) throw retired(by.market.config.baseUrl, page ?? '/');
-    mustBeProven(tool, visit);
-    const answer = await askRoute(by, visit, tool, call);
-    if (answer.status < 300 && tool.name === 'me') await by.noteProven(visit);
-    return resultOf(by, tool, answer, tool.asks === 'front_door' ? listTools(await listedFor(by, visit)) : []);
+    if (toolRequest.refusal !== null) throw toolRequest.refusal;
+    if (tool === undefined) throw refuseRetired(tools.market.config.baseUrl, page ?? '/');
+    mustBeProven(tool, toolRequest);
+    const answer = await askRoute(tools, toolRequest, tool, call);
+    if (answer.status < 300 && tool.name === 'me') await tools.noteProven(toolRequest);
+    return resultOf(
+      tools,
+      tool,
+      answer,
+      tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [],
+    );
   } catch (error) {
-    return toolResult(contextOf(by), await readAnswer(by.inside.refuse(error, visit.incoming)), null);
+    return toolResult(contextOf(tools), await readAnswer(tools.inside.refuse(error, toolRequest.incoming)), null);
   }
 }
 
-async function askRoute(by: Caller, visit: Visit, tool: KnownTool, call: ToolCall): Promise<ReadAnswer> {
-  const { incoming, visitor } = visit;
+async function askRoute(
+  tools: ToolContext,
+  toolRequest: ToolRequest,
+  tool: KnownTool,
+  call: ToolCall,
+): Promise<ReadAnswer> {
+  const { incoming, hosted } = toolRequest;
   const ask = async (request: InternalRequest): Promise<ReadAnswer> =>
-    await readAnswer(await by.inside.ask(request, incoming, visitor?.merchant));
+    await readAnswer(await tools.inside.ask(request, incoming, hosted?.merchant));
   if (tool.asks === 'front_door') return await ask({ route: 'GET /', headers: { accept: 'application/json' } });
-  const { endpoint, request } = splitArguments(tool.asks, withDefaults(tool, givenArguments(tool, call.arguments)));
-  const authorization = visitor === null ? authorizationOf(endpoint, incoming) : undefined;
-  // A token of the hosted connector says nothing to a route; whom it stands for is handed over as such.
+  const { endpoint, request } = splitArguments(tool.asks, withDefaults(tool, readArguments(tool, call.arguments)));
+  const authorization = hosted === null ? authorizationOf(endpoint, incoming) : undefined;
+  // Routes do not read tokens of the hosted connector, so the merchant is passed on in the token's place.
   const key = authorization === undefined ? {} : { authorization };
   const full = { ...request, headers: { ...key, ...readPayment(endpoint, call.meta) } };
   if (call.report === null || (endpoint.payment !== true && endpoint.claim !== true)) return await ask(full);
-  return await waitForFinality(by.market.clock, { ask, request: full, report: call.report, signal: call.signal });
+  return await waitForFinality(tools.market.clock, { ask, request: full, report: call.report, signal: call.signal });
 }
 
-/** Sent twice it is none, as over HTTP: a route that looks at it is not told of one of them only. */
+/** Refuses two Authorization headers, as over HTTP: picking one of them could act for the wrong merchant. */
 function authorizationOf({ auth }: EndpointShape, { rawHeaders }: Incoming): string | undefined {
   const [authorization, another] = headerValues(rawHeaders, 'authorization');
   if (another === undefined || auth === 'public' || auth === 'audit') return authorization;
   throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
 }
 
-/** A hosted client reads `me` first: that shows its user, and everybody, that the connection is what it seems (W11). */
-function mustBeProven({ kind, name }: KnownTool, { visitor }: Visit): void {
-  if (visitor === null || visitor.proven || kind === 'public' || name === 'me') return;
+/** Requires that a hosted client has read `me` once: that shows its user that the connection acts for the right store. */
+function mustBeProven({ kind, name }: KnownTool, { hosted }: ToolRequest): void {
+  if (hosted === null || hosted.proven || kind === 'public' || name === 'me') return;
   throw new Refusal('host_not_proven');
 }
 
-function retired(baseUrl: string, page: string): Refusal {
+function refuseRetired(baseUrl: string, page: string): Refusal {
   return new Refusal('retired_flow', {
     detail: 'No tool makes, replaces, recovers or shows a key.',
     nextStep: `Open ${baseUrl}${page} in a browser; a key never passes through a tool.`,
@@ -85,22 +99,21 @@ function retired(baseUrl: string, page: string): Refusal {
   });
 }
 
-/** For whom tools are listed. */
-export async function listedFor(by: Caller, visit: Visit): Promise<ListedFor> {
-  return { isMaintainer: await by.isMaintainer(visit), hasCity: by.market.config.cityUrl !== null };
+export async function listedFor(tools: ToolContext, toolRequest: ToolRequest): Promise<ListedFor> {
+  return { isMaintainer: await tools.isMaintainer(toolRequest), hasCity: tools.market.config.cityUrl !== null };
 }
 
-function contextOf({ market, inside }: Caller): ResultContext {
+function contextOf({ market, inside }: ToolContext): ResultContext {
   return { baseUrl: market.config.baseUrl, guard: inside.guard };
 }
 
-/** Goods are handed over as they are or not at all: what looks like a key would end up in a model's context. Other texts were masked. */
-function resultOf(by: Caller, tool: KnownTool, answer: ReadAnswer, listed: readonly NamedTool[]): ToolResult {
-  const result = toolResult(contextOf(by), answer, tool, listed);
-  if (!by.inside.guard.inValue(result.structuredContent)) return result;
+/** Refuses goods that contain something like a key, which must not reach a model. Goods are never altered; other texts are masked. */
+function resultOf(tools: ToolContext, tool: KnownTool, answer: ReadAnswer, listed: readonly NamedTool[]): ToolResult {
+  const result = toolResult(contextOf(tools), answer, tool, listed);
+  if (!tools.inside.guard.inValue(result.structuredContent)) return result;
   throw new Refusal('not_by_tool', {
     detail: 'The goods hold what looks like a key or a code, which no tool hands over.',
-    fields: { fetch_at: fetchAt(by.market.config.baseUrl, tool, answer) },
+    fields: { fetch_at: fetchAt(tools.market.config.baseUrl, tool, answer) },
   });
 }
 
@@ -112,7 +125,7 @@ function fetchAt(baseUrl: string, { asks }: KnownTool, { text }: ReadAnswer): st
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** Proof, delivery token and recovery slip as the headers that the route reads; they travel next to the arguments, where no model writes. */
+/** Turns proof, delivery token and recovery slip into the headers that the route reads. They travel in `_meta`, where no model writes. */
 function readPayment(endpoint: EndpointShape, meta: Meta): Record<string, string> {
   const slip = takesSlip(endpoint) ? textOf(meta, META.recoverySlip, 'x-recovery-slip') : {};
   if (endpoint.payment !== true) return slip;
@@ -124,7 +137,7 @@ function proofOf(proof: unknown): Record<string, string> {
   const version = typeof proof === 'object' && proof !== null && 'x402Version' in proof ? proof.x402Version : null;
   if (version !== 1 && version !== 2) {
     throw new Refusal('malformed_proof', {
-      detail: `_meta["${META.payment}"] is no x402 payload of version 1 or 2.`,
+      detail: `_meta["${META.payment}"] is not an x402 payload of version 1 or 2.`,
       nextStep: `Put the x402 payload itself, a JSON object, into _meta["${META.payment}"].`,
     });
   }
@@ -146,12 +159,12 @@ interface SplitArguments {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** Pages that fit into a context window, where nothing else is asked for, and the listing by the name that its route has for it. */
-function withDefaults({ asks, defaults = {} }: KnownTool, given: Arguments): Arguments {
+/** Adds the tool's defaults (pages that fit into a context window), and gives the listing the name that its route uses. */
+function withDefaults({ asks, defaults = {} }: KnownTool, args: Arguments): Arguments {
   const called = asks === 'front_door' ? null : listingArgument(asks);
-  const { [OTHER_NAME[called ?? 'id']]: other, ...rest } = given;
-  if (called === null || other === undefined) return { ...defaults, ...given };
-  const named = given[called];
+  const { [OTHER_NAME[called ?? 'id']]: other, ...rest } = args;
+  if (called === null || other === undefined) return { ...defaults, ...args };
+  const named = args[called];
   if (named !== undefined && String(named) !== String(other)) {
     throw refuseArgument(OTHER_NAME[called], `is another listing than ${called}`);
   }
@@ -160,11 +173,11 @@ function withDefaults({ asks, defaults = {} }: KnownTool, given: Arguments): Arg
 
 const OTHER_NAME = { id: 'listing_id', listing_id: 'id' } as const;
 
-/** A tool's arguments as the request that they stand for. What they may be is the route's to say; only what has no place in a request is refused here. */
-function splitArguments(asks: readonly ToolForm[], given: Arguments): SplitArguments {
-  const form = formOf(asks, given);
+/** Splits the arguments into path, query and body. The route validates them; only what cannot go into a request is refused here. */
+function splitArguments(asks: readonly ToolForm[], args: Arguments): SplitArguments {
+  const form = formOf(asks, args);
   const endpoint: EndpointShape = endpoints[form.endpoint];
-  const rest = new Map(Object.entries(given));
+  const rest = new Map(Object.entries(args));
   const params = takeArguments(namesOf(endpoint.params), (name) => {
     const called = name === 'id' ? (form.id ?? name) : name;
     const value = rest.get(called);
@@ -172,12 +185,12 @@ function splitArguments(asks: readonly ToolForm[], given: Arguments): SplitArgum
     if (value === undefined) throw refuseArgument(called, 'is required');
     return textOfArgument(called, value);
   });
-  const known = namesOf(endpoint.query);
+  const inQuery = namesOf(endpoint.query);
   const query: string[] = [];
   const body: Record<string, unknown> = {};
   for (const [name, value] of rest) {
-    // Without a body whatever is left is refused as a query would be.
-    if (known.includes(name) || endpoint.body === undefined)
+    // Without a body, unknown arguments go into the query, where the route refuses them.
+    if (inQuery.includes(name) || endpoint.body === undefined)
       query.push(`${encodeURIComponent(name.toWellFormed())}=${encodeURIComponent(textOfArgument(name, value))}`);
     else body[name] = value;
   }
@@ -192,11 +205,11 @@ function splitArguments(asks: readonly ToolForm[], given: Arguments): SplitArgum
   };
 }
 
-/** Of several forms the one whose id was given. */
-function formOf(asks: readonly ToolForm[], given: Arguments): { endpoint: EndpointName; id?: string } {
+/** Picks the form whose id is among the arguments. */
+function formOf(asks: readonly ToolForm[], args: Arguments): { endpoint: EndpointName; id?: string } {
   const [only] = asks;
   if (asks.length === 1 && only !== undefined) return only;
-  const [form, another] = asks.filter(({ id = '' }) => given[id] !== undefined);
+  const [form, another] = asks.filter(({ id = '' }) => args[id] !== undefined);
   if (form !== undefined && another === undefined) return form;
   const ids = asks.map(({ id }) => id).join(' and ');
   throw refuseArgument('', `give exactly one of ${ids}`);
@@ -206,18 +219,17 @@ const names = new WeakMap<object, string[]>();
 
 function namesOf(schema: EndpointShape['params']): string[] {
   if (schema === undefined || !('shape' in schema)) return [];
-  const known = names.get(schema) ?? Object.keys(schema.shape as object);
-  names.set(schema, known);
-  return known;
+  const fields = names.get(schema) ?? Object.keys(schema.shape as object);
+  names.set(schema, fields);
+  return fields;
 }
 
 function takeArguments(called: readonly string[], read: (name: string) => string): Record<string, string> {
   return Object.fromEntries(called.map((name) => [name, read(name)]));
 }
 
-/** Addresses hold text: a number or a truth value has one spelling there. */
 function textOfArgument(name: string, value: unknown): string {
-  // Half of a pair has no place in an address.
+  // An unpaired surrogate cannot be encoded in a URL.
   if (typeof value === 'string') return value.toWellFormed();
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   throw refuseArgument(name, 'must be text, a number, true or false');

@@ -6,33 +6,33 @@ import type { Incoming } from '../../platform/http/message.ts';
 import type { ExtraRoute, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Connector } from '../connect/connector.ts';
-import type { Visitor } from '../connect/interaction.ts';
+import type { HostedCaller } from '../connect/interaction.ts';
 import type { Market, Merchant } from '../context.ts';
 import { CONNECT_PATH, MCP_PATH } from '../guide/mcp-server.ts';
 import { authenticate } from '../identity/authenticate.ts';
-import type { Caller } from './call-tool.ts';
+import type { ToolContext } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import type { Message } from './messages.ts';
-import { type McpMountOptions, mountMcp, type Visit } from './mount-mcp.ts';
-import { findTool } from './tool-book.ts';
+import { type McpMountOptions, mountMcp, type ToolRequest } from './mount-mcp.ts';
+import { findTool } from './tool-catalog.ts';
 
 const MOST_LISTENERS = 32;
 
-/** The market as tools, at two addresses over one factory: open to everybody, and for hosted clients, which never hold a key (W11). */
+/** Mounts the market's tools at two addresses: /mcp, open to everybody, and /mcp/connect for hosted clients, which never hold a key. */
 export function createMcp(market: Market, connector: Connector, inside: InternalRequests<Merchant>): ExtraRoute[] {
   const { baseUrl } = market.config;
-  const by: Caller = {
+  const tools: ToolContext = {
     market,
     inside,
-    noteProven: async ({ visitor }) => {
-      if (visitor !== null && !visitor.proven) await connector.noteProven(visitor);
+    noteProven: async ({ hosted }) => {
+      if (hosted !== null && !hosted.proven) await connector.noteProven(hosted);
     },
-    isMaintainer: (visit) => isMaintainer(market, visit),
+    isMaintainer: (toolRequest) => isMaintainer(market, toolRequest),
   };
-  const handler = createMcpHandler(() => createProtocolServer(by), {
-    // Nothing here changes while a client listens, so few may.
+  const handler = createMcpHandler(() => createProtocolServer(tools), {
+    // We send no notifications, so a small cap suffices.
     maxSubscriptions: MOST_LISTENERS,
-    // What it reports are malformed messages, which their senders are told about.
+    // The library reports malformed messages here, and answers their senders itself.
     onerror: (error) => market.log.info('mcp_message_refused', { error }),
   });
   const shared: Omit<McpMountOptions, 'path' | 'admit'> = {
@@ -50,43 +50,47 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
   ];
 }
 
-/** A list is shown to everybody: who has no key, or one that is not in force, gets that of a stranger. */
-async function isMaintainer(market: Market, { incoming, visitor }: Visit): Promise<boolean> {
-  if (visitor !== null) return visitor.merchant.maintainer;
-  const [header, another] = headerValues(incoming.rawHeaders, 'authorization');
-  const key = another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+/** Whether the list is for the maintainer. Callers with no key, or an invalid one, get the public list. */
+async function isMaintainer(market: Market, { incoming, hosted }: ToolRequest): Promise<boolean> {
+  if (hosted !== null) return hosted.merchant.maintainer;
+  const key = bearerOf(incoming);
   if (key === undefined) return false;
   try {
     return (await authenticate(market, key))?.maintainer === true;
   } catch (error) {
-    market.log.info('tools_listed_without_a_database', { error });
+    market.log.info('tool_list_degraded', { error });
     return false;
   }
 }
 
-/** Whom a message to the hosted connector is for. Without a token that holds here the answer says where to get one. */
+/** Returns the bearer of Authorization; undefined if there is none, or more than one header. */
+function bearerOf({ rawHeaders }: Incoming): string | undefined {
+  const [header, another] = headerValues(rawHeaders, 'authorization');
+  return another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+}
+
+/** Returns the hosted caller of a message. Without a valid token it refuses, and WWW-Authenticate says where to get one. */
 async function admitHosted(
   connector: Pick<Connector, 'authenticate'>,
   baseUrl: string,
   incoming: Incoming,
   message: Message,
-): Promise<Visitor> {
-  const [header, another] = headerValues(incoming.rawHeaders, 'authorization');
-  const token = another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
-  const visitor = token === undefined ? null : await connector.authenticate(token);
-  if (visitor === null) {
-    const fault = header === undefined ? {} : { error: 'invalid_token' };
+): Promise<HostedCaller> {
+  const token = bearerOf(incoming);
+  const hosted = token === undefined ? null : await connector.authenticate(token);
+  if (hosted === null) {
+    const fault = incoming.headers.authorization === undefined ? {} : { error: 'invalid_token' };
     throw new Refusal('token_required', {
-      headers: challenge(baseUrl, { ...fault, scope: DEFAULT_TOKEN_SCOPES.join(' ') }),
+      headers: challengeHeaders(baseUrl, { ...fault, scope: DEFAULT_TOKEN_SCOPES.join(' ') }),
     });
   }
-  incoming.notes['merchant_id'] = visitor.merchant.id;
-  mustCover(visitor, message, baseUrl);
-  return visitor;
+  incoming.notes['merchant_id'] = hosted.merchant.id;
+  mustCover(hosted, message, baseUrl);
+  return hosted;
 }
 
-/** Whether the token covers the tool. A connection that is not proven yet is told so first, by the tool itself. */
-function mustCover({ scopes, proven }: Visitor, { method, params }: Message, baseUrl: string): void {
+/** Refuses a token without the tool's scope. An unproven connection passes: the tool itself says first that it is unproven. */
+function mustCover({ scopes, proven }: HostedCaller, { method, params }: Message, baseUrl: string): void {
   if (method !== 'tools/call') return;
   const { name } = (params ?? {}) as { name?: unknown };
   const tool = typeof name === 'string' ? findTool(name) : undefined;
@@ -94,12 +98,12 @@ function mustCover({ scopes, proven }: Visitor, { method, params }: Message, bas
   if (!proven && tool.kind !== 'public' && tool.name !== 'me') return;
   const needed: TokenScope[] = [...new Set([...scopes, scopeOf(tool)])];
   throw new Refusal('insufficient_scope', {
-    headers: challenge(baseUrl, { error: 'insufficient_scope', scope: needed.join(' ') }),
+    headers: challengeHeaders(baseUrl, { error: 'insufficient_scope', scope: needed.join(' ') }),
     fields: { scope: needed.join(' ') },
   });
 }
 
-function challenge(baseUrl: string, fields: Readonly<Record<string, string>>): Record<string, string> {
+function challengeHeaders(baseUrl: string, fields: Readonly<Record<string, string>>): Record<string, string> {
   const all = { ...fields, resource_metadata: `${baseUrl}/.well-known/oauth-protected-resource${CONNECT_PATH}` };
   const words = Object.entries(all).map(([name, value]) => `${name}="${value}"`);
   return { 'www-authenticate': `Bearer ${words.join(', ')}` };

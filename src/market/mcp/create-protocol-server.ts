@@ -10,23 +10,23 @@ import { UNTRUSTED_DATA } from '../../contract/text.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { InternalRequests } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
-import { type Caller, callTool, listedFor } from './call-tool.ts';
+import { callTool, listedFor, type ToolContext } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
-import { type Visit, visitOf } from './mount-mcp.ts';
-import { listTools } from './tool-book.ts';
+import { type ToolRequest, toolRequestOf } from './mount-mcp.ts';
+import { listTools } from './tool-catalog.ts';
 import { instructionsOf } from './tool-guide.ts';
 import type { Report } from './wait-for-finality.ts';
 
-/** Lists change with the build only, but for that of the tools, which depends on who asks. */
+/** Lists change only with the build. The list of tools is private, since it depends on the caller. */
 const LASTING = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const OWN = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 const MOMENT = { ttlMs: 1_000, cacheScope: 'public' } as const;
 
-/** What speaks the protocol for one message: a new server each time, since nothing is remembered between messages. */
-export function createProtocolServer(by: Caller): Server {
-  const server = new Server(serverInfo(by.market.config.baseUrl), {
+/** Makes a protocol server for one message. Nothing is kept between messages. */
+export function createProtocolServer(tools: ToolContext): Server {
+  const server = new Server(serverInfo(tools.market.config.baseUrl), {
     capabilities: { tools: {}, resources: {}, prompts: {} },
-    instructions: instructionsOf(by.market.config.cityUrl !== null),
+    instructions: instructionsOf(tools.market.config.cityUrl !== null),
     cacheHints: {
       'tools/list': OWN,
       'prompts/list': LASTING,
@@ -36,61 +36,61 @@ export function createProtocolServer(by: Caller): Server {
       'resources/read': MOMENT,
     },
   });
-  addTools(server, by);
-  addResources(server, by);
+  addTools(server, tools);
+  addResources(server, tools);
   addPrompts(server);
   return server;
 }
 
-function addTools(server: Server, by: Caller): void {
+function addTools(server: Server, tools: ToolContext): void {
   server.setRequestHandler('tools/list', async (_request, context) => {
-    return { tools: listTools(await listedFor(by, visitOf(context.http?.authInfo))) };
+    return { tools: listTools(await listedFor(tools, toolRequestOf(context.http?.authInfo))) };
   });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const result = await callTool(by, visitOf(context.http?.authInfo), {
+    const result = await callTool(tools, toolRequestOf(context.http?.authInfo), {
       name: params.name,
       arguments: params.arguments ?? {},
       meta: context.mcpReq._meta ?? {},
       report: reportTo(context),
       signal: context.mcpReq.signal,
     });
-    // The name is the caller's own text and is not said again.
+    // The name is the caller's text, so it is not echoed.
     if (result === null) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no tool of that name');
     return result;
   });
 }
 
-function addResources(server: Server, { inside }: Caller): void {
+function addResources(server: Server, { inside }: ToolContext): void {
   const resources = RESOURCES.map(({ route: _, accept: __, ...resource }) => resource);
   server.setRequestHandler('resources/list', () => ({ resources }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...TEMPLATES] }));
   server.setRequestHandler('resources/read', async ({ params }, context) => {
-    const content = await readResource(inside, visitOf(context.http?.authInfo), params.uri);
+    const content = await readResource(inside, toolRequestOf(context.http?.authInfo), params.uri);
     if (content === null) throw new ResourceNotFoundError(params.uri);
     return { contents: [content] };
   });
 }
 
 function addPrompts(server: Server): void {
-  const prompts = PROMPTS.map(({ text: _, arguments: given, ...prompt }) => ({
+  const prompts = PROMPTS.map(({ text: _, arguments: fields, ...prompt }) => ({
     ...prompt,
-    arguments: given.map(({ form: __, ...argument }) => argument),
+    arguments: fields.map(({ form: __, ...argument }) => argument),
   }));
   server.setRequestHandler('prompts/list', () => ({ prompts }));
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = PROMPTS.find(({ name }) => name === params.name);
     if (prompt === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no prompt of that name');
-    const given = params.arguments ?? {};
+    const values = params.arguments ?? {};
     for (const { name, required, form } of prompt.arguments) {
-      const value = given[name];
+      const value = values[name];
       if (value === undefined ? required : !form.test(value)) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The argument ${name} is missing or malformed`);
       }
     }
     return {
       description: prompt.description,
-      messages: [{ role: 'user', content: { type: 'text', text: prompt.text(given) } }],
+      messages: [{ role: 'user', content: { type: 'text', text: prompt.text(values) } }],
     };
   });
 }
@@ -104,18 +104,17 @@ function reportTo({ mcpReq }: ServerContext): Report | null {
   };
 }
 
-/** What this server calls itself in the protocol. */
 function serverInfo(baseUrl: string) {
   return { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: baseUrl };
 }
 
-/** Ways of working that a person may start from their host. Our own words; what is filled in is an id or a handle and nothing else. */
+/** A workflow that a person can start from their host. The text is ours; only ids and numbers of a checked form are filled in. */
 interface Prompt {
   name: string;
   title: string;
   description: string;
   arguments: readonly { name: string; description: string; required: boolean; form: RegExp }[];
-  text(given: Readonly<Record<string, string>>): string;
+  text(values: Readonly<Record<string, string>>): string;
 }
 
 export const PROMPTS: readonly Prompt[] = [
@@ -207,26 +206,26 @@ interface ReadResource {
   text: string;
 }
 
-/** What stands at an address, from the route that it stands for; null: nothing. */
+/** Reads a resource from the route behind its address; null if there is none. */
 async function readResource(
   inside: InternalRequests<Merchant>,
-  visit: Visit,
+  toolRequest: ToolRequest,
   uri: string,
 ): Promise<ReadResource | null> {
-  const known = RESOURCES.find((resource) => resource.uri === uri);
+  const fixed = RESOURCES.find((resource) => resource.uri === uri);
   const id = LISTING.exec(uri)?.[1];
-  if (known === undefined && id === undefined) return null;
-  const { route, accept } = known ?? { route: 'GET /api/listing/:id', accept: 'application/json' };
+  if (fixed === undefined && id === undefined) return null;
+  const { route, accept } = fixed ?? { route: 'GET /api/listing/:id', accept: 'application/json' };
   const params = id === undefined ? {} : { id };
   const { status, text } = await readAnswer(
-    await inside.ask({ route, params, headers: { accept } }, visit.incoming, visit.visitor?.merchant),
+    await inside.ask({ route, params, headers: { accept } }, toolRequest.incoming, toolRequest.hosted?.merchant),
   );
   if (status === 404) return null;
-  if (known !== undefined && known.mimeType !== 'application/json') {
-    return { uri, mimeType: known.mimeType, text: inside.guard.maskText(text) };
+  if (fixed !== undefined && fixed.mimeType !== 'application/json') {
+    return { uri, mimeType: fixed.mimeType, text: inside.guard.maskText(text) };
   }
   const value = JSON.parse(text) as Record<string, unknown>;
   const masked = inside.guard.inValue(value) ? (inside.guard.maskValue(value) as Record<string, unknown>) : value;
-  const marked = known === undefined ? { untrusted: UNTRUSTED_DATA, ...masked } : masked;
+  const marked = fixed === undefined ? { untrusted: UNTRUSTED_DATA, ...masked } : masked;
   return { uri, mimeType: 'application/json', text: JSON.stringify(marked) };
 }

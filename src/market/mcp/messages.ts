@@ -14,8 +14,8 @@ export interface Message {
 }
 
 /**
- * The message, or why no tool may look at it. A secret in what a tool is called with is refused as a tool's result, which a model
- * reads; anywhere else in the message the request is refused. Neither is answered with what was sent.
+ * Reads the message. A secret among a tool's arguments comes back as `refusal`, for a tool result that the model reads; a secret
+ * anywhere else refuses the whole request. Neither answer repeats what was sent.
  */
 export function readMessage(
   guard: SecretGuard,
@@ -47,7 +47,7 @@ function holdsSecret(guard: SecretGuard, { method, params }: Message): boolean {
   return guard.inValue({ ...around, _meta: others });
 }
 
-/** Tools that are called with goods. */
+/** Tools whose arguments hold goods, and so may be large. */
 const BRING_ARTIFACTS: ReadonlySet<unknown> = new Set(
   TOOLS.filter(({ asks }) => asks !== 'front_door' && asks.some(takesArtifact)).map(({ name }) => name),
 );
@@ -64,7 +64,7 @@ function bringsArtifact({ method, params }: Message): boolean {
 
 const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;
 
-/** Which tool was called and in which revision: all that the answer needs. Null: the secret stands there. */
+/** Keeps the tool's name and protocol metadata, all that the answer needs; null if the secret is in these. */
 function withoutArguments(guard: SecretGuard, params: unknown): Record<string, unknown> | null {
   const { name, _meta } = (params ?? {}) as { name?: unknown; _meta?: unknown };
   const meta = Object.entries(typeof _meta === 'object' && _meta !== null ? _meta : {});
@@ -82,11 +82,11 @@ export interface ReadAnswer {
   text: string;
 }
 
-/** A route's answer, whole. What comes in pieces is read up to a limit. */
+/** Reads a whole answer, and refuses one above the limit. */
 export async function readAnswer(outgoing: Outgoing): Promise<ReadAnswer> {
   const { status, headers, body } = outgoing;
   try {
-    return { status, headers, text: isPieces(body) ? await joined(body) : textOf(body) };
+    return { status, headers, text: isPieces(body) ? await joinPieces(body) : textOf(body) };
   } finally {
     outgoing.release?.();
   }
@@ -94,11 +94,11 @@ export async function readAnswer(outgoing: Outgoing): Promise<ReadAnswer> {
 
 function textOf(body: string | Uint8Array): string {
   if (body.length > ANSWER_LIMIT_BYTES) throw new Refusal('answer_too_large');
-  // A copy: prepared bytes are written again once they are released.
+  // Decoding copies: the buffer of a prepared answer is reused after its release.
   return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 }
 
-async function joined(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+async function joinPieces(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {

@@ -3,30 +3,38 @@ import type { Incoming, Outgoing } from '../../platform/http/message.ts';
 import type { ExtraRoute } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
-import type { Visitor } from '../connect/interaction.ts';
+import type { HostedCaller } from '../connect/interaction.ts';
 import { type Message, readMessage } from './messages.ts';
 
-/** The web-standard face of the protocol's library. */
 type McpHandler = (request: Request, options: { authInfo: AuthInfo; parsedBody?: unknown }) => Promise<Response>;
+
+/** One incoming message, on its way through the protocol library to a tool. */
+export interface ToolRequest {
+  incoming: Incoming;
+  /** The merchant for whom a hosted client acts; null at /mcp, where Authorization may hold a key. */
+  hosted: HostedCaller | null;
+  /** Set when the arguments hold a secret: the tool call is then answered with it. */
+  refusal: Refusal | null;
+}
 
 export interface McpMountOptions {
   path: string;
-  /** Stateless: POST alone. Tests may let a handler with sessions have the others. */
+  /** Default: POST alone, since the server is stateless. Tests add the others for a handler with sessions. */
   methods?: readonly ExtraRoute['method'][];
   baseUrl: string;
   guard: SecretGuard;
   handle: McpHandler;
-  /** Who a message is for; throws a Refusal. Left out: the open entry. */
-  admit?(incoming: Incoming, message: Message): Promise<Visitor>;
+  /** Returns the hosted caller or throws a Refusal. Omitted at /mcp, which is open to everybody. */
+  admit?(incoming: Incoming, message: Message): Promise<HostedCaller>;
 }
 
-/** A whole artifact with what JSON makes of it, and the envelope around it. */
+/** Fits the largest artifact, escaped in JSON, and the envelope around it. */
 const BODY_LIMIT_BYTES = 2_097_152;
 const PARSE_ERROR = -32_700;
-/** What the protocol's library reads; it never sees a credential. */
+/** Headers that the protocol library may read. Credentials are not among them. */
 const PASSED_HEADERS = /^(?:accept|content-type|last-event-id|mcp-[a-z-]+)$/;
 
-/** MCP over HTTP at one address: who may ask, what was sent, and then the protocol's own library. */
+/** Serves MCP over HTTP at one address: checks origin and caller, guards the message, then calls the protocol library. */
 export function mountMcp(options: McpMountOptions): ExtraRoute[] {
   const methods = options.methods ?? (['POST'] as const);
   return methods.map((method) => ({
@@ -34,34 +42,34 @@ export function mountMcp(options: McpMountOptions): ExtraRoute[] {
     path: options.path,
     bodyLimit: BODY_LIMIT_BYTES,
     ownOrigin: true,
-    answer: (incoming) => answer(options, incoming),
+    answer: (incoming) => answerMessage(options, incoming),
   }));
 }
 
-async function answer(options: McpMountOptions, incoming: Incoming): Promise<Outgoing> {
+async function answerMessage(options: McpMountOptions, incoming: Incoming): Promise<Outgoing> {
   checkOrigin(incoming, options.baseUrl);
-  if (incoming.method !== 'POST') return await forward(options, incoming, { visitor: null, refusal: null });
+  if (incoming.method !== 'POST') return await callLibrary(options, incoming, { hosted: null, refusal: null });
   try {
     const { message, refusal } = readMessage(options.guard, incoming);
     if (typeof message.method === 'string') incoming.notes['mcp'] = message.method.slice(0, 40);
-    const visitor = (await options.admit?.(incoming, message)) ?? null;
-    return await forward(options, incoming, { visitor, refusal }, message);
+    const hosted = (await options.admit?.(incoming, message)) ?? null;
+    return await callLibrary(options, incoming, { hosted, refusal }, message);
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'malformed_json') return parseError(error);
     throw error;
   }
 }
 
-async function forward(
+async function callLibrary(
   { baseUrl, handle, path }: McpMountOptions,
   incoming: Incoming,
-  from: Pick<Visit, 'visitor' | 'refusal'>,
+  from: Pick<ToolRequest, 'hosted' | 'refusal'>,
   message?: Message,
 ): Promise<Outgoing> {
   const { method, signal } = incoming;
   const request = new Request(`${baseUrl}${path}`, { method, signal, headers: passedHeaders(incoming) });
-  const visit: Visit = { incoming, ...from };
-  const authInfo: AuthInfo = { token: '', clientId: '', scopes: [], extra: { visit } };
+  const toolRequest: ToolRequest = { incoming, ...from };
+  const authInfo: AuthInfo = { token: '', clientId: '', scopes: [], extra: { toolRequest } };
   const response = await handle(request, { authInfo, ...(message === undefined ? {} : { parsedBody: message }) });
   return outgoingOf(response);
 }
@@ -85,7 +93,7 @@ async function outgoingOf(response: Response): Promise<Outgoing> {
   return { status, headers: { ...headers, 'x-accel-buffering': 'no' }, body };
 }
 
-/** Nothing of what was sent: not even the id is known. */
+/** Repeats nothing of what was sent; the message's id is unknown. */
 function parseError({ message }: Refusal): Outgoing {
   const problem = { jsonrpc: '2.0', id: null, error: { code: PARSE_ERROR, message: `Parse error: ${message}` } };
   return {
@@ -95,21 +103,21 @@ function parseError({ message }: Refusal): Outgoing {
   };
 }
 
-/** The visit that a request to the protocol's library stands for. */
-export function visitOf(authInfo: AuthInfo | undefined): Visit {
-  const visit = authInfo?.extra?.['visit'];
-  if (visit === undefined) throw new TypeError('a message came in past its mount');
-  return visit as Visit;
+/** Returns our request from what was passed through the protocol library. */
+export function toolRequestOf(authInfo: AuthInfo | undefined): ToolRequest {
+  const toolRequest = authInfo?.extra?.['toolRequest'];
+  if (toolRequest === undefined) throw new TypeError('the message did not come in through mountMcp');
+  return toolRequest as ToolRequest;
 }
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** A page of another site that resolves to us may not talk to us in its visitor's name: who calls has to mean this host. */
+/** Prevents DNS rebinding: a page of another site whose name resolves to us must not call us from a user's browser. */
 function checkOrigin({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
   const own = new URL(baseUrl);
   const isOurs = (name: string): boolean => name === own.hostname || (LOOPBACK.has(own.hostname) && LOOPBACK.has(name));
   const host = hostOf(`http://${headers.host ?? ''}`);
-  // A proxy in front may call us by a loopback name; a browser that was lured here sends the name that lured it.
+  // A proxy may call us by a loopback name. A rebound browser sends the attacker's name, so it is refused.
   if (host === null || !(isOurs(host) || LOOPBACK.has(host))) {
     throw new Refusal('origin_refused', { detail: 'The Host header names another host than this market.' });
   }
@@ -121,13 +129,4 @@ function checkOrigin({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): v
 
 function hostOf(url: string): string | null {
   return URL.parse(url)?.hostname || null;
-}
-
-/** One message that came in, on its way through the protocol's own library to a tool. */
-export interface Visit {
-  incoming: Incoming;
-  /** Who a hosted client acts for; null: the open entry, where Authorization may hold a key. */
-  visitor: Visitor | null;
-  /** Why no tool may look at what was sent: it holds a secret. */
-  refusal: Refusal | null;
 }

@@ -3,10 +3,10 @@ import { fenceText, UNTRUSTED_DATA } from '../../contract/text.ts';
 import { META, type Tool } from '../../contract/tools.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { ReadAnswer } from './messages.ts';
-import type { KnownTool } from './tool-book.ts';
+import type { KnownTool } from './tool-catalog.ts';
 import { answerInToolWords, howToPay, inToolWords, isProblem, ownWordsInToolWords, TOPICS } from './tool-guide.ts';
 
-/** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
+/** The answer of a tool. The text repeats the data for hosts that read only text, and is fenced where it holds text of merchants. */
 export interface ToolResult {
   [field: string]: unknown;
   content: [{ type: 'text'; text: string }, ...GoodsLink[]];
@@ -15,10 +15,9 @@ export interface ToolResult {
   _meta?: Record<string, unknown>;
 }
 
-/** As the front door names them. */
 export type NamedTool = Pick<Tool, 'name' | 'title'>;
 
-/** Goods are handed over as they are or not at all. */
+/** Goods are handed over unaltered or not at all. */
 const NEVER_ALTERED = ['artifact'];
 
 export interface ResultContext {
@@ -27,9 +26,9 @@ export interface ResultContext {
 }
 
 /**
- * A route's answer as a tool's result: the body for a context window, and next to it what HTTP says in headers. `tool` is null where the
- * call did not come as far as its route. `listed`: the tools that this caller is shown, where the answer names them. What looks like a key
- * or a code is masked in each text but goods.
+ * Turns a route's answer into a tool's result: the body, and in `_meta` what HTTP says in headers. `tool` is null if the call did not
+ * reach its route. `listed` holds the tools shown to this caller, for answers that name them. Everything that looks like a key or a
+ * code is masked, except in goods.
  */
 export function toolResult(
   { baseUrl, guard }: ResultContext,
@@ -38,34 +37,34 @@ export function toolResult(
   listed: readonly NamedTool[] = [],
 ): ToolResult {
   const body = JSON.parse(answer.text) as Record<string, unknown>;
-  const asked = answer.status === 402 ? readAsked(answer) : null;
+  const terms = answer.status === 402 ? readTerms(answer) : null;
   const isError = answer.status >= 400;
-  const receipt = decoded(answer.headers['payment-response']);
+  const receipt = decodeHeader(answer.headers['payment-response']);
   const token = body['delivery_token'];
   const holdsText = tool?.holdsMerchantText === true;
   const meta = {
-    // A refusal is in our words alone, and so is what it asks to sign.
+    // A refusal holds only our words, and so do the terms to sign.
     ...(holdsText && !isError ? { [META.untrusted]: true } : {}),
     ...(receipt === null ? {} : { [META.receipt]: receipt }),
     ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
   };
-  const said = shaped(tool?.name, answerInToolWords(body), { baseUrl, listed });
+  const said = adaptToTool(tool?.name, answerInToolWords(body), { baseUrl, listed });
   const linked = isError ? { body: said, links: [] } : linkGoods({ baseUrl, guard }, said);
-  const whole = asked === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...asked };
-  const data = masked(guard, whole);
+  const whole = terms === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...terms };
+  const data = maskSecrets(guard, whole);
   const plain = JSON.stringify(data);
-  // What asks for money stays as x402 clients read it, and has no text of merchants.
+  // Terms to sign stay as x402 clients read them, and hold no text of merchants.
   const text = holdsText && !isError ? fenceText(plain, sha256) : plain;
   return {
     content: [{ type: 'text', text }, ...linked.links],
-    // The text has its fence; data is all that some hosts show.
+    // Some hosts show only the data, so it carries the warning too.
     structuredContent: holdsText && !isError ? { untrusted: UNTRUSTED_DATA, ...data } : data,
     ...(isError ? { isError: true } : {}),
-    ...(Object.keys(meta).length > 0 ? { _meta: masked(guard, meta) } : {}),
+    ...(Object.keys(meta).length > 0 ? { _meta: maskSecrets(guard, meta) } : {}),
   };
 }
 
-function masked(guard: SecretGuard, value: Record<string, unknown>): Record<string, unknown> {
+function maskSecrets(guard: SecretGuard, value: Record<string, unknown>): Record<string, unknown> {
   // Most answers hold no secret, and need no copy.
   return guard.inValue(value) ? (guard.maskValue(value, NEVER_ALTERED) as Record<string, unknown>) : value;
 }
@@ -75,8 +74,8 @@ function withWayToPay(tool: string | undefined, problem: Record<string, unknown>
   return next === null ? problem : { ...problem, next_step: next };
 }
 
-/** What tools say in place of addresses: the front door names tools, help speaks of them, and shelves are no links. */
-function shaped(
+/** Adapts a body to tools: the front door and help name tools instead of addresses. */
+function adaptToTool(
   tool: string | undefined,
   body: Record<string, unknown>,
   { baseUrl, listed }: { baseUrl: string; listed: readonly NamedTool[] },
@@ -91,16 +90,16 @@ function shaped(
     const ours = ownWordsInToolWords({ start, rules }, baseUrl) as object;
     return { ...rest, ...ours, tools: listed.map(({ name, title }) => ({ name, title })) };
   }
-  // All of it is ours. The doors of programs stay as they are: they are data, and no tool stands for them.
+  // Every text here is ours. Endpoints for programs that no tool replaces keep their addresses.
   if (tool === 'official_facts') return ownWordsInToolWords(body, baseUrl) as Record<string, unknown>;
   return body;
 }
 
-/** The terms of x402 version 2, without what they say of the HTTP request to those who catalog paid services. */
-function readAsked({ headers }: ReadAnswer): Record<string, unknown> | null {
-  const asked = decoded(headers['payment-required']);
-  if (asked === null) return null;
-  const { extensions: _, error, ...terms } = asked;
+/** The x402 version 2 terms, without the extensions that describe the HTTP request to catalogs of paid services. */
+function readTerms({ headers }: ReadAnswer): Record<string, unknown> | null {
+  const challenge = decodeHeader(headers['payment-required']);
+  if (challenge === null) return null;
+  const { extensions: _, error, ...terms } = challenge;
   return { ...terms, ...(typeof error === 'string' ? { error: inToolWords(error) } : {}) };
 }
 
@@ -108,13 +107,13 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** base64 of JSON, as x402 puts it into headers. */
-function decoded(header: string | readonly string[] | undefined): Record<string, unknown> | null {
+/** Decodes base64 of JSON, the form of x402 headers. */
+function decodeHeader(header: string | readonly string[] | undefined): Record<string, unknown> | null {
   if (typeof header !== 'string') return null;
   return JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as Record<string, unknown>;
 }
 
-/** Larger goods stay out of a context window: their bytes are fetched over HTTP. */
+/** Goods above this size are fetched over HTTP, to spare the context window. */
 const MOST_BYTES = 16_384;
 
 interface GoodsLink {
@@ -135,13 +134,13 @@ interface Goods {
   artifact_salt: string;
 }
 
-/** Neither key nor token stands in the address: the route asks for one of them, as it does for goods that are collected later. */
+/** The address holds neither key nor token; the route asks for one of them. */
 const HOW_TO_FETCH =
-  'POST the JSON {"collect": true} to artifact_url with Accept: application/octet-stream and with what bought the goods: the merchant key in Authorization, or the delivery token in X-Delivery-Token. Free goods taken without a key: POST {} instead. Hold the bytes against artifact_commitment: SHA-256 over artifact_salt and them.';
+  'POST the JSON {"collect": true} to artifact_url with Accept: application/octet-stream and with what bought the goods: the merchant key in Authorization, or the delivery token in X-Delivery-Token. For free goods taken without a key, POST {} instead. Check the bytes: SHA-256 over artifact_salt and them is artifact_commitment.';
 
 /**
- * An answer without goods that are too large for a window, and links to where they are collected. In place of each artifact stand its
- * size, its commitment and its address. On a page of goods, those that hold a secret are linked as well, so that the others are shown.
+ * Replaces goods that are too large for a context window by their size, commitment and address. In a list of purchases, goods that
+ * hold a secret are replaced as well, so that the others can still be shown.
  */
 function linkGoods(
   { baseUrl, guard }: ResultContext,
@@ -180,7 +179,7 @@ function commitmentOf(salt: string, bytes: Uint8Array): string {
   return `0x${hash.digest('hex')}`;
 }
 
-/** Names of ours alone: what its seller calls the goods stays within the marks. */
+/** Uses only our own words: the seller's names stay inside the fence. */
 function linkTo(listingId: number, uri: string, size: number): GoodsLink {
   return {
     type: 'resource_link',

@@ -154,7 +154,7 @@ describe('the front door', () => {
   });
 
   it('does not offer to register while that door is closed', async () => {
-    const closed = { ...market(), config: { ...market().config, openDoors: new Set<never>() } };
+    const closed = { ...market(), config: { ...market().config, openIdentityEndpoints: new Set<never>() } };
     expect((await open('/', undefined, closed)).text).toContain('Registration is closed');
   });
 });

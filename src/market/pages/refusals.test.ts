@@ -49,7 +49,7 @@ describe('a refusal in a browser', () => {
     expect(headers['cache-control']).toBe('private, no-store');
     expect(headers['content-security-policy']).toContain("default-src 'none'");
     expect(headers['etag']).toBeUndefined();
-    expect(body).toContain('<h1>There is no such thing here</h1>');
+    expect(body).toContain('<h1>Not found</h1>');
     expect(body).toContain('It is not known to this market now.');
     expect(body).toContain('Check the address, or begin at the front page.');
     expect(body).toContain('<a href="/docs/errors/not_found">');
@@ -73,7 +73,7 @@ describe('a refusal in a browser', () => {
     expect(busy.body).not.toContain('hidden detail');
     const wrong = await open('/form', BROWSER, 'DELETE');
     expect([wrong.statusCode, wrong.headers['allow']]).toEqual([405, 'POST, OPTIONS']);
-    expect(wrong.body).toContain('<h1>This address does not take that method</h1>');
+    expect(wrong.body).toContain('<h1>This address does not allow that method</h1>');
     const head = await open('/nothing-here', BROWSER, 'HEAD');
     expect([head.statusCode, head.body]).toEqual([404, '']);
   });

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { ERRORS, REASONS } from '../../contract/errors.ts';
-import { DEFAULT_LIMITS, DEFAULT_NETWORK, IDENTITY_DOORS } from '../../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, DEFAULT_NETWORK, IDENTITY_ENDPOINTS } from '../../contract/vocabulary.ts';
 import type { GuideFacts } from '../guide/guide.ts';
 import { heading, list, text } from '../guide/guide.ts';
 import { renderMarkdown } from './answer-document.ts';
@@ -17,7 +17,7 @@ const EXAMPLE: GuideFacts = {
   treasury: `0x${'11'.repeat(20)}`,
   limits: DEFAULT_LIMITS,
   cityUrl: 'https://city.example',
-  openDoors: new Set(IDENTITY_DOORS),
+  openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
   keyPrefix: 'aisle',
 };
 

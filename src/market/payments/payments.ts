@@ -158,7 +158,7 @@ export async function declineOldReviews(market: Market, completions: Completions
       await market.database.transaction((tx) => declineReview(tx, market, { completions, payment, now }));
     } catch (error) {
       // One failure must not hold up the others.
-      market.log.error('review_not_ended', { payment_id: payment.id, error });
+      market.log.error('review_end_failed', { payment_id: payment.id, error });
     }
   }
   for (const claim of await listUnprovenSince(market.database, before, AT_ONCE)) {
@@ -167,7 +167,7 @@ export async function declineOldReviews(market: Market, completions: Completions
     } catch (error) {
       // It was decided just now: there is nothing left to end.
       if (error instanceof Refusal && error.reason === 'already_decided') continue;
-      market.log.error('review_not_ended', { payment_id: claim.id, error });
+      market.log.error('review_end_failed', { payment_id: claim.id, error });
     }
   }
 }

@@ -74,7 +74,7 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
           await decide(shown);
         } catch (error) {
           // A payment that cannot be ended must not hold up the others; the next round looks at it again.
-          context.market.log.error('payment_not_ended', { payment_id: shown.payment.id, error });
+          context.market.log.error('payment_end_failed', { payment_id: shown.payment.id, error });
         }
       }
     },

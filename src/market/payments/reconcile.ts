@@ -32,7 +32,7 @@ export function createPass(
       } catch (error) {
         // One failing batch must not hold up the others.
         if (error instanceof RpcFailure) market.log.warn('chain_unreadable', { error });
-        else market.log.error('batch_not_settled', { count: batch.length, error });
+        else market.log.error('payment_batch_failed', { count: batch.length, error });
       }
       after = last.id;
     }

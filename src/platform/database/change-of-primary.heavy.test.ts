@@ -201,7 +201,7 @@ test('of two servers that both take themselves for the primary the one that was 
   await second.waitForReplay(first);
   // The first server does not hear of it, as if only its supervisor had died.
   await second.promote();
-  await logged('database_split');
+  await logged('database_split_brain');
   await expect.poll(() => held.lost.aborted, patiently).toBe(true);
   held.free();
   await held.done;

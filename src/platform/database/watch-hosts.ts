@@ -26,13 +26,13 @@ export function watchHosts(servers: ServerChoice, connection: ConnectionOptions,
       await client.end();
       return true;
     } catch (error) {
-      if (!isUnavailable(error)) log?.warn('database_host_not_asked', { host: new URL(url).host, error });
+      if (!isUnavailable(error)) log?.warn('database_host_unreachable', { host: new URL(url).host, error });
       return whyUnavailable(error) === 'split';
     }
   };
   const checkHosts = async (): Promise<void> => {
     const primaries = (await Promise.all(servers.hosts.map(isPrimary))).filter((one) => one).length;
-    if (primaries > 1 && !isSplit) log?.error('database_split', { count: primaries });
+    if (primaries > 1 && !isSplit) log?.error('database_split_brain', { count: primaries });
     isSplit = primaries > 1;
   };
   const keepChecking = async (): Promise<void> => {

@@ -109,7 +109,7 @@ describe('errors', () => {
     expect(answer.headers['content-type']).toBe('application/problem+json');
     expect(answer.json()).toEqual({
       type: 'https://example.org/docs/errors/not_found',
-      title: 'There is no such thing here',
+      title: 'Not found',
       status: 404,
       detail: 'No such thing.',
       reason: 'not_found',

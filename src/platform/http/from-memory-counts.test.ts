@@ -32,7 +32,9 @@ describe('reads without lines of their own', () => {
     counts.add('/listing/:id', 200);
     expect(lines).toEqual([]);
     await passMinute();
-    expect(lines).toMatchObject([{ event: 'reads', count: 3, ms: 60_000, routes: ['/shelves 2', '/listing/:id 1'] }]);
+    expect(lines).toMatchObject([
+      { event: 'reads_summary', count: 3, ms: 60_000, routes: ['/shelves 2', '/listing/:id 1'] },
+    ]);
     counts.add('/shelves', 304);
     await passMinute();
     expect(lines[1]).toMatchObject({ count: 1, routes: ['/shelves 1'] });

@@ -79,7 +79,7 @@ describe('an answer from memory', () => {
     });
     expect(bodyOf(await sendRaw(port, get('/api/thing/3', [CLOSE])))).toBe('{"name":"thing 3"}');
     expect(bodyOf(await sendRaw(port, get('/', [CLOSE])))).toBe('welcome');
-    expect(lines.join('')).toContain('memory_read_failed');
+    expect(lines.join('')).toContain('cached_read_failed');
   });
 
   it('is counted by route, in place of a line of its own', async () => {
@@ -88,7 +88,9 @@ describe('an answer from memory', () => {
     expect(server.readCounts()).toEqual([{ route: '/quick', answered: 2, notModified: 1 }]);
     expect(lines).toEqual([]);
     await server.close({ drainMs: 0 });
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ event: 'reads', count: 3, routes: ['/quick 3'] }]);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { event: 'reads_summary', count: 3, routes: ['/quick 3'] },
+    ]);
   });
 });
 

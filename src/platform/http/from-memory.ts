@@ -42,7 +42,11 @@ export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): Re
     const news = [...counts.values()].map((one) => ({ one, count: one.answered + one.notModified - one.written }));
     const routes = news.filter(({ count }) => count > 0).map(({ one, count }) => `${one.route} ${count}`);
     for (const { one, count } of news) one.written += count;
-    log.info('reads', { count: news.reduce((sum, { count }) => sum + count, 0), routes, ms: clock.now() - since });
+    log.info('reads_summary', {
+      count: news.reduce((sum, { count }) => sum + count, 0),
+      routes,
+      ms: clock.now() - since,
+    });
     since = null;
   };
   const begin = (): void => {
@@ -129,7 +133,7 @@ function ask({ read, log }: MemoryOptions, asked: MemoryRequest): MemoryAnswer |
   try {
     return read?.(asked) ?? null;
   } catch (error) {
-    log.error('memory_read_failed', { error });
+    log.error('cached_read_failed', { error });
     return null;
   }
 }

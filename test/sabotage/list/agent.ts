@@ -350,7 +350,7 @@ const words: readonly Sabotage[] = [
     "FORMS[form].test(text) || text !== '' ?",
     ['src/contract/own-words.test.ts'],
   ),
-  bug('controls-reach-the-terminal', PRINTS, 'return visible(masked(text));', 'return masked(text);', SHOWS),
+  bug('controls-reach-the-terminal', PRINTS, 'return escapeUnseen(masked(text));', 'return masked(text);', SHOWS),
   bug('words-begin-a-row', PRINTS, '[row, width] = [margin, margin.length];', "[row, width] = ['', 0];", SHOWS),
 ];
 

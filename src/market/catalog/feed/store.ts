@@ -202,7 +202,7 @@ export function createPruning({ database, clock, log }: { database: Database; cl
         try {
           await pruneChanges(database, KEPT_MS, { signal });
         } catch (error) {
-          log.error('changes_not_pruned', { error });
+          log.error('catalog_change_prune_failed', { error });
         }
         await clock.sleep(EVERY_MS, signal);
       }

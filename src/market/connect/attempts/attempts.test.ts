@@ -146,9 +146,9 @@ describe('a pairing code', () => {
     expect(await byCode(code, randomUUID())).toEqual({ handle: other.handle });
   });
 
-  test('is taken only while its door is open', async () => {
+  test('is accepted only while pairing is open', async () => {
     const code = await makeCode();
-    market = { ...market, config: { ...market.config, openDoors: new Set() } };
+    market = { ...market, config: { ...market.config, openIdentityEndpoints: new Set() } };
     expect(await reasonOf(byCode(code))).toBe('door_closed');
     expect(await byKey()).toEqual({ handle: owner.handle });
   });
@@ -165,7 +165,7 @@ describe('wrong tries', () => {
     expect(await byKey(owner.key, randomUUID())).toEqual({ handle: owner.handle });
   });
 
-  test('thirty at once are told of five, and a right one among them proves nothing after those', async () => {
+  test('of thirty at once only five are judged, and a right one after them proves nothing', async () => {
     const wrong = Array.from({ length: 30 }, () => reasonOf(byKey(nobodysKey())));
     const outcomes = await Promise.all(wrong);
     expect(outcomes.filter((reason) => reason === 'key_invalid')).toHaveLength(5);
@@ -203,7 +203,7 @@ describe('the decision', () => {
     expect((await readAttemptStatus(market, uid)).isOver).toBe(true);
   });
 
-  test('of ten at once is one', async () => {
+  test('of ten at once only one counts', async () => {
     await byKey();
     const decisions = Array.from({ length: 10 }, (_, index) =>
       reasonOf(index % 2 === 0 ? allowAttempt(market, uid).then(() => undefined) : cancelAttempt(market, uid)),
@@ -211,7 +211,7 @@ describe('the decision', () => {
     expect((await Promise.all(decisions)).filter((reason) => reason === 'none')).toHaveLength(1);
   });
 
-  test('to allow is worth nothing once the key was replaced, until the new one is shown', async () => {
+  test('to allow is refused once the key was replaced, until the new one is shown', async () => {
     await byCode(await makeCode());
     const key = await rotate();
     expect(await readAttemptStatus(market, uid)).toEqual({ isOver: false, provenAs: null });
@@ -220,7 +220,7 @@ describe('the decision', () => {
     expect(await allowAttempt(market, uid)).toMatchObject({ keyId: await currentKey(), provedBy: 'key' });
   });
 
-  test('that came to nothing is open again', async () => {
+  test('that failed can be made again', async () => {
     await byKey();
     await allowAttempt(market, uid);
     await reopenAttempt(market, uid);
@@ -228,7 +228,7 @@ describe('the decision', () => {
     expect(await allowAttempt(market, uid)).toMatchObject({ merchantId: owner.id });
   });
 
-  test('to cancel needs no proof, and is heard after five wrong tries', async () => {
+  test('to cancel needs no proof, and works after five wrong tries', async () => {
     for (let tries = 0; tries < 5; tries += 1) await reasonOf(byKey(nobodysKey()));
     expect(await reasonOf(allowAttempt(market, uid))).toBe('connection_closed');
     await cancelAttempt(market, uid);
@@ -239,7 +239,7 @@ describe('the decision', () => {
   });
 });
 
-test('attempts of yesterday are cleared away in passing', async () => {
+test('old attempts are deleted by later ones', async () => {
   await byKey();
   clock.set(NOON + DAY + 1);
   await byKey(owner.key, randomUUID());

@@ -22,7 +22,7 @@ import {
 const MOST_WRONG_TRIES = 5;
 const KEPT_MS = 86_400_000;
 
-/** What the user shows on the page: never kept, whatever it is. */
+/** The secret that the user enters on the page. It is never stored. */
 export type Shown = { key: string } | { pairingCode: string };
 
 interface ProofCall {
@@ -31,7 +31,7 @@ interface ProofCall {
   clientNetwork: string;
 }
 
-/** Whose store an attempt to connect is about. Every try counts for its network, and five wrong ones end the attempt. */
+/** Proves which store an attempt to connect is for. Every try counts against its network's quota, and five wrong ones end the attempt. */
 export async function proveAttempt(market: Market, call: ProofCall): Promise<{ handle: string }> {
   const { clock, database } = market;
   if ('pairingCode' in call.shown) mustBeOpen(market.config, 'pair');
@@ -39,7 +39,7 @@ export async function proveAttempt(market: Market, call: ProofCall): Promise<{ h
   const at = new Date(clock.now());
   await sweepAttempts(database, new Date(at.getTime() - KEPT_MS));
   const merchant = 'key' in call.shown ? await authenticate(market, call.shown.key) : null;
-  // A wrong try is to be kept, so it is thrown only after the commit.
+  // Throw only after the commit: a rollback would forget the wrong try.
   const outcome = await database.transaction((tx) => judgeProof(tx, market, call, { merchant, at }));
   if (outcome instanceof Refusal) throw outcome;
   return outcome;
@@ -62,8 +62,8 @@ async function judgeProof(
     return new Refusal('key' in shown ? 'key_invalid' : 'pairing_code_refused');
   }
   if (attempt.proof !== null && attempt.proof.merchantId !== proof.merchantId) {
-    // Thrown, so that a code is not used up.
-    throw new Refusal('connection_closed', { detail: 'This attempt to connect is about another store already.' });
+    // Throwing rolls back, so that the code is not used up.
+    throw new Refusal('connection_closed', { detail: 'This attempt to connect is already about another store.' });
   }
   await recordProof(tx, hash, proof, at);
   return { handle: (await maybeHandle(tx, proof.merchantId)) ?? '' };
@@ -80,7 +80,7 @@ async function proofByCode(tx: Tx, { config, pepper }: Market, code: string, at:
 
 type AttemptContext = Pick<Market, 'clock'> & { database: Database };
 
-/** Takes the one yes of an attempt. Its proof must still be worth something. */
+/** Records the user's consent, once. The proof must still hold: the key must not have been replaced since. */
 export async function allowAttempt({ clock, database }: AttemptContext, uid: string): Promise<SignInProof> {
   const at = new Date(clock.now());
   const hash = sha256(uid);
@@ -91,14 +91,14 @@ export async function allowAttempt({ clock, database }: AttemptContext, uid: str
     }
     if (attempt.proof === null) throw new Refusal('proof_missing');
     if (!attempt.isCurrent) {
-      throw new Refusal('proof_missing', { detail: 'The key was replaced after it, or the code of it, was given.' });
+      throw new Refusal('proof_missing', { detail: 'The key was replaced after you entered it or its pairing code.' });
     }
     await recordDecision(tx, hash, 'allowed', at);
     return attempt.proof;
   });
 }
 
-/** Takes the one no, which needs no proof and is heard after wrong tries too. */
+/** Records the user's refusal, once. It needs no proof, and works after too many wrong tries too. */
 export async function cancelAttempt({ clock, database }: AttemptContext, uid: string): Promise<void> {
   const at = new Date(clock.now());
   const hash = sha256(uid);
@@ -109,19 +109,18 @@ export async function cancelAttempt({ clock, database }: AttemptContext, uid: st
   });
 }
 
-/** Where a yes came to nothing, because the key was replaced in the same moment: another proof may be given. */
+/** Undoes a consent that failed because the key was replaced at the same moment, so that another proof can be given. */
 export async function reopenAttempt({ database }: Pick<AttemptContext, 'database'>, uid: string): Promise<void> {
   await forgetDecision(database, sha256(uid));
 }
 
 interface AttemptStatus {
-  /** Nothing more can be proven or allowed in it. */
+  /** No further proof or consent is accepted. */
   isOver: boolean;
-  /** The handle of the store that was proven and still is; null: not yet. */
+  /** Handle of the proven store; null if none is proven, or its key was replaced. */
   provenAs: string | null;
 }
 
-/** How an attempt stands. Changes nothing. */
 export async function readAttemptStatus(
   { database }: Pick<AttemptContext, 'database'>,
   uid: string,

@@ -2,12 +2,12 @@ import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import type { SignInProof } from '../interaction.ts';
 
-/** An attempt to connect, by SHA-256 of its uid. */
+/** An attempt to connect, stored under the SHA-256 of its uid. */
 interface Attempt {
   wrongTries: number;
   proof: SignInProof | null;
   handle: string | null;
-  /** Whether the key that was in force when the proof was given still is. */
+  /** Whether the key in force at the time of the proof still is. */
   isCurrent: boolean;
   isDecided: boolean;
 }
@@ -28,12 +28,12 @@ const READ = sql`
     exists (select from merchant_keys where merchant_keys.id = key_id and revoked_at is null) as is_current
   from connect_proofs`;
 
-/** Null: nothing was tried in it yet. */
+/** Returns null if nothing was tried yet. */
 export async function readAttempt(database: Queryable, hash: Buffer): Promise<Attempt | null> {
   return attemptOf(await database.maybe<AttemptRow>(sql`${READ} where interaction_hash = ${hash}`));
 }
 
-/** Makes its row if there is none, and holds it: one step of an attempt at a time. */
+/** Locks the attempt's row, and inserts it first if needed, so that its steps run one at a time. */
 export async function holdAttempt(tx: Tx, hash: Buffer, at: Date): Promise<Attempt | null> {
   await tx.run(sql`
     insert into connect_proofs (interaction_hash, begun_at) values (${hash}, ${at}) on conflict do nothing`);
@@ -70,13 +70,13 @@ export async function recordDecision(tx: Tx, hash: Buffer, as: 'allowed' | 'canc
     update connect_proofs set decided_at = ${at}, decided_as = ${as} where interaction_hash = ${hash}`);
 }
 
-/** Of an attempt whose yes came to nothing. */
+/** Clears the decision of an attempt whose consent failed. */
 export async function forgetDecision(database: Queryable, hash: Buffer): Promise<void> {
   await database.run(sql`
     update connect_proofs set decided_at = null, decided_as = null where interaction_hash = ${hash}`);
 }
 
-/** Uses the code up. Whose it was, with the key in force; null: there is no such code in force, or no key. */
+/** Uses up a pairing code. Returns its merchant with the current key; null if the code or the key is not in force. */
 export async function redeemCode(
   tx: Tx,
   hashes: readonly Buffer[],
@@ -92,7 +92,7 @@ export async function redeemCode(
   return row === null ? null : { merchantId: row.merchant_id, keyId: row.key_id };
 }
 
-/** Clears away a few attempts of the past. */
+/** Deletes a batch of old attempts. */
 export async function sweepAttempts(database: Queryable, begunBefore: Date): Promise<void> {
   await database.run(sql`
     delete from connect_proofs where interaction_hash = any (array(

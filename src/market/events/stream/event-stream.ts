@@ -256,7 +256,7 @@ async function runOnSignal(
       failing = false;
     } catch (error) {
       // Log once per outage.
-      if (!failing) log.error('events_not_streamed', { error });
+      if (!failing) log.error('event_stream_failed', { error });
       failing = true;
       signal.send();
       await clock.sleep(RETRY_MS, stopped);

@@ -44,7 +44,7 @@ export function createBacklog<Client extends BehindClient>(options: BacklogOptio
       if (!isGone(client)) take(client, rows.length === 0 ? null : Buffer.concat(rows.map(encodeEvent)));
     } catch (error) {
       // Log once per outage.
-      if (!failing) log.error('event_backlog_not_read', { error });
+      if (!failing) log.error('event_backlog_read_failed', { error });
       failing = true;
       waiting.push(client);
       await clock.sleep(RETRY_MS, stopped);

@@ -66,9 +66,9 @@ export function createFingerprintRenewal({
       while (!signal.aborted) {
         try {
           const count = await renewFingerprints(database, signal);
-          if (count > 0) log.info('shapes_renewed', { count });
+          if (count > 0) log.info('fingerprints_renewed', { count });
         } catch (error) {
-          log.error('shapes_not_renewed', { error });
+          log.error('fingerprint_renewal_failed', { error });
         }
         await clock.sleep(EVERY_MS, signal);
       }

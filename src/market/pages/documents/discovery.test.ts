@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { TOOLS } from '../../../contract/tools.ts';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, NETWORKS } from '../../../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, NETWORKS } from '../../../contract/vocabulary.ts';
 import type { GuideFacts } from '../../guide/guide.ts';
 import { mcpServer } from '../../guide/mcp-server.ts';
 import { serverCard, serverJson } from './discovery.ts';
@@ -13,7 +13,7 @@ const FACTS: GuideFacts = {
   treasury: `0x${'11'.repeat(20)}`,
   limits: DEFAULT_LIMITS,
   cityUrl: null,
-  openDoors: new Set(IDENTITY_DOORS),
+  openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
   keyPrefix: 'aisle',
 };
 

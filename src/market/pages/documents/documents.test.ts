@@ -107,7 +107,7 @@ it('is a page, too, that the one page which asks the database cannot be read', a
   await severable.sever();
   const { statusCode, headers, body } = await http.inject({ url: '/about', headers: { accept: BROWSER } });
   expect([statusCode, headers['cache-control']]).toEqual([503, 'private, no-store']);
-  expect(body).toContain('<h1>The market cannot answer now</h1>');
+  expect(body).toContain('<h1>The market cannot answer right now</h1>');
   expect((await http.inject('/about')).headers['content-type']).toBe('application/problem+json');
   await severable.close();
 });
@@ -167,7 +167,7 @@ describe('what the pages say', () => {
   });
 
   it('does not link to a door that is closed', async () => {
-    const closed = await read(open({ openDoors: new Set() }), '/support');
+    const closed = await read(open({ openIdentityEndpoints: new Set() }), '/support');
     expect(closed).not.toMatch(/\]\(\/(?:recovery|rotate)\)/);
     expect(closed).toContain('Recovery is closed here at present.');
   });

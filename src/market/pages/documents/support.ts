@@ -53,17 +53,17 @@ function goodsCases(): Case[] {
   ];
 }
 
-function keyCases({ openDoors }: DocumentFacts): Case[] {
+function keyCases({ openIdentityEndpoints }: DocumentFacts): Case[] {
   return [
     [
       'I lost my key',
-      openDoors.has('recovery')
+      openIdentityEndpoints.has('recovery')
         ? `Any one of your ${RECOVERY_CODE_COUNT} recovery codes brings a new key at [Recover](/recovery). Without a code the key cannot be brought back.`
         : 'Recovery is closed here at present. Keep your codes: one of them will bring a new key once it is open.',
     ],
     [
       'My key may be known to others',
-      openDoors.has('rotate')
+      openIdentityEndpoints.has('rotate')
         ? 'Replace it now at [Rotate a key](/rotate). The old one is dead at once, and with it every connected program.'
         : 'Changing keys is closed here at present. Take what you can off the shelves, and ask the maintainer.',
     ],

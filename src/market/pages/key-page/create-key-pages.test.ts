@@ -18,7 +18,7 @@ function createOver(database: Database): RunningMarket {
   const { config, pepper } = marketContext({ database, clock });
   own = config.baseUrl;
   return createMarket({
-    config: { ...config, openDoors: doors, limits: { ...config.limits, registration_per_ip_hour: 1_000 } },
+    config: { ...config, openIdentityEndpoints: doors, limits: { ...config.limits, registration_per_ip_hour: 1_000 } },
     ...{ database, clock, pepper },
     log: createLog({ stream: { write: (line) => void lines.push(line) } }),
     random: systemRandom,

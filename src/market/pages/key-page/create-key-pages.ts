@@ -191,7 +191,7 @@ function describeRoutes(
   { path, endpoint, words }: KeyPage,
   accept: string | undefined,
 ): PageAnswer {
-  const isOpen = config.openDoors.has(endpoint);
+  const isOpen = config.openIdentityEndpoints.has(endpoint);
   const route = ROUTES[path];
   return answerDocument(accept, {
     path,

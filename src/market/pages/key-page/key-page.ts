@@ -1,4 +1,4 @@
-import type { IdentityDoor } from '../../../contract/vocabulary.ts';
+import type { IdentityEndpoint } from '../../../contract/vocabulary.ts';
 import type { Market } from '../../context.ts';
 import type { ChangeKind } from '../../identity/pending-changes/store.ts';
 
@@ -39,7 +39,7 @@ export interface ConfirmStep {
 /** A page on which a person opens a store, rotates its key or recovers it: begin, save the secrets, type them back, confirm. */
 export interface KeyPage {
   kind: ChangeKind;
-  endpoint: IdentityDoor;
+  endpoint: IdentityEndpoint;
   path: '/join' | '/rotate' | '/recovery';
   words: Words;
   showsCodes: boolean;

@@ -26,7 +26,7 @@ import {
 /** GET: shows the change that this browser has pending, or the first step. Changes nothing. */
 export async function openKeyPage(context: KeyPageContext, cookies: PageCall['cookies']): Promise<PageAnswer> {
   const { market, keyPage } = context;
-  if (!market.config.openDoors.has(keyPage.endpoint)) return answerClosed(market, keyPage);
+  if (!market.config.openIdentityEndpoints.has(keyPage.endpoint)) return answerClosed(market, keyPage);
   const token = formToken(market.random, keyPage.path, cookies);
   const pending = await findPendingStatus(market, cookies);
   const begun = answerBegun(context, { cookies, pending, status: 200 });

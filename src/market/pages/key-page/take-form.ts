@@ -45,7 +45,7 @@ export async function takeForm(context: KeyPageContext, call: FormCall): Promise
   const { market, keyPage } = context;
   const { form, cookies, sentFrom } = call;
   if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, keyPage);
-  if (!market.config.openDoors.has(keyPage.endpoint)) return answerClosed(market, keyPage);
+  if (!market.config.openIdentityEndpoints.has(keyPage.endpoint)) return answerClosed(market, keyPage);
   const token = formToken(market.random, keyPage.path, cookies);
   const pending = await findPendingStatus(market, cookies);
   const step = { ...context, call, token, pending };

@@ -392,5 +392,5 @@ it('a listing page is small: four requests before the first paint, and 30 KB pac
   );
   expect(first.length + 1).toBeLessThanOrEqual(4);
   expect(gzipSync(page.body).byteLength).toBeLessThanOrEqual(30 * 1024);
-  expect(lines.filter(({ event }) => event === 'memory_read_failed' || event === 'request_failed')).toEqual([]);
+  expect(lines.filter(({ event }) => event === 'cached_read_failed' || event === 'request_failed')).toEqual([]);
 });

@@ -5,14 +5,11 @@ import type { Tool } from '../../contract/tools.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/**
- * Arguments of a tool. Hosts fill in null for what a model leaves out, so null is as if it was not given; an empty text takes a
- * value away, where its route takes null for that.
- */
-export function givenArguments({ asks }: Pick<Tool, 'asks'>, given: Arguments): Arguments {
+/** Drops nulls, which hosts fill in for omitted arguments. An empty text becomes null where the route takes null to clear a value. */
+export function readArguments({ asks }: Pick<Tool, 'asks'>, args: Arguments): Arguments {
   const forms = asks === 'front_door' ? [] : asks;
   const nullable = new Set(forms.flatMap(({ endpoint }) => takesNull(endpoints[endpoint])));
-  const entries = Object.entries(withoutNulls(given) as Arguments);
+  const entries = Object.entries(withoutNulls(args) as Arguments);
   return Object.fromEntries(
     entries.map(([name, value]) => [name, value === '' && nullable.has(name) ? null : value] as const),
   );

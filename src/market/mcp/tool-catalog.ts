@@ -12,28 +12,32 @@ interface ObjectSchema extends JsonSchema {
   $defs?: Record<string, JsonSchema>;
 }
 
-/** The arguments of a tool: what its endpoint takes in address and body, side by side under the same names. */
+/** The arguments of a tool: its endpoint's path, query and body fields, side by side under the same names. */
 function toolInput({ asks, defaults = {} }: Tool): ObjectSchema {
   if (asks === 'front_door') return objectOf([]);
   const parts = asks.map((form) => partsOf(endpoints[form.endpoint], form.id));
-  // Of several forms a caller takes one, so nothing is required here; the tool says which one it needs.
+  // With several endpoints the caller picks one, so the schema requires nothing; the tool's description says what to give.
   const all = parts.length === 1 ? parts.flat() : parts.flat().map((part) => ({ ...part, required: [] }));
   const { properties = {}, required = [], ...rest } = objectOf(all);
   const listing = listingArgument(asks);
   const described = Object.entries(properties).map(([argument, schema]) => {
     const value = defaults[argument];
-    const needed = argument === listing ? { description: `${String(schema['description'])}; required` } : {};
-    return [argument, { ...shortened(schema), ...(value === undefined ? {} : { default: value }), ...needed }] as const;
+    const isNeeded = argument === listing && required.includes(argument);
+    const needed = isNeeded ? { description: `${String(schema['description'])}; required` } : {};
+    return [
+      argument,
+      { ...shortenSchema(schema), ...(value === undefined ? {} : { default: value }), ...needed },
+    ] as const;
   });
   return {
     ...rest,
     properties: { ...Object.fromEntries(described), ...(listing === null ? {} : SAME_LISTING[listing]) },
-    // The other name of the same argument counts as given.
+    // The listing may be given under either of two names, so neither is required by the schema.
     required: required.filter((argument) => argument !== listing),
   };
 }
 
-/** What a listing's id is called here; null: no listing is meant. */
+/** Returns the argument that holds the listing's id; null if the tool takes none. */
 export function listingArgument(asks: readonly ToolForm[]): ListingArgument | null {
   const [form, another] = asks;
   if (form === undefined || another !== undefined) return null;
@@ -49,30 +53,30 @@ const SAME_LISTING = {
   listing_id: { id: { type: 'integer', description: 'the same as listing_id' } },
 };
 
-/** Patterns and lengths are the route's to check: what a refusal says of them is more than a model reads out of them. */
-function shortened(schema: JsonSchema): JsonSchema {
+/** Leaves out patterns and lengths: the route checks them, and its refusal tells a model more than they do. */
+function shortenSchema(schema: JsonSchema): JsonSchema {
   const { pattern: _, minLength: __, maxLength: ___, maximum, ...kept } = schema;
   const bound = maximum === Number.MAX_SAFE_INTEGER || maximum === undefined ? {} : { maximum };
   const { properties } = schema as ObjectSchema;
   if (properties === undefined) return { ...kept, ...bound };
-  const inside = Object.entries(properties).map(([name, field]) => [name, shortened(field)]);
+  const inside = Object.entries(properties).map(([name, field]) => [name, shortenSchema(field)]);
   return { ...kept, properties: Object.fromEntries(inside) };
 }
 
 function partsOf(endpoint: EndpointShape, id: string | undefined): ObjectSchema[] {
-  const params = endpoint.params ? [renamed(sent(endpoint.params), id)] : [];
-  const parts = [...params, ...[endpoint.query, endpoint.body].flatMap((part) => (part ? [sent(part)] : []))];
+  const params = endpoint.params ? [renameId(inputSchema(endpoint.params), id)] : [];
+  const parts = [...params, ...[endpoint.query, endpoint.body].flatMap((part) => (part ? [inputSchema(part)] : []))];
   return parts.map((part) => withWords(endpoint.name, part));
 }
 
-/** As the description of the interface shows it: what travels as text in an address is a number or a truth value to a tool. */
-function sent(schema: z.ZodType): ObjectSchema {
+/** Converts a schema as the OpenAPI document does: what is text in a URL is a number or a boolean to a tool. */
+function inputSchema(schema: z.ZodType): ObjectSchema {
   const form = { io: 'input', unrepresentable: 'any', override: showWireForm } as const;
   const { $schema: _, ...made } = z.toJSONSchema(schema, form) as ObjectSchema;
   return withoutNull(made) as ObjectSchema;
 }
 
-/** Null is as if nothing was given, so no argument is said to take it. */
+/** Removes null from the types: to a tool it means that the argument was omitted. */
 function withoutNull(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNull);
   if (typeof value !== 'object' || value === null) return value;
@@ -83,7 +87,7 @@ function withoutNull(value: unknown): unknown {
   return Object.fromEntries(Object.entries(whole).map(([name, one]) => [name, withoutNull(one)]));
 }
 
-function renamed(schema: ObjectSchema, id: string | undefined): ObjectSchema {
+function renameId(schema: ObjectSchema, id: string | undefined): ObjectSchema {
   const field = schema.properties?.['id'];
   return id === undefined || field === undefined ? schema : { ...schema, properties: { [id]: field }, required: [id] };
 }
@@ -104,21 +108,18 @@ function isDefaulted(parts: readonly ObjectSchema[], name: string): boolean {
   return parts.some((part) => part.properties?.[name]?.['default'] !== undefined);
 }
 
-/** In place of the long warning, which `_meta` gives once for the whole result. */
+/** Shorter than UNTRUSTED; `_meta` carries the warning once for the whole result. */
 const TEXT_OF_A_MERCHANT = 'text of a merchant';
 
-/** Members by which the answer of a tool that changes something is known. */
+/** Members named in the output schema of a tool that changes something. */
 const NAMED_IN_WRITING =
   /^(?:\w+_)?(?:id|url|tx_hash)$|^(?:(?:world_)?state|(?:payment_)?status|reason|next_step|retry|challenge|artifact\w*|receipt|minimum_amount_units|seller_wallet|expires_at|dry_run)$/;
-/** Of these, what an object within such an answer is known by. */
+/** Members named for nested objects in such an answer. */
 const NAMED_INSIDE = /^(?:id|url|state|payment_status|challenge|minimum_amount_units|seller_wallet|expires_at)$/;
-/** A number in refusals, and text in answers: both are held against one schema, so it says nothing of it. */
-const UNSAID = 'status';
+/** Left out: a number in refusals and text in answers, and both have to fit one schema. */
+const OMITTED_MEMBER = 'status';
 
-/**
- * What a tool answers, by name and kind: enough to know what to look for, and true of a refusal too, whose members the instructions of
- * this server name once. Everything in full is in the OpenAPI document.
- */
+/** Names the members of a tool's answer and their types. A refusal fits it too. The OpenAPI document has the whole schema. */
 function toolOutput({ asks, hints }: Tool): JsonSchema {
   if (asks === 'front_door') return { type: 'object' };
   const answers = asks.flatMap((form) => answersOf(endpoints, form.endpoint));
@@ -128,11 +129,11 @@ function toolOutput({ asks, hints }: Tool): JsonSchema {
 }
 
 function membersOf(schema: JsonSchema, root: JsonSchema, isWriting: boolean): Record<string, JsonSchema> {
-  const { properties, anyOf } = resolved(schema, root);
+  const { properties, anyOf } = resolveRef(schema, root);
   const forms = (anyOf as JsonSchema[] | undefined) ?? [];
   const members = forms.flatMap((form) => Object.entries(membersOf(form, root, isWriting)));
   for (const [name, member] of Object.entries((properties as Record<string, JsonSchema> | undefined) ?? {})) {
-    const kind = name === UNSAID ? null : kindOf(name, member, root);
+    const kind = name === OMITTED_MEMBER ? null : kindOf(name, member, root);
     if (kind === null) continue;
     if (!isWriting || NAMED_IN_WRITING.test(name)) members.push([name, kind]);
     else if (kind['type'] === 'object') {
@@ -143,27 +144,27 @@ function membersOf(schema: JsonSchema, root: JsonSchema, isWriting: boolean): Re
   return Object.fromEntries(members);
 }
 
-function resolved(schema: JsonSchema, { $defs = {} }: JsonSchema): JsonSchema {
+function resolveRef(schema: JsonSchema, { $defs = {} }: JsonSchema): JsonSchema {
   const { $ref } = schema;
   if (typeof $ref !== 'string') return schema;
   return ($defs as Record<string, JsonSchema>)[$ref.slice('#/$defs/'.length)] ?? {};
 }
 
-/** Its type alone, or that and null; null where it may be one of several. */
+/** The member's type, with null where allowed; null if it may be one of several types. */
 function kindOf(name: string, member: JsonSchema, root: JsonSchema): JsonSchema | null {
-  const { type, anyOf } = resolved(member, root);
-  // Of plain types there is a list, of others a choice.
+  const { type, anyOf } = resolveRef(member, root);
+  // Zod writes `type` for plain types and `anyOf` for others.
   const forms =
     type === undefined
-      ? ((anyOf as JsonSchema[] | undefined) ?? []).map((form) => resolved(form, root)['type'])
+      ? ((anyOf as JsonSchema[] | undefined) ?? []).map((form) => resolveRef(form, root)['type'])
       : [type].flat();
-  // Large goods are linked, and none then.
+  // `artifact` is null where large goods are linked instead.
   const [only, ...others] = new Set(forms.filter((one) => one !== 'null'));
   if (typeof only !== 'string' || others.length > 0) return null;
   return { type: forms.includes('null') || name === 'artifact' ? [only, 'null'] : only };
 }
 
-/** Whether what merchants wrote can stand in an answer. */
+/** Whether an answer may contain text of merchants. */
 function holdsMerchantText(endpoints: Endpoints, { asks }: Pick<Tool, 'asks'>): boolean {
   if (asks === 'front_door') return false;
   return asks.some((form) => JSON.stringify(answersOf(endpoints, form.endpoint)).includes(TEXT_OF_A_MERCHANT));
@@ -177,7 +178,7 @@ function answersOf(endpoints: Endpoints, name: keyof Endpoints): JsonSchema[] {
   });
 }
 
-/** What a reader needs and no more: hosts may show it to a model. Forms, bounds and what is always there stay in the OpenAPI document. */
+/** Left out of output schemas, which hosts may show to a model. The OpenAPI document has them. */
 const OMITTED_KEYWORDS = new Set([
   ...['additionalProperties', 'required', 'pattern', 'format', 'minimum', 'maximum', 'exclusiveMinimum'],
   ...['minLength', 'maxLength', 'minItems', 'maxItems', 'propertyNames', 'id'],
@@ -187,12 +188,12 @@ function withoutBounds(value: unknown, isNames = false): unknown {
   if (Array.isArray(value)) return value.map((one) => withoutBounds(one));
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(([keyword]) => isNames || !OMITTED_KEYWORDS.has(keyword));
-  return Object.fromEntries(kept.map(([keyword, given]) => [keyword, memberWithoutBounds(keyword, given, isNames)]));
+  return Object.fromEntries(kept.map(([keyword, member]) => [keyword, memberWithoutBounds(keyword, member, isNames)]));
 }
 
-function memberWithoutBounds(keyword: string, given: unknown, isNames: boolean): unknown {
-  if (keyword === 'description' && !isNames && given === UNTRUSTED) return TEXT_OF_A_MERCHANT;
-  return withoutBounds(given, !isNames && (keyword === 'properties' || keyword === '$defs'));
+function memberWithoutBounds(keyword: string, value: unknown, isNames: boolean): unknown {
+  if (keyword === 'description' && !isNames && value === UNTRUSTED) return TEXT_OF_A_MERCHANT;
+  return withoutBounds(value, !isNames && (keyword === 'properties' || keyword === '$defs'));
 }
 
 export interface KnownTool extends Tool {
@@ -201,34 +202,33 @@ export interface KnownTool extends Tool {
 
 const WALLET = ' A wallet is enough; with a merchant key the purchase is kept under your store.';
 
-const BOOK: ReadonlyMap<string, KnownTool> = new Map(
+const CATALOG: ReadonlyMap<string, KnownTool> = new Map(
   TOOLS.map((tool) => [tool.name, { ...tool, holdsMerchantText: holdsMerchantText(endpoints, tool) }]),
 );
 
 export function findTool(name: string): KnownTool | undefined {
-  return BOOK.get(name);
+  return CATALOG.get(name);
 }
 
-/** The type of an argument in the schema of its tool. */
 export function typeOfArgument(tool: string, argument: string): unknown {
-  const found = DESCRIBED.find(({ listed }) => listed.name === tool)?.listed.inputSchema as ObjectSchema | undefined;
-  return found?.properties?.[argument]?.['type'];
+  const schema = DESCRIBED.find(({ listed }) => listed.name === tool)?.listed.inputSchema as ObjectSchema | undefined;
+  return schema?.properties?.[argument]?.['type'];
 }
 
-/** What a caller may use: the maintainer's tools are shown to the maintainer, those of a city where there is one. */
+/** Decides which tools are listed: the maintainer's tools for the maintainer, the city's where there is a city. */
 export interface ListedFor {
   isMaintainer: boolean;
   hasCity: boolean;
 }
 
-/** Always in the same order. A tool that is not listed is answered as its route answers. */
+/** Lists the tools in a fixed order. An unlisted tool can still be called; its route decides. */
 export function listTools({ isMaintainer, hasCity }: ListedFor) {
   return DESCRIBED.filter(
     ({ tool }) => (isMaintainer || tool.kind !== 'maintainer') && (hasCity || !needsCity(tool)),
   ).map(({ listed }) => listed);
 }
 
-const DESCRIBED = [...BOOK.values()].map((tool) => ({
+const DESCRIBED = [...CATALOG.values()].map((tool) => ({
   tool,
   listed: {
     name: tool.name,
