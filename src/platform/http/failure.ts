@@ -86,7 +86,8 @@ const LINGER_MS = 500;
 
 /** Says the last word and lets the client read it: closing at once on unread input would take the answer back. */
 export function endWith(socket: Socket, text: string, clock: Clock): void {
-  socket.removeAllListeners('data');
+  // With a listener for `data`, Node's parser no longer gets the bytes: it would fail on each of them again.
+  socket.removeAllListeners('data').on('data', () => {});
   socket.end(text);
   socket.resume();
   void clock.sleep(LINGER_MS).then(() => socket.destroy());

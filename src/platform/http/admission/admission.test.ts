@@ -53,16 +53,48 @@ async function from(port: number, localAddress: string, text: string) {
 }
 
 describe('one connection', () => {
-  it('is answered one request at a time, the next one unread until then', async () => {
+  it('is answered one request at a time, and one more waits', async () => {
     const { port, asked, open } = await listen();
-    const { heard } = await openSocket(port, get('/slow?1') + get('/quick?2') + get('/quick?3'));
+    const { heard } = await openSocket(port, get('/slow?1') + get('/quick?2'));
     await expect.poll(() => asked).toEqual(['/slow?1']);
     const other = await openSocket(port, get('/quick?other'));
     await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
     expect(asked).toEqual(['/slow?1', '/quick?other']);
     open();
-    await expect.poll(() => statusesIn(heard())).toEqual([200, 200, 200]);
-    expect(asked).toEqual(['/slow?1', '/quick?other', '/quick?2', '/quick?3']);
+    await expect.poll(() => statusesIn(heard())).toEqual([200, 200]);
+    expect(asked).toEqual(['/slow?1', '/quick?other', '/quick?2']);
+  });
+
+  it('is closed at a third request, in one piece with the others or later; the second never begins', async () => {
+    for (const isLater of [false, true]) {
+      const { port, asked, open, server } = await listen();
+      const third = get('/quick?3');
+      const first = await openSocket(port, get('/slow?1') + get('/quick?2') + (isLater ? '' : third));
+      await expect.poll(() => asked).toEqual(['/slow?1']);
+      if (isLater) first.socket.write(third);
+      await expect.poll(first.closed).toBe(true);
+      await expect.poll(() => server.admission()).toMatchObject({ placesTaken: 0, rules: { pipelined: 1 } });
+      open();
+      const other = await openSocket(port, get('/quick?other'));
+      await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
+      expect(first.heard()).toBe('');
+      expect(asked).toEqual(['/slow?1', '/quick?other']);
+    }
+  });
+
+  it('that sends thousands at once has its network read again soon, and others at once', async () => {
+    const { port, server } = await listen();
+    const kept = await from(port, '127.0.1.1', get('/quick'));
+    await expect.poll(kept.statuses).toEqual([200]);
+    const flood = await from(port, '127.0.1.1', 'GET /quick HTTP/1.1\r\n\r\n'.repeat(2_500));
+    await expect.poll(flood.closed).toBe(true);
+    expect(server.admission().rules.pipelined).toBe(1);
+    const late = await from(port, '127.0.1.1', get('/quick'));
+    kept.socket.write(get('/quick'));
+    const other = await from(port, '127.0.2.1', get('/quick'));
+    await expect.poll(other.statuses).toEqual([200]);
+    await expect.poll(late.statuses).toEqual([200]);
+    await expect.poll(kept.statuses).toEqual([200, 200]);
   });
 
   it('has one request begun also where the end of its head comes with the next ones', async () => {
@@ -85,22 +117,22 @@ describe('one connection', () => {
   it('may send its requests in pieces of any size, bodies of either kind between them', async () => {
     const body = '{"collect":\r\n\r\ntrue}';
     const post = ['POST /api/buy/1 HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
-    const text = [
-      get('/quick?1'),
-      [...post, `Content-Length: ${body.length}`, '', body].join('\r\n'),
-      get('/quick?2'),
-      [...post, 'Transfer-Encoding: chunked', '', `${body.length.toString(16)}`, body, '0', '', ''].join('\r\n'),
-      get('/quick?3'),
-    ].join('');
+    const sized = [...post, `Content-Length: ${body.length}`, '', body].join('\r\n');
+    const chunked = [...post, 'Transfer-Encoding: chunked', '', `${body.length.toString(16)}`, body, '0', '', ''].join(
+      '\r\n',
+    );
+    const texts = [get('/quick?1') + sized, sized + chunked, chunked + get('/quick?2')];
     const { port } = await listen();
-    for (const size of [1, 2, 3, 5, 7, 64, 91, text.length]) {
+    for (const size of [1, 2, 3, 5, 7, 64, 91, 1_000]) {
       const { socket, statuses } = await from(port, '127.0.0.1', '');
       socket.setNoDelay(true);
-      for (let at = 0; at < text.length; at += size) {
-        socket.write(text.slice(at, at + size));
-        await new Promise((resolve) => setImmediate(resolve));
+      for (const [index, text] of texts.entries()) {
+        for (let at = 0; at < text.length; at += size) {
+          socket.write(text.slice(at, at + size));
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        await expect.poll(statuses).toEqual(Array(2 * index + 2).fill(200));
       }
-      await expect.poll(statuses).toEqual([200, 200, 200, 200, 200]);
     }
   });
 

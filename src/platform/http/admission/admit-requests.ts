@@ -1,14 +1,27 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Refusal } from '../../refusal.ts';
 import { createClientNames } from '../client-network.ts';
 import { endWith, type ProblemAnswer, rawAnswer } from '../failure.ts';
-import { type Bounds, DEFAULT_BOUNDS, noneCounted, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
+import {
+  type Bounds,
+  DEFAULT_BOUNDS,
+  DROPPED_IN_TURN,
+  noneCounted,
+  type RuleCounts,
+  STARTED_IN_TURN,
+} from './bounds.ts';
 import { type Connection, connectionOf, createSockets, type Place } from './connections.ts';
 import { createPlaces, failedToProve } from './places.ts';
-import { serializePipelined } from './serialize-pipelined.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -43,6 +56,11 @@ export interface Admission {
   facts(): AdmissionFacts;
 }
 
+interface HttpExchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
 const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
@@ -63,10 +81,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
 
-  const open = (socket: Socket): void => {
-    const connection = sockets.admit(socket);
-    if (connection !== null) serializePipelined(connection);
-  };
   const check = (): void => {
     for (const connection of sockets.each()) cutIfLate(connection, options, rules);
   };
@@ -88,18 +102,40 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (failedToProve(request, response.statusCode)) distrust(place);
     });
   };
+  const begin = (answer: RequestListener, connection: Connection, { request, response }: HttpExchange): void => {
+    if (!connection.socket.writable) return;
+    connection.begin(request, response, clock);
+    warnOnce(request, connection);
+    // With few sockets open there cannot be many requests.
+    if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
+    turns.run(request, () => start(answer, connection));
+  };
+  /** Closes the connection. Node has read more requests behind this one already: they end here too. */
+  const drop = (connection: Connection): void => {
+    if (!connection.socket.destroyed) {
+      rules.pipelined += 1;
+      connection.socket.destroy();
+    }
+    connection.dropped += 1;
+    if (connection.dropped === DROPPED_IN_TURN) sockets.pauseReading(connection);
+  };
   return {
     guard: (server, answer) => {
-      server.on('connection', open);
+      server.on('connection', sockets.admit);
       checkPeriodically(server, clock, check);
       return (request, response) => {
         const connection = connectionOf(request.socket);
         if (connection === undefined) return void answer(request, response);
-        connection.begin(request, response, clock);
-        warnOnce(request, connection);
-        // With few sockets open there cannot be many requests.
-        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
-        turns.run(request, () => start(answer, connection));
+        if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);
+        const current = connection.response;
+        if (current === null || current.closed) return begin(answer, connection, { request, response });
+        connection.isQueued = true;
+        // In a turn of its own: other clients are served between two requests of one connection.
+        const beginNext = (): void => {
+          connection.isQueued = false;
+          begin(answer, connection, { request, response });
+        };
+        current.once('close', () => setImmediate(beginNext));
       };
     },
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
@@ -109,8 +145,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (connection === undefined) return;
       giveBack(connection);
       sockets.leave(connection);
-      // What waits behind an answer without an end would wait for ever.
-      if (connection.isWaiting) request.socket.destroy();
+      // A request queued behind an endless answer would wait for ever.
+      if (connection.isQueued) request.socket.destroy();
     },
     distrust: (request) => distrust(connectionOf(request.socket)?.place ?? null),
     isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,

@@ -33,6 +33,11 @@ export const RETRY_SECONDS = 1;
 /** Of one address, requests that begin in one turn of the event loop; the rest wait for the next turn. */
 export const STARTED_IN_TURN = 16;
 
+/** Node reads up to 64 KiB at once. When more requests of one read are dropped, the server pauses reading. */
+export const DROPPED_IN_TURN = 16;
+/** After that, the client's network is not read for so long. */
+export const READING_PAUSED_MS = 100;
+
 export function part(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));
 }
@@ -40,7 +45,7 @@ export function part(of: number, share: number): number {
 /** Why something was turned away or cut, as metrics and log call it. */
 const RULES = [
   ...(['server_full', 'network_share', 'address_share', 'long_bodies', 'sockets_full', 'sockets_of_network'] as const),
-  ...(['idle_closed', 'answer_not_taken', 'body_too_slow', 'request_late', 'lane_lost'] as const),
+  ...(['idle_closed', 'answer_not_taken', 'body_too_slow', 'request_late', 'lane_lost', 'pipelined'] as const),
 ];
 export type Rule = (typeof RULES)[number];
 export type RuleCounts = Record<Rule, number>;

@@ -8,6 +8,7 @@ import {
   LEAST_BODY_BYTES_PER_SECOND,
   NETWORK_PART,
   part,
+  READING_PAUSED_MS,
   type Rule,
   type RuleCounts,
   STALLED_ANSWER_MS,
@@ -29,6 +30,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
   const ofNetwork = part(total, NETWORK_PART);
+  const pausedSites = new Set<string>();
   let streams = 0;
   let lookAgainAt = 0;
 
@@ -57,6 +59,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     }
     return false;
   };
+  const isPaused = ({ peer }: Connection): boolean => peer !== null && pausedSites.has(peer.site);
   return {
     /** Null: there is no room, and the socket is closed. */
     admit: (socket: Socket): Connection | null => {
@@ -77,7 +80,24 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
         if (connection.isStream) streams -= 1;
         else remove(connection);
       });
+      if (isPaused(connection)) socket.pause();
       return connection;
+    },
+    /**
+     * Reads from no socket until the next turn, and from this client's network for a while. One read can hold thousands of requests, and Node
+     * keeps them in memory until the closed socket is gone, at the end of the turn: many sockets at once would fill the memory.
+     */
+    pauseReading: ({ peer }: Connection): void => {
+      for (const { socket } of all) socket.pause();
+      setImmediate(() => {
+        for (const connection of all) if (!isPaused(connection)) connection.socket.resume();
+      });
+      if (peer === null || pausedSites.has(peer.site)) return;
+      pausedSites.add(peer.site);
+      void clock.sleep(READING_PAUSED_MS).then(() => {
+        pausedSites.delete(peer.site);
+        for (const connection of all) if (connection.peer?.site === peer.site) connection.socket.resume();
+      });
     },
     /** From now on a stream, which its own pool counts. */
     leave: (connection: Connection): void => {
@@ -134,10 +154,10 @@ export class Connection {
   /** Where it brings a body: when its head was read in full, and how much had come on the socket by then. */
   headAt = 0;
   bytesAtHead = 0;
-  /** Of a body whose length was named. */
-  bodyLeft = 0;
-  /** More has come behind the request that is being answered. */
-  isWaiting = false;
+  /** One more request has been read; it begins when this one is answered. */
+  isQueued = false;
+  /** Requests that were read behind that one. The first of them closes the connection. */
+  dropped = 0;
   /** Its answer goes on without an end. */
   isStream = false;
   /** What it holds until its answer is out. */
@@ -159,7 +179,6 @@ export class Connection {
     this.response = response;
     this.refusal = null;
     const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
-    this.bodyLeft = length === undefined ? 0 : Number(length) || 0;
     if (length === undefined && coding === undefined) return;
     this.headAt = clock.now();
     this.bytesAtHead = this.socket.bytesRead;
@@ -181,7 +200,7 @@ export class Connection {
 
   /** It has been answered before, and asks nothing now. */
   isIdle(): boolean {
-    return this.request?.complete === true && this.response?.writableFinished === true;
+    return !this.isQueued && this.request?.complete === true && this.response?.writableFinished === true;
   }
 
   /** What is wrong with the client's pace now; null: nothing. To be asked once a second or so. */
