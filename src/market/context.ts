@@ -5,6 +5,7 @@ import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Queryable } from '../platform/database/database.ts';
 import type { Hex } from '../platform/hex.ts';
+import type { Subnet } from '../platform/http/client-network.ts';
 import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
 import type { Pepper } from '../platform/pepper.ts';
@@ -12,10 +13,8 @@ import type { Random } from '../platform/random.ts';
 
 /** A network that has some limits of its own. */
 export interface NetworkRule {
-  /** Of an IPv6 address only the first 64 bits are looked at: the rest is the client's own. */
-  bits: { value: bigint; width: 32 | 64 };
-  /** How many of the bits name the network. */
-  length: number;
+  /** At most 64 bits of an IPv6 address: a client has the rest to itself. */
+  network: Subnet;
   limits: Partial<Limits>;
 }
 

@@ -1,6 +1,6 @@
-import { isIPv4, isIPv6, SocketAddress } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import type { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
-import { clientNetwork } from '../../platform/http/client-network.ts';
+import { type Address, isInSubnet, parseSubnet, type Subnet } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
 
 /** The limits that count a client's network by the hour or the minute: these a network may have of its own (W10). */
@@ -20,22 +20,16 @@ export const NETWORK_LIMITS = [
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 
-type Bits = NetworkRule['bits'];
+const IPV6_BITS = 64;
 
-const CIDR = /^([0-9a-f.:]+)\/(0|[1-9]\d?)$/i;
-const CLIENT_IPV6 = /^((?:[0-9a-f]{1,4}:){3}[0-9a-f]{1,4})::\/64$/;
-
-/** Reads `203.0.113.0/24` or `2001:db8::/48`; null for what is none, has bits beyond its length, or is smaller than what is counted. */
-export function readNetwork(text: string): Pick<NetworkRule, 'bits' | 'length'> | null {
-  const [, address = '', digits = ''] = CIDR.exec(text) ?? [];
-  if (!isIPv4(address) && !isIPv6(address)) return null;
-  const counted = clientNetwork(address);
-  const bits = bitsOf(counted);
-  const length = Number(digits);
-  // A mapped IPv4 address is counted as IPv4, so it would never be met.
-  if (bits === null || (isIPv6(address) && bits.width === 32) || length > bits.width) return null;
-  const isRest = (bits.value & ((1n << BigInt(bits.width - length)) - 1n)) !== 0n;
-  return isRest || (bits.width === 64 && !endsInZeros(address, counted)) ? null : { bits, length };
+/** Reads `203.0.113.0/24` or `2001:db8::/48`; null for other text, bits set beyond the length, or IPv6 smaller than a /64. */
+export function readNetwork(text: string): Subnet | null {
+  const network = text.includes('/') && !text.includes('%') ? parseSubnet(text) : null;
+  if (network === null) return null;
+  const [address, length] = network;
+  const isIPv4 = address.kind() === 'ipv4';
+  const first = (isIPv4 ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(text);
+  return String(first) === String(address) && (isIPv4 || length <= IPV6_BITS) ? network : null;
 }
 
 /** The limit for that client network: of the most specific network that has one of this name, else the one of all. */
@@ -46,32 +40,15 @@ export function limitFor(
   limits: Readonly<Record<NetworkLimit, number>>,
 ): number {
   if (rules.length === 0) return limits[name];
-  const bits = bitsOf(network);
-  const found = rules
-    .filter((rule) => rule.limits[name] !== undefined && bits !== null && isIn(bits, rule))
-    .sort((a, b) => b.length - a.length);
-  return found[0]?.limits[name] ?? limits[name];
+  const address = readCounted(network);
+  const [closest] = rules
+    .filter((rule) => rule.limits[name] !== undefined && address !== null && isInSubnet(address, rule.network))
+    .sort((a, b) => b.network[1] - a.network[1]);
+  return closest?.limits[name] ?? limits[name];
 }
 
-function isIn(bits: Bits, rule: NetworkRule): boolean {
-  const rest = BigInt(rule.bits.width - rule.length);
-  return bits.width === rule.bits.width && bits.value >> rest === rule.bits.value >> rest;
-}
-
-/** Of a client network as it is counted. */
-function bitsOf(network: string): Bits | null {
-  if (isIPv4(network)) return { value: joined(network.split('.').map(BigInt), 8n), width: 32 };
-  const groups = CLIENT_IPV6.exec(network)?.[1]?.split(':');
-  if (groups === undefined) return null;
-  const values = groups.map((group) => BigInt(Number.parseInt(group, 16)));
-  return { value: joined(values, 16n), width: 64 };
-}
-
-function joined(parts: readonly bigint[], width: bigint): bigint {
-  return parts.reduce((sum, part) => (sum << width) | part, 0n);
-}
-
-function endsInZeros(address: string, counted: string): boolean {
-  const spelled = (text: string) => new SocketAddress({ address: text, family: 'ipv6' }).address;
-  return spelled(address) === spelled(counted.replace(/\/64$/, ''));
+/** Null for a client whose address is not known. */
+function readCounted(network: string): Address | null {
+  const text = network.replace(/\/64$/, '');
+  return ipaddr.isValid(text) ? ipaddr.parse(text) : null;
 }

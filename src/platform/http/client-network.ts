@@ -22,11 +22,8 @@ type AddressedRequest = Pick<IncomingMessage, 'headers' | 'socket'>;
 /** The one place that reads X-Forwarded-For. */
 export function createClientNames(trusted: false | readonly string[]): ClientNames {
   const networks = (trusted || []).flatMap((name) => NAMED_RANGES[name] ?? [name]);
-  const proxies = networks.map((network) =>
-    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${isIPv4(network) ? 32 : 128}`),
-  );
-  const matches = (address: Address): boolean =>
-    proxies.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+  const proxies = networks.map(parseSubnet).filter((network) => network !== null);
+  const matches = (address: Address): boolean => proxies.some((network) => isInSubnet(address, network));
   const isProxy = (text: string | undefined): boolean => {
     const address = proxies.length === 0 ? null : readAddress(text);
     return address !== null && matches(address);
@@ -53,6 +50,24 @@ export function createClientNames(trusted: false | readonly string[]): ClientNam
 }
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** An address of the network and how many of its leading bits count. */
+export type Subnet = readonly [Address, number];
+
+const CIDR = /^([^/]+)\/(0|[1-9]\d*)$/;
+
+/** Reads an address, or a network as in 203.0.113.0/24 or 2001:db8::/48; null for any other text. */
+export function parseSubnet(text: string): Subnet | null {
+  const [, address = text, length = isIPv4(text) ? '32' : '128'] = CIDR.exec(text) ?? [];
+  // The library alone would take 10.1/8 and 0x0a000000/8 as well.
+  if (isIP(address) === 0) return null;
+  const cidr = `${address}/${length}`;
+  return ipaddr.isValidCIDR(cidr) ? ipaddr.parseCIDR(cidr) : null;
+}
+
+export function isInSubnet(address: Address, [network, bits]: Subnet): boolean {
+  return network.kind() === address.kind() && address.match(network, bits);
+}
 
 /** Null: no address. A mapped IPv4 address is that IPv4 address, and a zone is left out. */
 function readAddress(text: string | undefined): Address | null {
