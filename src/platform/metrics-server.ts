@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Log } from './log.ts';
 
-export interface TextServerOptions {
+export interface MetricsServerOptions {
   host: string;
   port: number;
   /** The only address that is answered. */
@@ -16,7 +16,7 @@ const REQUEST_MS = 5_000;
 const LARGEST_HEAD_BYTES = 4_096;
 
 /** One text on a port of its own, for readers inside the operator's network. Whatever else is asked for does not exist. */
-export async function serveText({ host, port, path, read, log }: TextServerOptions): Promise<{
+export async function startMetricsServer({ host, port, path, read, log }: MetricsServerOptions): Promise<{
   port: number;
   close(): Promise<void>;
 }> {
