@@ -7,10 +7,10 @@ import { isoTime } from '../../platform/clock.ts';
 import { inSnapshot, type Queryable } from '../../platform/database/database.ts';
 import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
 import { type HandleStep, judgeHandle } from '../../platform/judge-handle.ts';
+import { type PresentedKey, requireSameKey } from '../../platform/key-hash.ts';
 import type { Pepper } from '../../platform/pepper.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';
-import { type ConfirmKey, mustBeStagedKey } from '../../platform/staged-key.ts';
 import { type City, takeNetworkQuota } from '../context.ts';
 import { closeStage, findAlike, findStage, insertResident, insertStage, type Stage, sweepStages } from './store.ts';
 
@@ -86,7 +86,7 @@ export async function confirmResident(city: City, { body, bearer, clientNetwork 
 }
 
 /** A confirm: which stage, and the key that it showed. */
-type Confirm = ConfirmKey & { body: StageIdentity };
+type Confirm = PresentedKey & { body: StageIdentity };
 
 /** What is staged, if the stage is the caller's, still open, and the key is the one it gave. */
 async function judgeStage(
@@ -96,7 +96,7 @@ async function judgeStage(
 ): Promise<Stage> {
   const stage = await findOwnStage(database, body, { lock: by.lock });
   if (stage.closedAs !== null || by.now >= stage.expiresAt.getTime()) throw stageClosed();
-  mustBeStagedKey(stage, { body, bearer }, by.pepper);
+  requireSameKey(stage, { body, bearer }, by.pepper);
   return stage;
 }
 

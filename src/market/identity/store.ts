@@ -2,7 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { foldHandle, handleSkeleton } from '../../contract/handles.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import type { KeyHash } from '../../platform/staged-key.ts';
+import type { KeyHash } from '../../platform/key-hash.ts';
 import { type ClientClass, type SecretHashes, supersedeStages } from './stages/store.ts';
 
 /** One at a time for each merchant: whatever replaces its key or its codes. */

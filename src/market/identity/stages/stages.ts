@@ -4,8 +4,8 @@ import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
+import { type PresentedKey, requireSameKey } from '../../../platform/key-hash.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { type ConfirmKey, mustBeStagedKey } from '../../../platform/staged-key.ts';
 import type { Market, Pepper } from '../../context.ts';
 import {
   closeStage,
@@ -69,7 +69,7 @@ function isOf<Kind extends StageKind>(kind: Kind, stage: Stage): stage is Stage<
 }
 
 /** A confirm: which stage, and the key that it showed. */
-type Confirm = ConfirmKey & { body: StageIdentity };
+type Confirm = PresentedKey & { body: StageIdentity };
 
 /** What is staged, if the stage is the caller's, still open, and the key is the one it gave. */
 export async function judgeStage<Kind extends StageKind>(
@@ -80,7 +80,7 @@ export async function judgeStage<Kind extends StageKind>(
 ): Promise<StageOfKind<Kind>> {
   const stage = await findOwnStage(database, kind, body, { lock: by.lock });
   if (stage.closedAs !== null || by.now >= stage.expiresAt.getTime()) throw new Refusal('stage_closed');
-  mustBeStagedKey(stage.of, { body, bearer }, by.pepper);
+  requireSameKey(stage.of, { body, bearer }, by.pepper);
   return stage.of;
 }
 

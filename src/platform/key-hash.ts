@@ -9,13 +9,13 @@ export interface KeyHash {
 }
 
 /** The key that a confirm brings, from one place or the other. */
-export interface ConfirmKey {
+export interface PresentedKey {
   body: { merchant_key?: string | undefined };
   bearer: string | null;
 }
 
 /** Refuses a confirm without the key that its stage showed. */
-export function mustBeStagedKey(staged: KeyHash, { body, bearer }: ConfirmKey, pepper: Pepper): void {
+export function requireSameKey(staged: KeyHash, { body, bearer }: PresentedKey, pepper: Pepper): void {
   const key = presentedKey(bearer, body.merchant_key ?? null);
   const presented = pepper.hashes(key).find(({ version }) => version === staged.pepperVersion);
   if (presented !== undefined && timingSafeEqual(presented.hash, staged.keyHash)) return;
