@@ -273,7 +273,7 @@ function createRequestCounts(): RequestCounts {
 
 /** What the server lets in, and what it turns away or cuts. */
 interface AdmissionFacts {
-  placesTaken: number;
+  slotsTaken: number;
   socketsOpen: number;
   /** By rule. */
   rules: Readonly<Record<string, number>>;
@@ -293,7 +293,7 @@ function observeAdmission(registry: Registry, read: () => AdmissionFacts): void 
     });
   };
   renamed('openaisle_http_requests_in_flight', 'openaisle_http_places_taken', (name, note) =>
-    gauge(name, `Requests in flight${note}`, ({ placesTaken }) => placesTaken),
+    gauge(name, `Requests in flight${note}`, ({ slotsTaken }) => slotsTaken),
   );
   renamed('openaisle_http_connections_open', 'openaisle_http_sockets_open', (name, note) =>
     gauge(name, `Connections that are no event streams${note}`, ({ socketsOpen }) => socketsOpen),

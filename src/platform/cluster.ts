@@ -28,7 +28,7 @@ function messageKind(message: unknown): unknown {
 const YOUNG_MS = 10_000;
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
-/** So often in a row each place may lose a young worker, once the first of all has served. Before that, a start that fails is a failed start. */
+/** So often in a row each slot may lose a young worker, once the first of all has served. Before that, a start that fails is a failed start. */
 const MOST_YOUNG = 6;
 
 interface SupervisionOptions {
@@ -60,7 +60,7 @@ interface WorkerSlot {
 
 /** Keeps so many workers alive: each that dies is replaced at once, and with growing delays where successors die young. */
 export function superviseWorkers({ count, task, clock, log }: SupervisionOptions): Supervision {
-  const places = Array.from({ length: count }, (_, index): WorkerSlot => {
+  const slots = Array.from({ length: count }, (_, index): WorkerSlot => {
     return { number: index + 1, worker: null, ready: false, young: 0 };
   });
   const stopping = new AbortController();
@@ -69,31 +69,31 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   let everReady = false;
   let restarts = 0;
 
-  const runOne = async (place: WorkerSlot): Promise<void> => {
-    const worker = startWorker(place.number, task);
+  const runOne = async (slot: WorkerSlot): Promise<void> => {
+    const worker = startWorker(slot.number, task);
     let readyAt: number | null = null;
-    place.worker = worker;
+    slot.worker = worker;
     void worker.ready.then(() => {
       everReady = true;
-      place.ready = true;
+      slot.ready = true;
       readyAt = clock.now();
     });
     const { code, signal } = await worker.ended;
-    place.worker = null;
-    place.ready = false;
+    slot.worker = null;
+    slot.ready = false;
     if (stopping.signal.aborted) return;
-    place.young = readyAt !== null && clock.now() - readyAt >= YOUNG_MS ? 0 : place.young + 1;
-    log.error('worker_ended', { worker: place.number, pid: worker.pid, code, signal, attempt: place.young });
+    slot.young = readyAt !== null && clock.now() - readyAt >= YOUNG_MS ? 0 : slot.young + 1;
+    log.error('worker_ended', { worker: slot.number, pid: worker.pid, code, signal, attempt: slot.young });
   };
 
-  const keep = async (place: WorkerSlot): Promise<void> => {
+  const keep = async (slot: WorkerSlot): Promise<void> => {
     for (;;) {
-      await runOne(place);
+      await runOne(slot);
       if (stopping.signal.aborted) return;
       const most = everReady ? MOST_YOUNG : 1;
-      if (places.every(({ ready, young }) => !ready && young >= most)) failure.resolve();
-      if (place.young > 1) {
-        await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (place.young - 2), LONGEST_DELAY_MS), stopping.signal);
+      if (slots.every(({ ready, young }) => !ready && young >= most)) failure.resolve();
+      if (slot.young > 1) {
+        await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (slot.young - 2), LONGEST_DELAY_MS), stopping.signal);
       }
       if (stopping.signal.aborted) return;
       restarts += 1;
@@ -102,7 +102,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
 
   const killLate = async (drainMs: number, ended: AbortSignal): Promise<void> => {
     await clock.sleep(drainMs, ended);
-    for (const { number, worker } of places) {
+    for (const { number, worker } of slots) {
       if (worker === null) continue;
       log.warn('worker_killed', { worker: number, pid: worker.pid, waited_ms: drainMs });
       worker.kill();
@@ -111,14 +111,14 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
 
   return {
     start: () => {
-      keeping = Promise.all(places.map(keep));
+      keeping = Promise.all(slots.map(keep));
     },
     failed: failure.promise,
-    ask: (patienceMs) => askReady(places, clock, patienceMs),
-    state: () => ({ ready: places.filter(({ ready }) => ready).length, restarts }),
+    ask: (patienceMs) => askReady(slots, clock, patienceMs),
+    state: () => ({ ready: slots.filter(({ ready }) => ready).length, restarts }),
     stop: async ({ drainMs }) => {
       stopping.abort();
-      for (const { worker } of places) worker?.stop();
+      for (const { worker } of slots) worker?.stop();
       const ended = new AbortController();
       const late = killLate(drainMs, ended.signal);
       await keeping;
@@ -128,11 +128,11 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   };
 }
 
-async function askReady(places: readonly WorkerSlot[], clock: Clock, patienceMs: number) {
+async function askReady(slots: readonly WorkerSlot[], clock: Clock, patienceMs: number) {
   const patience = new AbortController();
   const done = new AbortController();
   void clock.sleep(patienceMs, done.signal).then(() => patience.abort());
-  const asked = places.flatMap(({ number, worker, ready }) => {
+  const asked = slots.flatMap(({ number, worker, ready }) => {
     if (worker === null || !ready) return [];
     const answered = worker.ask(patience.signal).then((answer) => [{ number, answer }]);
     return [answered.catch(() => [])];
@@ -220,7 +220,7 @@ function closeUntakenConnection(worker: Worker): void {
   child.once('exit', () => last?.close());
 }
 
-/** The place of this process among the workers of a supervisor. */
+/** The slot of this process among the workers of a supervisor. */
 export interface WorkerAssignment {
   /** From 1 up; a successor has the number of the one it stands in for. */
   number: number;
@@ -239,7 +239,7 @@ interface WorkerHandlers {
   answer(): Promise<unknown>;
 }
 
-/** Resolves with the place that the supervisor gives to this process; null at once when the process is no worker. */
+/** Resolves with the slot that the supervisor gives to this process; null at once when the process is no worker. */
 export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignment> | null {
   const { worker } = cluster;
   if (worker === undefined || !cluster.isWorker) return null;

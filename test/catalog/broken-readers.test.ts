@@ -36,13 +36,13 @@ it('pages that clients never read to their end give their memory back', async ()
     // What both ends can hold is full: the page that is being sent waits, look after look.
     let looks = 0;
     const look = (): number => {
-      looks = server.admission().placesTaken === 1 ? looks + 1 : 0;
+      looks = server.admission().slotsTaken === 1 ? looks + 1 : 0;
       return looks;
     };
     await expect.poll(look, { interval: 5 }).toBeGreaterThan(10);
     client.socket.destroy();
   }
-  await expect.poll(() => server.admission().placesTaken).toBe(0);
+  await expect.poll(() => server.admission().slotsTaken).toBe(0);
   await expect
     .poll(() => buffers.usedBytes() - market.catalog.answers.cache.bytes(), { interval: 5 })
     .toBeLessThanOrEqual(0);

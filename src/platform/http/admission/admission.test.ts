@@ -73,7 +73,7 @@ describe('one connection', () => {
       await expect.poll(() => asked).toEqual(['/slow?1']);
       if (isLater) first.socket.write(third);
       await expect.poll(first.closed).toBe(true);
-      await expect.poll(() => server.admission()).toMatchObject({ placesTaken: 0, rules: { pipelined: 1 } });
+      await expect.poll(() => server.admission()).toMatchObject({ slotsTaken: 0, rules: { pipelined: 1 } });
       open();
       const other = await openSocket(port, get('/quick?other'));
       await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
@@ -140,7 +140,7 @@ describe('one connection', () => {
     const { port, later, server } = await listen();
     const head = 'POST /api/buy/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
     const { heard, closed } = await openSocket(port, `${head}{`);
-    await expect.poll(() => server.admission().placesTaken).toBe(1);
+    await expect.poll(() => server.admission().slotsTaken).toBe(1);
     later(2_000);
     const other = await openSocket(port, get('/quick'));
     await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
@@ -149,7 +149,7 @@ describe('one connection', () => {
     await expect.poll(closed).toBe(true);
     expect(statusesIn(heard())).toEqual([408]);
     expect(heard()).toContain('"reason":"request_timeout"');
-    expect(server.admission()).toMatchObject({ placesTaken: 0, rules: { body_too_slow: 1 } });
+    expect(server.admission()).toMatchObject({ slotsTaken: 0, rules: { body_too_slow: 1 } });
   });
 
   it('is cut when it takes nothing of its answer for ten seconds', async () => {
@@ -160,18 +160,18 @@ describe('one connection', () => {
     const { socket } = await openSocket(port, get('/long'));
     await new Promise((resolve) => socket.once('data', resolve));
     socket.pause();
-    await expect.poll(() => server.admission().placesTaken).toBe(1);
+    await expect.poll(() => server.admission().slotsTaken).toBe(1);
     // Until what the system takes for it has settled.
     await new Promise((resolve) => setTimeout(resolve, 200));
     later(9_000);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(server.admission().rules.answer_not_taken).toBe(0);
     later(2_000);
-    await expect.poll(() => server.admission()).toMatchObject({ placesTaken: 0, rules: { answer_not_taken: 1 } });
+    await expect.poll(() => server.admission()).toMatchObject({ slotsTaken: 0, rules: { answer_not_taken: 1 } });
   });
 });
 
-describe('places', () => {
+describe('slots', () => {
   const FEW = { bounds: { requestsInFlight: 40 } };
   const take = (port: number, count: number, address: (index: number) => string, headers: string[] = []) =>
     Promise.all(Array.from({ length: count }, (_, index) => from(port, address(index), get('/slow', headers))));

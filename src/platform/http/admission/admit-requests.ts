@@ -20,8 +20,8 @@ import {
   type RuleCounts,
   STARTED_IN_TURN,
 } from './bounds.ts';
-import { type Connection, connectionOf, createSockets, type Place } from './connections.ts';
-import { createPlaces, failedToProve } from './places.ts';
+import { type Connection, connectionOf, createSockets, type Slot } from './connections.ts';
+import { createSlots, failedToProve } from './slots.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -34,7 +34,7 @@ export interface AdmissionOptions {
 }
 
 export interface AdmissionFacts {
-  placesTaken: number;
+  slotsTaken: number;
   socketsOpen: number;
   rules: RuleCounts;
 }
@@ -46,7 +46,7 @@ export interface Admission {
   refusalOf(request: IncomingMessage): Refusal | undefined;
   /** The counted network of who asks. */
   clientOf(request: IncomingMessage): string;
-  /** Its answer goes on without an end: it holds no place, and its socket is counted elsewhere. */
+  /** Its answer goes on without an end: it holds no slot, and its socket is counted elsewhere. */
   leave(request: IncomingMessage): void;
   /** What it showed as key, token or proof is none, where its status does not say so. */
   distrust(request: IncomingMessage): void;
@@ -78,28 +78,28 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const { peer } = connectionOf(request.socket) ?? {};
     return peer === null ? names.ofForwarded(request) : (peer?.address ?? names.of(request));
   };
-  const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
+  const slots = createSlots({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
 
   const check = (): void => {
     for (const connection of sockets.each()) cutIfLate(connection, options, rules);
   };
-  const distrust = (place: Place | null): void => {
-    if (place?.isKept) places.suspendReserved(place.site);
+  const distrust = (slot: Slot | null): void => {
+    if (slot?.isReserved) slots.suspendReserved(slot.site);
   };
 
   const start = (answer: RequestListener, connection: Connection): void => {
     const { request, response } = connection;
     if (request === null || response === null || request.socket.destroyed) return;
-    connection.refusal = places.judge(request);
+    connection.refusal = slots.judge(request);
     answer(request, response);
-    // Nearly always what lies ready is out by now, and held no place.
+    // Nearly always what lies ready is out by now, and held no slot.
     const isOut = response.writableEnded && response.writableLength === 0;
     if (isOut || connection.refusal !== null || connection.isStream) return;
-    connection.place = places.take(request);
+    connection.slot = slots.take(request);
     response.once('close', () => {
-      const place = giveBack(connection);
-      if (failedToProve(request, response.statusCode)) distrust(place);
+      const slot = releaseSlot(connection);
+      if (failedToProve(request, response.statusCode)) distrust(slot);
     });
   };
   const begin = (answer: RequestListener, connection: Connection, { request, response }: HttpExchange): void => {
@@ -143,15 +143,15 @@ export function createAdmission(options: AdmissionOptions): Admission {
     leave: (request) => {
       const connection = connectionOf(request.socket);
       if (connection === undefined) return;
-      giveBack(connection);
+      releaseSlot(connection);
       sockets.leave(connection);
       // A request queued behind an endless answer would wait for ever.
       if (connection.isQueued) request.socket.destroy();
     },
-    distrust: (request) => distrust(connectionOf(request.socket)?.place ?? null),
+    distrust: (request) => distrust(connectionOf(request.socket)?.slot ?? null),
     isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
     rules,
-    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules }),
+    facts: () => ({ slotsTaken: slots.taken(), socketsOpen: sockets.count(), rules }),
   };
 }
 
@@ -165,11 +165,11 @@ function createWarning(log: Log): (request: IncomingMessage, connection: Connect
   };
 }
 
-function giveBack(connection: Connection): Place | null {
-  const { place } = connection;
-  connection.place = null;
-  place?.giveBack();
-  return place;
+function releaseSlot(connection: Connection): Slot | null {
+  const { slot } = connection;
+  connection.slot = null;
+  slot?.releaseSlot();
+  return slot;
 }
 
 /** Closes the connection of a client that is too slow by now. */

@@ -1,6 +1,6 @@
 /** What strangers may hold of one process. Sizes an operator may set come first; the shares and times are fixed. */
 export interface Bounds {
-  /** Places: requests from the end of their head until their answer is out. */
+  /** Slots: requests from the end of their head until their answer is out. */
   requestsInFlight: number;
   /** Sockets that are not event streams. */
   openSockets: number;
@@ -8,14 +8,14 @@ export interface Bounds {
 
 export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_000 };
 
-/** Of all places, those that only requests with a key, token or proof may take. */
+/** Of all slots, those that only requests with a key, token or proof may take. */
 export const RESERVED_PART = 10;
-/** What one network holds at most: of the sockets always, of all places and of those kept while over half of the places are taken. */
+/** What one network holds at most: of the sockets always, of all slots and of those kept while over half of the slots are taken. */
 export const NETWORK_PART = 10;
-/** The same for one address, of the places. */
+/** The same for one address, of the slots. */
 export const ADDRESS_PART = 40;
 
-/** A body that is longer, or whose length is not announced, takes one of these places as well. */
+/** A body that is longer, or whose length is not announced, takes one of these slots as well. */
 export const SHORT_BODY_BYTES = 65_536;
 export const LONG_BODIES = 64;
 export const LONG_BODIES_PER_NETWORK = 8;
@@ -26,7 +26,7 @@ export const STALLED_ANSWER_MS = 10_000;
 export const BODY_GRACE_MS = 5_000;
 export const LEAST_BODY_BYTES_PER_SECOND = 4_096;
 
-/** After what failed on a kept place its network takes none for that long. */
+/** After what failed on a kept slot its network takes none for that long. */
 export const RESERVED_SUSPENDED_MS = 60_000;
 export const RETRY_SECONDS = 1;
 

@@ -127,12 +127,12 @@ function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts)
 }
 
 /** What one request holds of the server. */
-export interface Place {
+export interface Slot {
   site: string;
   /** One of those that are kept for requests with a key, token or proof. */
-  isKept: boolean;
+  isReserved: boolean;
   /** To be called once. */
-  giveBack(): void;
+  releaseSlot(): void;
 }
 
 const KNOWN = Symbol('connection');
@@ -161,7 +161,7 @@ export class Connection {
   /** Its answer goes on without an end. */
   isStream = false;
   /** What it holds until its answer is out. */
-  place: Place | null = null;
+  slot: Slot | null = null;
   /** What has not been taken at the last look, all that was written until then, and since when neither has changed. */
   #queued = 0;
   #written = 0;

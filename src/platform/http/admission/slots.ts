@@ -5,7 +5,7 @@ import { createTally } from '../../tally.ts';
 import { bringsPayment } from '../caller-headers.ts';
 import { networkLevels } from '../client-network.ts';
 import * as bound from './bounds.ts';
-import type { Place } from './connections.ts';
+import type { Slot } from './connections.ts';
 
 const DETAILS = {
   server_full: 'The server has as many requests as it can take.',
@@ -16,7 +16,7 @@ const DETAILS = {
 /** Networks are forgotten together when there are more. */
 const MOST_LOST = 10_000;
 
-export interface PlacesOptions {
+export interface SlotsOptions {
   total: number;
   clock: Clock;
   rules: bound.RuleCounts;
@@ -24,15 +24,15 @@ export interface PlacesOptions {
 }
 
 /** Requests in flight: who holds how many, and who still gets one. */
-export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
+export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const open = total - Math.floor(total / bound.RESERVED_PART);
   const ofNetwork = bound.part(total, bound.NETWORK_PART);
   const ofAddress = bound.part(total, bound.ADDRESS_PART);
-  const keptOfNetwork = bound.part(total - open, bound.NETWORK_PART);
+  const reservedOfNetwork = bound.part(total - open, bound.NETWORK_PART);
   const bySite = createTally();
   const byAddress = createTally();
-  const keptBySite = createTally();
-  const lostUntil = new Map<string, number>();
+  const reservedBySite = createTally();
+  const suspendedUntil = new Map<string, number>();
   /** Bodies that may become long and are still on their way. Few, so they are counted by looking at each. */
   const longBodies = new Map<IncomingMessage, string>();
   let taken = 0;
@@ -43,7 +43,9 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
   const mayUseReserved = (request: IncomingMessage, site: string): boolean =>
-    showsCredential(request) && keptBySite.of(site) < keptOfNetwork && (lostUntil.get(site) ?? 0) <= clock.now();
+    showsCredential(request) &&
+    reservedBySite.of(site) < reservedOfNetwork &&
+    (suspendedUntil.get(site) ?? 0) <= clock.now();
   const judgeBusy = (request: IncomingMessage): Refusal | null => {
     if (taken >= total) return refuse('server_full');
     const address = clientOf(request);
@@ -59,38 +61,38 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
   };
   return {
     taken: () => taken,
-    /** Why this request gets no place now; null: it gets one. */
+    /** Why this request gets no slot now; null: it gets one. */
     judge: (request: IncomingMessage): Refusal | null => {
       const refusal = taken * 2 > total || taken >= open ? judgeBusy(request) : null;
       if (refusal !== null || !bringsLongBody(request)) return refusal;
       return hasRoomForLong(networkLevels(clientOf(request)).site) ? null : refuse('long_bodies');
     },
-    take: (request: IncomingMessage): Place => {
+    take: (request: IncomingMessage): Slot => {
       const address = clientOf(request);
       const { site } = networkLevels(address);
-      const isKept = taken >= open;
+      const isReserved = taken >= open;
       const add = (by: 1 | -1): void => {
         taken += by;
         bySite.add(site, by);
         byAddress.add(address, by);
-        if (isKept) keptBySite.add(site, by);
+        if (isReserved) reservedBySite.add(site, by);
       };
       add(1);
       if (bringsLongBody(request)) longBodies.set(request, site);
       return {
         site,
-        isKept,
-        giveBack: () => {
+        isReserved,
+        releaseSlot: () => {
           add(-1);
           longBodies.delete(request);
         },
       };
     },
-    /** What came on a kept place was worth nothing: its network takes none for a while. */
+    /** What came on a kept slot was worth nothing: its network takes none for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
-      if (lostUntil.size >= MOST_LOST) lostUntil.clear();
-      lostUntil.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
+      if (suspendedUntil.size >= MOST_LOST) suspendedUntil.clear();
+      suspendedUntil.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
     },
   };
 }
