@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRate } from './tally.ts';
+import { createRate } from './counter.ts';
 
 function stage() {
   const state = { now: 5_000, count: 17 };

@@ -1,8 +1,8 @@
 import type { Limits } from '../../../contract/vocabulary.ts';
+import { createCounter } from '../../../platform/counter.ts';
 import { networkLevels } from '../../../platform/http/client-network.ts';
 import { drawOf, type Random } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { createTally } from '../../../platform/tally.ts';
 
 const FULL_RETRY_SECONDS = 30;
 /** The part that is kept for networks that listen to nothing yet. */
@@ -40,7 +40,7 @@ interface Holder {
 export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: PlacesOptions) {
   const kept = Math.floor(most / KEPT_PART);
   const regionMost = Math.max(1, Math.floor(kept / REGION_PART));
-  const held = { network: createTally(), site: createTally(), keptRegion: createTally() };
+  const held = { network: createCounter(), site: createCounter(), keptRegion: createCounter() };
   const keepers = new Map<string, Set<Holder>>();
   let [open, keptNow] = [0, 0];
 

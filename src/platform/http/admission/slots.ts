@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../clock.ts';
+import { createCounter } from '../../counter.ts';
 import { Refusal } from '../../refusal.ts';
-import { createTally } from '../../tally.ts';
 import { bringsPayment } from '../caller-headers.ts';
 import { networkLevels } from '../client-network.ts';
 import * as bound from './bounds.ts';
@@ -29,9 +29,9 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const ofNetwork = bound.part(total, bound.NETWORK_PART);
   const ofAddress = bound.part(total, bound.ADDRESS_PART);
   const reservedOfNetwork = bound.part(total - open, bound.NETWORK_PART);
-  const bySite = createTally();
-  const byAddress = createTally();
-  const reservedBySite = createTally();
+  const bySite = createCounter();
+  const byAddress = createCounter();
+  const reservedBySite = createCounter();
   const suspendedUntil = new Map<string, number>();
   /** Bodies that may become long and are still on their way. Few, so they are counted by looking at each. */
   const longBodies = new Map<IncomingMessage, string>();

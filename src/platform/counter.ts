@@ -1,8 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from './clock.ts';
 
 /** How many of something there are under each name. Names with none take no memory. */
-export function createTally() {
+export function createCounter() {
   const counts = new Map<string, number>();
   return {
     of: (name: string): number => counts.get(name) ?? 0,
@@ -12,31 +11,6 @@ export function createTally() {
       else counts.delete(name);
     },
   };
-}
-
-/** What a request has spent so far, counted where it is spent. */
-export interface Tally {
-  units: number;
-  /** Asked before anything is spent on what is of that name; throws beyond its limit. */
-  admit(name: string): void;
-}
-
-const tallies = new AsyncLocalStorage<Tally>();
-
-/** Whatever `act` causes is counted there, as far as it waits for it. */
-export function tallied<T>(tally: Tally, act: () => Promise<T>): Promise<T> {
-  return tallies.run(tally, act);
-}
-
-/** Counts for the request that this code runs for. Background work counts for no request. */
-export function noteSpent(units: number): void {
-  const tally = tallies.getStore();
-  if (tally !== undefined) tally.units += units;
-}
-
-/** Who a request has shown to be, beyond its key: a wallet. */
-export function admitSpender(name: string): void {
-  tallies.getStore()?.admit(name);
 }
 
 export interface RateOptions {
