@@ -68,14 +68,14 @@ describe('a budget', () => {
 
   test('gives back what was taken and not spent, and counts what was spent beyond it', () => {
     const one = budget();
-    one.take(from('192.0.2.1'), 60).settle(10);
+    one.take(from('192.0.2.1'), 60).adjustTo(10);
     expect(passes(one, from('192.0.2.1'), 91)).toBe(false);
-    one.take(from('192.0.2.1'), 80).settle(100);
+    one.take(from('192.0.2.1'), 80).adjustTo(100);
     expect(passes(one, from('192.0.2.1'))).toBe(false);
     // What was taken in a window that is over is not given back to the next.
     const late = one.take(from('192.0.2.2'), 50);
     clock.set(NOON + MINUTE);
-    late.settle(0);
+    late.adjustTo(0);
     expect(passes(one, from('192.0.2.2'), 100)).toBe(true);
     expect(passes(one, from('192.0.2.2'))).toBe(false);
   });

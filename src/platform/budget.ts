@@ -30,16 +30,16 @@ export interface BudgetOptions {
 }
 
 /** What was taken beforehand. */
-export interface Taken {
+export interface Reservation {
   /** Once, with what it came to: the difference is given back, or counted on top. */
-  settle(units: number): void;
+  adjustTo(units: number): void;
 }
 
 export interface Budget {
   /** Before anything is spent; refuses what would go beyond a limit. `said`: more for the refusal. */
-  take(client: Client, units: number, said?: RefusalOptions): Taken;
+  take(client: Client, units: number, said?: RefusalOptions): Reservation;
   /** The same without the limit of all. */
-  takeOwn(client: Client, units: number): Taken;
+  takeOwn(client: Client, units: number): Reservation;
   /** What was spent before anybody could tell how much it would be. */
   charge(client: Client, units: number): void;
   /** Whether that network or its site has used all of its own. */
@@ -88,7 +88,7 @@ export function createBudget(options: BudgetOptions): Budget {
     const counts = 'account' in client ? tables.account : tables.network;
     return { counts, who: countedAs(client), own: ownLimit(options, client), elapsedMs: counts.roll(clock.now()) };
   };
-  const take = (client: Client, asked: number, all: NamedLimit | undefined, said?: RefusalOptions): Taken => {
+  const take = (client: Client, asked: number, all: NamedLimit | undefined, said?: RefusalOptions): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
     // A limit below what is taken beforehand still lets one through.
@@ -96,7 +96,7 @@ export function createBudget(options: BudgetOptions): Budget {
     checkOwn(counting, { units, elapsedMs }, said);
     const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, said);
     counts.use(who, part, units);
-    return { settle: createSettle(counting, part, units, () => clock.now()) };
+    return { adjustTo: createAdjust(counting, part, units, () => clock.now()) };
   };
   const takePart = (
     { counts, who, own }: Counting,
@@ -130,12 +130,12 @@ export function createBudget(options: BudgetOptions): Budget {
   };
 }
 
-function createSettle(
+function createAdjust(
   { counts, who }: Counting,
   part: 'open' | 'kept' | null,
   units: number,
   now: () => number,
-): Taken['settle'] {
+): Reservation['adjustTo'] {
   const begun = counts.start();
   return (spent) => {
     counts.roll(now());

@@ -1,5 +1,5 @@
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
-import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Budget, Reservation } from '../../platform/budget.ts';
 import type { AnyPageRoute, ExtraRoute, Operations, PageCall } from '../../platform/http/server-options.ts';
 import { type RequestCost, runCounted } from '../../platform/request-cost.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
@@ -40,7 +40,7 @@ export function limitOperations(budgets: Budgets, operations: MarketOperations):
 function limitChainReads({ chainReads, walletReads }: Budgets, act: AnyOperation): AnyOperation {
   return async (market, call) => {
     const taken = chainReads.take(clientOf(call), READS_RESERVED);
-    let ofWallet: Taken | null = null;
+    let ofWallet: Reservation | null = null;
     const admit = (wallet: string): void => {
       ofWallet ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
     };
@@ -48,7 +48,7 @@ function limitChainReads({ chainReads, walletReads }: Budgets, act: AnyOperation
     try {
       return await runCounted(cost, () => act(market, call));
     } finally {
-      for (const one of [taken, ofWallet as Taken | null]) one?.settle(cost.units);
+      for (const one of [taken, ofWallet as Reservation | null]) one?.adjustTo(cost.units);
     }
   };
 }

@@ -1,6 +1,6 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { getStore } from '../../contract/listings.ts';
-import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Budget, Reservation } from '../../platform/budget.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { PreparedStream } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -128,7 +128,7 @@ export function limitWholeStores(
     if (!('prepared' in answer)) return answer;
     const { prepared } = answer;
     if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
-    taken.settle(megabytes(prepared.body.byteLength));
+    taken.adjustTo(megabytes(prepared.body.byteLength));
     return answer;
   };
 }
@@ -138,7 +138,7 @@ function megabytes(bytes: number): number {
 }
 
 /** What was sent is what counts, also where the client has left before the end. */
-function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
+function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     try {
@@ -147,7 +147,7 @@ function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
         yield piece;
       }
     } finally {
-      taken.settle(megabytes(bytes));
+      taken.adjustTo(megabytes(bytes));
     }
   }
   return { ...stream, pieces: pieces() };

@@ -1,5 +1,5 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Budget, Reservation } from '../../platform/budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
@@ -25,7 +25,7 @@ export interface BuyRequest {
   /** It was told of a transfer that may have been this payment, and pays all the same. */
   payAnew: boolean;
   /** For the one that opens a payment: throws beyond what this caller may leave unverified. */
-  takeAttempt(): Taken;
+  takeAttempt(): Reservation;
 }
 
 export function readBuyRequest(
