@@ -2,9 +2,9 @@ import { Refusal, type RefusalOptions } from './refusal.ts';
 
 /** The part of a budget that is kept for networks that have not used theirs. */
 const KEPT_PART = 4;
-/** What one region may have of the kept part. */
-const REGION_PART = 8;
-/** What one site may have of its region's. */
+/** What one supernet may have of the kept part. */
+const SUPERNET_PART = 8;
+/** What one site may have of its supernet's. */
 const SITE_PART = 4;
 /** The kept part is released slot by slot: the quickest clients at the start of a window do not get all of it. */
 export const SLOTS = 30;
@@ -17,17 +17,17 @@ export interface Share {
   newcomerUnits: number;
 }
 
-/** How much of it is used. Region, site and network are those of who asks. */
+/** How much of it is used. Supernet, site and network are those of who asks. */
 export interface ShareUse {
   /** Of the part that goes to who comes first. */
   open: number;
   kept: number;
   network: number;
   siteKept: number;
-  regionKept: number;
-  /** Regions that asked for the kept part lately, and how often this one did. */
-  regionsAsking: number;
-  asksOfRegion: number;
+  supernetKept: number;
+  /** Supernets that asked for the kept part lately, and how often this one did. */
+  supernetsAsking: number;
+  asksOfSupernet: number;
 }
 
 export interface ShareRequest {
@@ -55,7 +55,7 @@ export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest):
 
 /**
  * Most of a budget goes to who comes first. The rest is kept for networks that have not had their turn in this window, bounded for
- * each site and region; while more ask than there is, chance decides, and each region has the same chance. `draw` is uniform in
+ * each site and supernet; while more ask than there is, chance decides, and each supernet has the same chance. `draw` is uniform in
  * [0, 1).
  */
 export function judgeShare(share: Share, use: ShareUse, asked: ShareRequest, draw: () => number): ShareVerdict {
@@ -64,15 +64,15 @@ export function judgeShare(share: Share, use: ShareUse, asked: ShareRequest, dra
   if (!needsKept(share, use, asked)) return { part: 'open' };
   const atEnd = { part: null, retryAfterMs: windowMs - elapsedMs };
   const kept = keptOf(limit);
-  const regionMost = Math.max(newcomerUnits, Math.floor(kept / REGION_PART));
-  const siteMost = Math.max(newcomerUnits, Math.floor(regionMost / SITE_PART));
+  const supernetMost = Math.max(newcomerUnits, Math.floor(kept / SUPERNET_PART));
+  const siteMost = Math.max(newcomerUnits, Math.floor(supernetMost / SITE_PART));
   const isNewcomer = use.network + units <= newcomerUnits;
-  const isWithin = use.siteKept + units <= siteMost && use.regionKept + units <= regionMost;
+  const isWithin = use.siteKept + units <= siteMost && use.supernetKept + units <= supernetMost;
   if (!isNewcomer || !isWithin || use.kept + units > kept) return atEnd;
   const slot = slotMs(share);
   const slotsBegun = Math.floor(elapsedMs / slot) + 1;
   const free = (kept * Math.min(slotsBegun, SLOTS)) / SLOTS - use.kept;
-  const asking = Math.max(1, use.regionsAsking) * Math.max(1, use.asksOfRegion);
+  const asking = Math.max(1, use.supernetsAsking) * Math.max(1, use.asksOfSupernet);
   if (free >= units && draw() * asking < free / units) return { part: 'kept' };
   return { part: null, retryAfterMs: slotsBegun * slot - elapsedMs };
 }

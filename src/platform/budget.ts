@@ -152,7 +152,7 @@ function hasSpent({ counts, who, own: { limit } }: Counting, networksPerSite: nu
 function countedAs(client: Client): Counted {
   if ('network' in client) return { network: client.network, ...networkLevels(client.network) };
   const name = `account ${client.account}`;
-  return { network: name, site: name, region: name };
+  return { network: name, site: name, supernet: name };
 }
 
 function ownLimit({ perNetwork, perAccount, limitOf }: BudgetOptions, client: Client): NamedLimit {
@@ -165,14 +165,14 @@ interface Counted extends NetworkLevels {
   network: string;
 }
 
-const LEVELS = ['network', 'site', 'siteKept', 'regionKept'] as const;
+const LEVELS = ['network', 'site', 'siteKept', 'supernetKept'] as const;
 type Level = (typeof LEVELS)[number];
-/** Once a table is full, all regions without a row share this one. */
+/** Once a table is full, all supernets without a row share this one. */
 const ELSEWHERE = 'elsewhere';
 
 /**
  * What was used in the present window, by whom. Each table has a size that strangers cannot grow: a network that finds no row any more
- * is counted with its site, a site with its region, and regions without a row together.
+ * is counted with its site, a site with its supernet, and supernets without a row together.
  */
 function createWindowCounts(windowMs: number, most: number) {
   const slot = slotMs({ windowMs });
@@ -187,9 +187,9 @@ function createWindowCounts(windowMs: number, most: number) {
     const row = table.get(key);
     if (row !== undefined || table.size < most) table.set(key, Math.max(0, (row ?? 0) + units));
   };
-  /** The row of a region, which always has one. */
-  const rowOf = (table: Map<string, number>, region: string): string =>
-    table.has(region) || table.size < most - 1 ? region : ELSEWHERE;
+  /** The row of a supernet, which always has one. */
+  const rowOf = (table: Map<string, number>, supernet: string): string =>
+    table.has(supernet) || table.size < most - 1 ? supernet : ELSEWHERE;
 
   return {
     /** To be called first: what is older than the window is forgotten. Returns how far into it this is. */
@@ -213,26 +213,26 @@ function createWindowCounts(windowMs: number, most: number) {
     start: () => start,
     of: (level: 'network' | 'site', { network, site }: Counted): number =>
       used[level].get(level === 'network' ? network : site) ?? 0,
-    shareUse({ network, site, region }: Counted): ShareUse {
+    shareUse({ network, site, supernet }: Counted): ShareUse {
       return {
         ...parts,
         network: used.network.get(network) ?? 0,
         siteKept: used.siteKept.get(site) ?? 0,
-        regionKept: used.regionKept.get(rowOf(used.regionKept, region)) ?? 0,
-        regionsAsking: Math.max(asks.size, asksBefore.size),
-        asksOfRegion: Math.max(asks.get(rowOf(asks, region)) ?? 0, asksBefore.get(region) ?? 0),
+        supernetKept: used.supernetKept.get(rowOf(used.supernetKept, supernet)) ?? 0,
+        supernetsAsking: Math.max(asks.size, asksBefore.size),
+        asksOfSupernet: Math.max(asks.get(rowOf(asks, supernet)) ?? 0, asksBefore.get(supernet) ?? 0),
       };
     },
-    noteAsk: ({ region }: Counted): void => add(asks, rowOf(asks, region), 1),
+    noteAsk: ({ supernet }: Counted): void => add(asks, rowOf(asks, supernet), 1),
     /** Negative units give back. `part` null: counts for the network and its site alone, for no part of the budget. */
-    use({ network, site, region }: Counted, part: 'open' | 'kept' | null, units: number): void {
+    use({ network, site, supernet }: Counted, part: 'open' | 'kept' | null, units: number): void {
       add(used.network, network, units);
       add(used.site, site, units);
       if (part === null) return;
       parts[part] = Math.max(0, parts[part] + units);
       if (part === 'open') return;
       add(used.siteKept, site, units);
-      add(used.regionKept, rowOf(used.regionKept, region), units);
+      add(used.supernetKept, rowOf(used.supernetKept, supernet), units);
     },
     /** Rows in the largest table. */
     rows: (): number => Math.max(asks.size, ...LEVELS.map((level) => used[level].size)),
@@ -240,7 +240,7 @@ function createWindowCounts(windowMs: number, most: number) {
 }
 
 function emptied(): Record<Level, Map<string, number>> {
-  return { network: new Map(), site: new Map(), siteKept: new Map(), regionKept: new Map() };
+  return { network: new Map(), site: new Map(), siteKept: new Map(), supernetKept: new Map() };
 }
 
 type WindowCounts = ReturnType<typeof createWindowCounts>;

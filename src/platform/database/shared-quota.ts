@@ -32,9 +32,9 @@ export interface SharedQuota {
  */
 export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
-  const { site, region } = networkLevels(clientNetwork);
+  const { site, supernet } = networkLevels(clientNetwork);
   const share: Share = { limit, windowMs: windowSeconds * 1_000, newcomerUnits: 1 };
-  const names: SharedNames = { name, network: clientNetwork, site, region };
+  const names: SharedNames = { name, network: clientNetwork, site, supernet };
   const retryAfterMs = await context.database.transaction(async (tx) => {
     await tx.lock(`quota:${name}:all`);
     const now = context.clock.now();
@@ -51,7 +51,7 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
         }),
       );
     const ask = needsKept(share, use, asked);
-    if (ask) count(`${name}:asked`, region, slots.current);
+    if (ask) count(`${name}:asked`, supernet, slots.current);
     const verdict = judgeShare(share, ask ? asking(use) : use, asked, () => drawOf(context.random));
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
@@ -64,19 +64,19 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
 
 function countKept(
   count: (name: string, subject: string, at: Date) => void,
-  { name, site, region }: SharedNames,
+  { name, site, supernet }: SharedNames,
   start: Date,
 ): void {
   count(name, `kept site ${site}`, start);
-  count(name, `kept region ${region}`, start);
+  count(name, `kept region ${supernet}`, start);
 }
 
 /** With this very request in it. */
 function asking(use: ShareUse): ShareUse {
   return {
     ...use,
-    regionsAsking: use.regionsAsking + (use.asksOfRegion === 0 ? 1 : 0),
-    asksOfRegion: use.asksOfRegion + 1,
+    supernetsAsking: use.supernetsAsking + (use.asksOfSupernet === 0 ? 1 : 0),
+    asksOfSupernet: use.asksOfSupernet + 1,
   };
 }
 
@@ -91,13 +91,13 @@ interface SharedNames {
   name: string;
   network: string;
   site: string;
-  region: string;
+  supernet: string;
 }
 
 /** How much of a shared quota is used in the window that began then, and who has asked for its kept part since `since`. */
 async function readShareUse(
   queryable: Queryable,
-  { name, network, site, region }: SharedNames,
+  { name, network, site, supernet }: SharedNames,
   { start, since }: { start: Date; since: Date },
 ): Promise<ShareUse> {
   const used = (subject: string) => sql`coalesce((select used from rate_counters
@@ -105,8 +105,8 @@ async function readShareUse(
   const asked = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
   const row = await queryable.one<Record<keyof ShareUse, number>>(sql`
     select ${used('all')} as "open", ${used('kept')} as "kept", ${used(`network ${network}`)} as "network",
-      ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${region}`)} as "regionKept",
-      (select count(distinct subject)::int4 ${asked}) as "regionsAsking",
-      (select coalesce(max(used), 0) ${asked} and subject = ${region}) as "asksOfRegion"`);
+      ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${supernet}`)} as "supernetKept",
+      (select count(distinct subject)::int4 ${asked}) as "supernetsAsking",
+      (select coalesce(max(used), 0) ${asked} and subject = ${supernet}) as "asksOfSupernet"`);
   return { ...row };
 }

@@ -28,8 +28,8 @@ describe('networkLevels', () => {
     ['::1', '0:0:0:0::/64', '0:0:0:0::/64'],
     ['2001:db8:1:2::9', '2001:db8:1::/48', '2001:db8::/32'],
     ['nothing', 'unknown', 'unknown'],
-  ])('puts %s in %s and %s', (address, site, region) => {
-    expect(networkLevels(clientNetwork(address))).toEqual({ site, region });
+  ])('puts %s in %s and %s', (address, site, supernet) => {
+    expect(networkLevels(clientNetwork(address))).toEqual({ site, supernet });
   });
 });
 

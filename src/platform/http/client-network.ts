@@ -91,7 +91,7 @@ function networkOf(address: Address): string {
 /** The wider networks around a counted one that budgets count as well: IPv4 /24 and /16, IPv6 /48 and /32. */
 export interface NetworkLevels {
   site: string;
-  region: string;
+  supernet: string;
 }
 
 const LOOPBACK_V6 = '0:0:0:0::/64';
@@ -100,9 +100,9 @@ const LOOPBACK_V6 = '0:0:0:0::/64';
 export function networkLevels(counted: string): NetworkLevels {
   const [a, b, c] = counted.split(/[.:]/);
   const isLocal = counted === LOOPBACK_V6 || counted.startsWith('127.');
-  if (isIPv4(counted) && !isLocal) return { site: `${a}.${b}.${c}.0/24`, region: `${a}.${b}.0.0/16` };
-  if (counted.endsWith('::/64') && !isLocal) return { site: `${a}:${b}:${c}::/48`, region: `${a}:${b}::/32` };
-  return { site: counted, region: counted };
+  if (isIPv4(counted) && !isLocal) return { site: `${a}.${b}.${c}.0/24`, supernet: `${a}.${b}.0.0/16` };
+  if (counted.endsWith('::/64') && !isLocal) return { site: `${a}:${b}:${c}::/48`, supernet: `${a}:${b}::/32` };
+  return { site: counted, supernet: counted };
 }
 
 /** All of IPv6 that is given out to the public. */

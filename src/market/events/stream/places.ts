@@ -67,7 +67,7 @@ export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: 
     held.network.of(network) === 0 && held.keptRegion.of(region) < regionMost;
 
   return (network: string, leave: () => void): (() => void) => {
-    const { site, region } = networkLevels(network);
+    const { site, supernet: region } = networkLevels(network);
     const holder: Holder = { network, site, region, kept: open >= most - kept, leave };
     const own = { name: 'event_streams_per_ip', limit: mostPerNetwork };
     if (held.network.of(network) >= mostPerNetwork || held.site.of(site) >= mostPerNetwork * networksPerSite) {
