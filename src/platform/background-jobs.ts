@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import type { Database } from './database/database.ts';
 import type { Log } from './log.ts';
 
-export interface Passes<T> {
+export interface SingleFlight<T> {
   /** The result of a pass that began after this call: one that runs already may have looked too early. */
   fresh(): Promise<T>;
   /** Resolves when nothing runs and nothing waits; never rejects. */
@@ -21,7 +21,7 @@ export interface Pace {
 }
 
 /** One pass at a time, and at most one that waits: calls meanwhile share the one that waits. Many callers cost two passes. */
-export function createPasses<T>(pass: () => Promise<T>, pace: Pace | null = null): Passes<T> {
+export function createSingleFlight<T>(pass: () => Promise<T>, pace: Pace | null = null): SingleFlight<T> {
   const pauseMs = pace === null ? () => 0 : createPauses(pace);
   let running: Promise<T> | null = null;
   let next: Promise<T> | null = null;

@@ -1,4 +1,4 @@
-import { createPasses, createSingletonJob } from '../../platform/background-jobs.ts';
+import { createSingleFlight, createSingletonJob } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { City } from '../context.ts';
 import { type ChainHead, readHead } from '../payments/read-evidence.ts';
@@ -22,7 +22,7 @@ export interface Sweep {
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
-  const passes = createPasses(() => sweep(city));
+  const passes = createSingleFlight(() => sweep(city));
   const job = createSingletonJob({
     database,
     clock,

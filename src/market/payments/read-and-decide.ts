@@ -1,4 +1,4 @@
-import { createPasses, type Passes } from '../../platform/background-jobs.ts';
+import { createSingleFlight, type SingleFlight } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
@@ -14,7 +14,7 @@ interface SharedReading {
   /** As it was read last by any of them. */
   newest: Payment;
   users: number;
-  passes: Passes<Payment | null>;
+  passes: SingleFlight<Payment | null>;
 }
 
 interface SettlerDependencies {
@@ -37,7 +37,11 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal, 
     return shown === undefined ? null : await decide(shown);
   }
   function share(payment: Payment): SharedReading {
-    const started: SharedReading = { newest: payment, users: 0, passes: createPasses(() => settleOne(started.newest)) };
+    const started: SharedReading = {
+      newest: payment,
+      users: 0,
+      passes: createSingleFlight(() => settleOne(started.newest)),
+    };
     return started;
   }
 
@@ -108,7 +112,7 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
   const waiting = new Map<bigint, Payment>();
   const memory = createMemory();
   const pace = { clock: market.clock, everyMs: READING_EVERY_MS, atOnce: READINGS_AT_ONCE };
-  const readings = createPasses(async () => {
+  const readings = createSingleFlight(async () => {
     const payments = [...waiting.values()];
     waiting.clear();
     const head = await orNullIfUnreadable(market, readHead);
