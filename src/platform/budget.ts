@@ -4,13 +4,13 @@ import { type NetworkLevels, networkLevels } from './http/client-network.ts';
 import { drawOf, type Random } from './random.ts';
 import type { RefusalOptions } from './refusal.ts';
 
-/** As in the named limits. */
+/** A name from the named limits. */
 export interface NamedLimit {
   name: string;
   limit: number;
 }
 
-/** Who uses a budget: a client network, or an account that has shown who it is, which is counted by itself. */
+/** A client network, or an authenticated account, which has a budget of its own. */
 export type Client = { network: string } | { account: string };
 
 export interface BudgetOptions {
@@ -18,38 +18,38 @@ export interface BudgetOptions {
   random: Random;
   windowSeconds: number;
   perNetwork: NamedLimit;
-  /** Where some networks have a limit of their own; left out: that of all others. */
+  /** Overrides the limit of some networks; omitted: none. */
   limitOf?(network: string): number;
-  /** What a site may use, in times of what one of its networks may. */
+  /** Limit of a site, as a multiple of the limit of one of its networks. */
   networksPerSite: number;
   perAccount?: NamedLimit;
-  /** For all networks together, and once more for all accounts; left out: only each by itself. */
+  /** For all networks together, and the same again for all accounts; omitted: no common limit. */
   forAll?: NamedLimit;
-  /** Rows of each table. */
+  /** Rows per table. */
   rows?: number;
 }
 
-/** What was taken beforehand. */
+/** Units reserved before the work. */
 export interface Reservation {
-  /** Once, with what it came to: the difference is given back, or counted on top. */
+  /** Call once with the units really spent: refunds the difference, or charges what goes beyond it. */
   adjustTo(units: number): void;
 }
 
 export interface Budget {
-  /** Before anything is spent; refuses what would go beyond a limit. `said`: more for the refusal. */
+  /** Reserves units; throws if a limit would be exceeded. `said`: options for the refusal. */
   take(client: Client, units: number, said?: RefusalOptions): Reservation;
-  /** The same without the limit of all. */
+  /** Like `take`, without the limit of all. */
   takeOwn(client: Client, units: number): Reservation;
-  /** What was spent before anybody could tell how much it would be. */
+  /** Counts units already spent, whose amount nobody could know before. */
   charge(client: Client, units: number): void;
-  /** Whether that network or its site has used all of its own. */
+  /** Whether that network or its site has no units left. */
   isSpent(network: string): boolean;
-  /** False while no network has; costs nothing. */
+  /** False while no network has used up its limit; costs nothing. */
   mayBeSpent(): boolean;
   rows(): number;
 }
 
-/** Whose counts they are, and its own limit. */
+/** The table, key and limit that count for one client. */
 interface Counting {
   counts: WindowCounts;
   who: Counted;
@@ -57,17 +57,17 @@ interface Counting {
 }
 
 const ROWS = 10_000;
-/** Who has used less than that part of its own limit counts as one that has not had its turn. */
+/** Divisor: a network that has used less than this part of its own limit is a newcomer. */
 const NEWCOMER_PART = 10;
 
-/** A budget that a process counts for itself, in fixed windows, in memory that strangers cannot fill. */
+/** A budget counted by this process alone, in fixed windows, in memory that strangers cannot fill. */
 export function createBudget(options: BudgetOptions): Budget {
   const { clock, random, windowSeconds, networksPerSite, forAll } = options;
   const windowMs = windowSeconds * 1_000;
   const rows = options.rows ?? ROWS;
-  // Those with an account share as much once more: strangers cannot use up what is theirs.
+  // Accounts share a budget of their own, so that strangers cannot use it up.
   const tables = { network: createWindowCounts(windowMs, rows), account: createWindowCounts(windowMs, rows) };
-  /** The window in which some network has used all of its own. */
+  /** The window in which some network used up its limit. */
   let spentIn = Number.NaN;
 
   const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, said: RefusalOptions = {}): never => {
@@ -91,7 +91,7 @@ export function createBudget(options: BudgetOptions): Budget {
   const take = (client: Client, asked: number, all: NamedLimit | undefined, said?: RefusalOptions): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
-    // A limit below what is taken beforehand still lets one through.
+    // A limit below the reserved units still lets one request through.
     const units = Math.min(asked, Math.max(1, own.limit));
     checkOwn(counting, { units, elapsedMs }, said);
     const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, said);
@@ -140,7 +140,7 @@ function createAdjust(
   return (spent) => {
     counts.roll(now());
     const more = spent - units;
-    // What was taken in a window that is over is not given back to another.
+    // Units reserved in a past window are not refunded to the current one.
     if (more > 0 || (more < 0 && counts.start() === begun)) counts.use(who, part, more);
   };
 }
@@ -160,7 +160,7 @@ function ownLimit({ perNetwork, perAccount, limitOf }: BudgetOptions, client: Cl
   return limitOf === undefined ? perNetwork : { ...perNetwork, limit: limitOf(client.network) };
 }
 
-/** Who asks: the network itself, or one name for a merchant, and what lies around it. */
+/** The client's counted network or account name, with the networks around it. */
 interface Counted extends NetworkLevels {
   network: string;
 }
@@ -171,8 +171,8 @@ type Level = (typeof LEVELS)[number];
 const ELSEWHERE = 'elsewhere';
 
 /**
- * What was used in the present window, by whom. Each table has a size that strangers cannot grow: a network that finds no row any more
- * is counted with its site, a site with its supernet, and supernets without a row together.
+ * Counts the current window. Strangers cannot grow a table: a network without a row counts with its site, a site with its supernet, and all
+ * supernets without a row together.
  */
 function createWindowCounts(windowMs: number, most: number) {
   const slot = slotMs({ windowMs });
@@ -187,12 +187,12 @@ function createWindowCounts(windowMs: number, most: number) {
     const row = table.get(key);
     if (row !== undefined || table.size < most) table.set(key, Math.max(0, (row ?? 0) + units));
   };
-  /** The row of a supernet, which always has one. */
+  /** A supernet always has a row, its own or the shared one. */
   const rowOf = (table: Map<string, number>, supernet: string): string =>
     table.has(supernet) || table.size < most - 1 ? supernet : ELSEWHERE;
 
   return {
-    /** To be called first: what is older than the window is forgotten. Returns how far into it this is. */
+    /** Call first: starts a new window when due, and returns the milliseconds since the window began. */
     roll(now: number): number {
       const begun = Math.floor(now / windowMs) * windowMs;
       if (begun !== start) {
@@ -224,7 +224,7 @@ function createWindowCounts(windowMs: number, most: number) {
       };
     },
     noteAsk: ({ supernet }: Counted): void => add(asks, rowOf(asks, supernet), 1),
-    /** Negative units give back. `part` null: counts for the network and its site alone, for no part of the budget. */
+    /** Negative units are refunded. `part` null: counts for the network and its site only. */
     use({ network, site, supernet }: Counted, part: 'open' | 'kept' | null, units: number): void {
       add(used.network, network, units);
       add(used.site, site, units);
@@ -234,7 +234,6 @@ function createWindowCounts(windowMs: number, most: number) {
       add(used.siteKept, site, units);
       add(used.supernetKept, rowOf(used.supernetKept, supernet), units);
     },
-    /** Rows in the largest table. */
     rows: (): number => Math.max(asks.size, ...LEVELS.map((level) => used[level].size)),
   };
 }

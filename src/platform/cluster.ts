@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-/** What supervisor and worker say to each other. Both run the same file, so the shapes need no versions. */
+/** Messages between supervisor and workers. Both run the same file, so they need no version. */
 export type ToWorker =
   | { say: 'begin'; number: number; task: unknown }
   | { say: 'stop' }
@@ -24,16 +24,16 @@ function messageKind(message: unknown): unknown {
   return message !== null && typeof message === 'object' && 'say' in message ? message.say : null;
 }
 
-/** Who ends sooner after it was ready, or was never ready, died young. */
+/** A worker that ends sooner after it was ready, or was never ready, counts as failed early. */
 const YOUNG_MS = 10_000;
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
-/** So often in a row each slot may lose a young worker, once the first of all has served. Before that, a start that fails is a failed start. */
+/** Early failures in a row that each slot may have once some worker has served. Before that, one in every slot ends the start. */
 const MOST_YOUNG = 6;
 
 interface SupervisionOptions {
   count: number;
-  /** Handed to each worker; JSON. */
+  /** Passed to each worker; JSON. */
   task: unknown;
   clock: Clock;
   log: Log;
@@ -41,12 +41,12 @@ interface SupervisionOptions {
 
 export interface Supervision {
   start(): void;
-  /** Resolves when no worker can live. The workers have to be stopped all the same. */
+  /** Resolves when no worker can be kept alive. Stop the workers even then. */
   failed: Promise<void>;
-  /** What each ready worker answers in that time; who does not is left out. */
+  /** Answers of the ready workers that arrive in that time. */
   ask(patienceMs: number): Promise<{ number: number; answer: unknown }[]>;
   state(): { ready: number; restarts: number };
-  /** Tells all to end, and kills those that have not after that long. */
+  /** Tells all workers to end, and kills those still running after `drainMs`. */
   stop(options: { drainMs: number }): Promise<void>;
 }
 
@@ -54,11 +54,11 @@ interface WorkerSlot {
   number: number;
   worker: RunningWorker | null;
   ready: boolean;
-  /** How many in a row died young. */
+  /** Early failures in a row. */
   young: number;
 }
 
-/** Keeps so many workers alive: each that dies is replaced at once, and with growing delays where successors die young. */
+/** Keeps `count` workers alive: replaces each one that ends, with growing delays after early failures. */
 export function superviseWorkers({ count, task, clock, log }: SupervisionOptions): Supervision {
   const slots = Array.from({ length: count }, (_, index): WorkerSlot => {
     return { number: index + 1, worker: null, ready: false, young: 0 };
@@ -147,19 +147,18 @@ interface WorkerEnd {
   signal: string | null;
 }
 
-/** One process, from its start to its end. */
 interface RunningWorker {
   pid: number | undefined;
-  /** Resolves when it serves; never when it ends before. */
+  /** Resolves when the worker serves; never if it ends before. */
   ready: Promise<void>;
   ended: Promise<WorkerEnd>;
-  /** Rejects when it does not answer in that time. */
+  /** Rejects if no answer arrives before the signal is aborted. */
   ask(signal: AbortSignal): Promise<unknown>;
   stop(): void;
   kill(): void;
 }
 
-/** Starts the program of this process once more, as a worker that shares the ports it listens on. */
+/** Starts this program again as a worker that shares the ports it listens on. */
 function startWorker(number: number, task: unknown): RunningWorker {
   const worker = cluster.fork();
   const ready = Promise.withResolvers<void>();
@@ -175,7 +174,7 @@ function startWorker(number: number, task: unknown): RunningWorker {
     else questions.get(message.question)?.(message.value);
   });
   worker.on('exit', (code: number | null, signal: string | null) => ended.resolve({ code, signal }));
-  // It could not be started, or not be written to.
+  // The worker could not be started, or could not be written to.
   worker.on('error', () => {
     worker.process.kill('SIGKILL');
     if (worker.process.pid === undefined) ended.resolve({ code: null, signal: null });
@@ -201,9 +200,9 @@ function startWorker(number: number, task: unknown): RunningWorker {
 }
 
 /**
- * A connection that was handed to a worker which died before it took it stays open in this process, and its client would wait for
- * ever: Node forgets it. So the last one handed over is remembered and closed after the worker's end; for one that was taken that
- * does nothing, since this process has closed its own end of it already.
+ * If a worker dies before it takes a connection that was passed to it, Node forgets that connection: it stays open here, and its client
+ * waits for ever. So this remembers the last one and closes it when the worker has ended. Closing one that the worker did take does
+ * nothing: this process closed its own end already.
  */
 function closeUntakenConnection(worker: Worker): void {
   const { process: child } = worker;
@@ -216,35 +215,32 @@ function closeUntakenConnection(worker: Worker): void {
     }
     return send(...given);
   };
-  // Not at the end of the channel: that is never told where such a connection is on its way.
+  // 'exit' and not 'disconnect': Node does not emit 'disconnect' while such a connection is on its way.
   child.once('exit', () => last?.close());
 }
 
-/** The slot of this process among the workers of a supervisor. */
 export interface WorkerAssignment {
-  /** From 1 up; a successor has the number of the one it stands in for. */
+  /** From 1 up; a replacement gets the number of the worker it replaces. */
   number: number;
-  /** What the supervisor gives to each worker. */
   task: unknown;
-  /** To be called once, when this worker serves. */
+  /** Call once, when this worker serves. */
   ready(): void;
 }
 
 interface WorkerHandlers {
-  /** The supervisor wants this worker to end. */
   onStop(): void;
-  /** The supervisor is gone; right after this the process ends by itself. */
+  /** The supervisor is gone; this process ends right afterwards. */
   onOrphaned(): void;
-  /** What this worker answers to a question of the supervisor. */
+  /** Answers a question of the supervisor. */
   answer(): Promise<unknown>;
 }
 
-/** Resolves with the slot that the supervisor gives to this process; null at once when the process is no worker. */
+/** Resolves with this worker's assignment; null if the process is not a worker. */
 export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignment> | null {
   const { worker } = cluster;
   if (worker === undefined || !cluster.isWorker) return null;
   const say = (message: ToSupervisor): void => {
-    // A supervisor that is gone hears nothing, and the end of this process follows.
+    // Ignores errors: without a supervisor this process ends anyway.
     worker.send(message, () => {});
   };
   worker.on('disconnect', () => handlers.onOrphaned());
@@ -259,7 +255,7 @@ export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignme
         const { question } = message;
         handlers.answer().then(
           (value) => say({ say: 'answer', question, value }),
-          // Silence is an answer too: the supervisor does without.
+          // Sends no answer: the supervisor goes on without it.
           () => {},
         );
       }

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** How many of something there are under each name. Names with none take no memory. */
+/** Counts by name. A name with a count of 0 takes no memory. */
 export function createCounter() {
   const counts = new Map<string, number>();
   return {
@@ -15,15 +15,15 @@ export function createCounter() {
 
 export interface RateOptions {
   clock: Clock;
-  /** How often it has happened so far. */
+  /** Total so far. */
   count(): number;
-  /** From how many a second on it is often. */
+  /** Often means at least this many a second. */
   perSecond: number;
-  /** For so long it is counted, at least: longer than from one burst to the next. */
+  /** Shortest measuring interval; must be longer than the gap between two bursts. */
   overMs: number;
 }
 
-/** Tells whether something happens often, by the last stretch of time that was counted whole. */
+/** Tells whether something happens often, by the last complete interval. */
 export function createRate({ clock, count, perSecond, overMs }: RateOptions): () => boolean {
   let since = Number.NEGATIVE_INFINITY;
   let before = 0;
@@ -31,7 +31,7 @@ export function createRate({ clock, count, perSecond, overMs }: RateOptions): ()
   return () => {
     const now = clock.now();
     const elapsedMs = now - since;
-    // Put back, the clock says nothing of how long it was.
+    // If the clock was put back, the elapsed time is unknown: measure anew.
     if (elapsedMs >= 0 && elapsedMs < overMs) return isOften;
     const counted = count();
     isOften = elapsedMs > 0 && (counted - before) * 1_000 >= perSecond * elapsedMs;

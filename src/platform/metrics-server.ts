@@ -5,7 +5,7 @@ import type { Log } from './log.ts';
 export interface MetricsServerOptions {
   host: string;
   port: number;
-  /** The only address that is answered. */
+  /** The only path that is served. */
   path: string;
   read(): Promise<{ type: string; body: string }>;
   log: Log;
@@ -15,7 +15,7 @@ const MOST_CONNECTIONS = 32;
 const REQUEST_MS = 5_000;
 const LARGEST_HEAD_BYTES = 4_096;
 
-/** One text on a port of its own, for readers inside the operator's network. Whatever else is asked for does not exist. */
+/** Serves one text on a separate port, for the operator's network. Any other request gets 404. */
 export async function startMetricsServer({ host, port, path, read, log }: MetricsServerOptions): Promise<{
   port: number;
   close(): Promise<void>;
