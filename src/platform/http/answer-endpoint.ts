@@ -18,7 +18,7 @@ import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation
 
 type AnyCall = Call<EndpointShape, unknown>;
 
-/** An operation with its types forgotten: the server's options have checked that it fits the endpoint. */
+/** An operation without its types: the server's options have checked that it fits its endpoint. */
 export type AnyOperation = (call: AnyCall) => Promise<AnyAnswer | PreparedAnswer>;
 
 interface AnyAnswer {
@@ -42,7 +42,7 @@ export interface EndpointEntry<Caller> extends Identification<Caller> {
 const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
 const NUL = '\u0000';
 
-/** A request's way through one endpoint: guard, caller, schemas, operation, answer schema. Address and headers are guarded already. */
+/** Answers a request to an endpoint: secret guard, caller, schemas, operation, answer schema. Target and headers are guarded already. */
 export async function answerEndpoint<Caller>(
   entry: EndpointEntry<Caller>,
   route: EndpointRoute,
@@ -62,7 +62,7 @@ export async function answerEndpoint<Caller>(
   const early = route.preSchema?.(read.value);
   if (early) throw early;
   const body = checkBody(endpoint, read.value);
-  // The schemas made these values; their types are known where the operation is written, not here.
+  // The schemas made these values; only the operation knows their types.
   const call = {
     params,
     query,
@@ -84,7 +84,7 @@ export async function answerEndpoint<Caller>(
   return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
 }
 
-/** A secret's own place is where the step that is asked for knows its field; at any other step it is out of place there too. */
+/** Fields that may hold a secret in the requested step. In other steps the same field may not. */
 function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknown): readonly string[] | undefined {
   if (fields === undefined || !(body instanceof z.ZodDiscriminatedUnion)) return fields;
   const { action } = (value ?? {}) as { action?: unknown };
@@ -94,7 +94,7 @@ function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknow
   return step instanceof z.ZodObject ? fields.filter((field) => Object.hasOwn(step.shape, field)) : [];
 }
 
-/** The guard comes before any word about the body's shape, so a refusal waits until it is due. */
+/** Returns a refusal instead of throwing: the secret guard must run before any word about the body's form. */
 function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknown; refusal?: Refusal } {
   const { body, headers } = incoming;
   if (!endpoint.body) {
@@ -113,7 +113,7 @@ function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknow
   }
 }
 
-/** An id that cannot be one names nothing. */
+/** A malformed id answers like an unknown one. */
 function checkParams(endpoint: EndpointShape, params: Readonly<Record<string, string>>): unknown {
   if (!endpoint.params) return undefined;
   const checked = endpoint.params.safeParse(params);
@@ -142,7 +142,7 @@ function checkBody(endpoint: EndpointShape, value: unknown): unknown {
   return checked.data;
 }
 
-/** The answer's schema is the list of what may leave: whatever it does not name stays in. */
+/** Sends only what the answer's schema names; everything else is left out. */
 function present(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
   const checked = endpoint.answers[answer.status]?.safeParse(answer.body);
   if (!checked?.success) {

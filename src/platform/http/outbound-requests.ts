@@ -6,10 +6,10 @@ import { isPublicAddress } from './client-network.ts';
 
 export type OutboundWhy =
   | ('timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json')
-  // Only of documents of strangers: an address that is none for the public and was not asked at all; another status than 200.
+  // Only for documents of strangers: an address that is not public and was not asked; another status than 200.
   | ('address' | 'status');
 
-/** Another server gave no answer that can be read. Says nothing about what that server did. */
+/** Another server gave no readable answer. It may have acted all the same. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly why: OutboundWhy;
@@ -21,7 +21,7 @@ export class OutboundFailure extends Error {
 }
 
 export interface AskOptions {
-  /** POSTed as JSON; null asks with GET. */
+  /** POSTed as JSON; null sends a GET. */
   body: unknown;
   /** For connection, headers and body together. */
   deadlineMs: number;
@@ -29,7 +29,7 @@ export interface AskOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** One request, no redirects, a bounded answer. Any status is handed back; what cannot be read is an OutboundFailure. */
+/** Sends one request without redirects and reads a bounded answer of any status. Throws OutboundFailure if it cannot be read. */
 export async function askJson(url: string, options: AskOptions): Promise<{ status: number; json: unknown }> {
   const signal = AbortSignal.timeout(options.deadlineMs);
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
@@ -57,7 +57,6 @@ function isRedirect({ type, status }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
-/** The JSON of an answer of so many bytes at most; otherwise an OutboundFailure. */
 async function readBoundedJson({ body }: Response, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -73,7 +72,7 @@ async function readBoundedJson({ body }: Response, maxBytes: number): Promise<un
   }
 }
 
-/** Asks for a document at an address that a stranger named. */
+/** Fetches a document from an address that a stranger named. */
 export type PublicFetch = (url: string, signal: AbortSignal) => Promise<Response>;
 
 interface Found {
@@ -81,7 +80,7 @@ interface Found {
   family: number;
 }
 
-/** What is taken from the machine. Tests serve on a port of their own, and answer for the DNS. */
+/** Access to network and DNS, which tests replace. */
 export interface PublicMeans {
   resolve(host: string): Promise<Found[]>;
   isPublic(address: string): boolean;
@@ -104,8 +103,8 @@ const MOST_BYTES = 65_536;
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
 
 /**
- * GET by https at port 443 of a public host, and nowhere else: every address that the DNS gives is looked at, and the connection goes to
- * one of those, so that an answer which changes meanwhile changes nothing. No redirects, no connection kept, no proxy.
+ * GETs by https on port 443 of a public host only. Checks every address the DNS gives and connects to one of those, so a DNS answer that
+ * changes meanwhile has no effect. No redirects, kept connections or proxies.
  */
 export function createPublicFetch({ resolve, isPublic, request, port }: PublicMeans = MACHINE): PublicFetch {
   const find = async (host: string) => {
@@ -142,7 +141,7 @@ export function createPublicFetch({ resolve, isPublic, request, port }: PublicMe
 
 export const fetchPublic = createPublicFetch();
 
-/** An address literal is no name of a host that publishes something; the default port alone is left out of `port`. */
+/** Refuses IP literals, which are no host names, and every port but the default, for which `port` is empty. */
 function publicUrl(text: string): URL | null {
   const url = text.length > LONGEST_ADDRESS ? null : URL.parse(text);
   if (url === null || url.protocol !== 'https:' || url.port !== '') return null;
@@ -154,12 +153,12 @@ function publicUrl(text: string): URL | null {
 function toResponse(message: IncomingMessage): Response {
   const type = message.headers['content-type'];
   const chunks: AsyncIterable<Uint8Array> = message;
-  // As a stream of the web, so that a caller's fetch of another kind is read in the same way.
+  // A web stream, so that an answer reads the same as one of another fetch.
   const body = ReadableStream.from(chunks);
   return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
 }
 
-/** What is published at that address as JSON: small, and soon. Throws an OutboundFailure. */
+/** Fetches a small JSON document in a short time. Throws OutboundFailure. */
 export async function readPublicJson(
   url: string,
   fetchDocument: PublicFetch,

@@ -29,7 +29,7 @@ export interface AdmissionOptions {
   /** Proxies that may name the client's address; false: none. */
   trustProxy: false | readonly string[];
   bounds?: Partial<Bounds> | undefined;
-  /** Says on this socket that what was asked came too slowly; the socket is closed by it. */
+  /** Answers on this socket that the request came too slowly, and closes it. */
   sayTooSlow(socket: Socket): void;
 }
 
@@ -40,17 +40,17 @@ export interface AdmissionFacts {
 }
 
 export interface Admission {
-  /** Takes over the sockets of that server, and stands before what answers its requests. */
+  /** Takes over the sockets of the server. Returns the listener for its requests, which admits them and calls `answer`. */
   guard(server: Server, answer: RequestListener): RequestListener;
-  /** Why a request that was let through is not to be served now; undefined: it is. */
+  /** Reason not to serve this request now; undefined: serve it. */
   refusalOf(request: IncomingMessage): Refusal | undefined;
-  /** The counted network of who asks. */
+  /** The client's counted network. */
   clientOf(request: IncomingMessage): string;
-  /** Its answer goes on without an end: it holds no slot, and its socket is counted elsewhere. */
+  /** The answer has no end: releases the request's slot; its socket is counted elsewhere. */
   leave(request: IncomingMessage): void;
-  /** What it showed as key, token or proof is none, where its status does not say so. */
+  /** Reports an invalid key, token or proof that the status of the answer does not show. */
   distrust(request: IncomingMessage): void;
-  /** Whether an answer on this socket is under way, so that nothing else may be written there. */
+  /** True while an answer is being written to this socket: nothing else may be written there. */
   isAnswering(socket: Socket): boolean;
   rules: RuleCounts;
   facts(): AdmissionFacts;
@@ -65,7 +65,7 @@ const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
 
-/** What one client may hold of the server: decided before anything of a request is looked at, the same for every server (W15). */
+/** Limits what one client may use of a server, before anything of its request is read. The same for every server. */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
@@ -93,7 +93,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (request === null || response === null || request.socket.destroyed) return;
     connection.refusal = slots.judge(request);
     answer(request, response);
-    // Nearly always what lies ready is out by now, and held no slot.
+    // Answers from memory are usually out by now and never take a slot.
     const isOut = response.writableEnded && response.writableLength === 0;
     if (isOut || connection.refusal !== null || connection.isStream) return;
     connection.slot = slots.take(request);
@@ -110,7 +110,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
     turns.run(request, () => start(answer, connection));
   };
-  /** Closes the connection. Node has read more requests behind this one already: they end here too. */
+  /** Closes the connection. Node has already read more requests after this one; they are dropped too. */
   const drop = (connection: Connection): void => {
     if (!connection.socket.destroyed) {
       rules.pipelined += 1;
@@ -130,7 +130,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
         const current = connection.response;
         if (current === null || current.closed) return begin(answer, connection, { request, response });
         connection.isQueued = true;
-        // In a turn of its own: other clients are served between two requests of one connection.
+        // Begins in a later turn, so that other clients are served between two requests of one connection.
         const beginNext = (): void => {
           connection.isQueued = false;
           begin(answer, connection, { request, response });
@@ -155,7 +155,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 }
 
-/** Warns once when a peer that is no trusted proxy forwards the addresses of clients. */
+/** Warns once if a peer that is not a trusted proxy forwards client addresses. */
 function createWarning(log: Log): (request: IncomingMessage, connection: Connection) => void {
   let hasWarned = false;
   return ({ headers }, { peer }) => {
@@ -172,19 +172,19 @@ function releaseSlot(connection: Connection): Slot | null {
   return slot;
 }
 
-/** Closes the connection of a client that is too slow by now. */
+/** Closes the connection if its client has become too slow. */
 function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptions, rules: RuleCounts): void {
   const { socket, response } = connection;
   const lateness = socket.destroyed ? null : connection.findLateness(clock.now());
   if (lateness === null) return;
   rules[lateness] += 1;
   if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
-  // For the access log, and for the lane.
+  // For the access log and for `failedToProve`.
   response.statusCode = 408;
   sayTooSlow(socket);
 }
 
-/** For as long as the server listens. */
+/** Runs the check until the server is closed. */
 function checkPeriodically(server: Server, clock: Clock, check: () => void): void {
   const closing = new AbortController();
   server.once('close', () => closing.abort());
@@ -197,8 +197,8 @@ function checkPeriodically(server: Server, clock: Clock, check: () => void): voi
 }
 
 /**
- * Many sockets of one client may all have something to read in the same turn of the event loop, and others would wait for all of it.
- * So of one client only a few requests begin in a turn; the rest begin in later ones, between which everybody else is heard.
+ * Many sockets of one client can have a request in the same turn of the event loop, and other clients would wait for all of them. So only a
+ * few requests of a client begin in a turn; the others begin in later turns, with everybody else in between.
  */
 function createTurns(clientOf: (request: IncomingMessage) => string) {
   const begun = new Map<string, number>();
@@ -222,7 +222,7 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
     setImmediate(endTurn);
   };
   return {
-    /** At once, or in a later turn. */
+    /** Starts now or in a later turn. */
     run: (request: IncomingMessage, start: () => void): void => {
       const client = clientOf(request);
       const count = begun.get(client) ?? 0;
@@ -241,14 +241,14 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
 const TIMES = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** A server under the rules of this folder. */
+/** Creates an HTTP server with these limits. */
 export function createAdmittedServer(admission: Admission, answer: RequestListener, options: ServerOptions): Server {
   const server = createServer({ ...TIMES, ...options });
   server.on('request', admission.guard(server, answer));
   return server;
 }
 
-/** The same for who brings a framework of its own, as fastify's `serverFactory`, and has no problems to answer with. */
+/** The same for a framework such as fastify (`serverFactory`) without problem documents of its own. */
 export function admitFramework(options: Omit<AdmissionOptions, 'sayTooSlow'>): (answer: RequestListener) => Server {
   const admission = createAdmission({
     ...options,

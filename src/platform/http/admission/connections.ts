@@ -21,11 +21,11 @@ interface SocketsOptions {
   rules: RuleCounts;
 }
 
-/** Of all sockets, those that are closed at once when idle ones have to make room. */
+/** Divisor: this part of all sockets is closed at once when idle ones must make room. */
 const ROOM_PART = 16;
 const LOOK_PAUSE_MS = 100;
 
-/** Open sockets: how many there are, and of which network. Those on which nothing is asked make room for new ones. */
+/** Counts open sockets, in all and by network, and closes idle ones to make room for new ones. */
 export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
@@ -45,10 +45,10 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     own?.delete(connection);
     if (peer !== null && own?.size === 0) bySite.delete(peer.site);
   };
-  /** With none idle, the network that holds most gives one up for a newcomer that holds much less. */
+  /** Closes idle sockets. If none is idle, the network with most sockets loses one to a newcomer with far fewer. */
   const makeRoom = (newcomers: number): boolean => {
     if (clock.now() >= lookAgainAt && closeIdle(all, part(total, ROOM_PART), rules) > 0) return true;
-    // Looking at all of them for each that comes would be work that strangers could ask for.
+    // A look at all sockets for each new one would be work that strangers could cause.
     lookAgainAt = Math.max(lookAgainAt, clock.now() + LOOK_PAUSE_MS);
     const [largest] = [...bySite.values()].toSorted((a, b) => b.size - a.size);
     if (largest === undefined || largest.size <= 2 * (newcomers + 1)) return false;
@@ -84,8 +84,8 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       return connection;
     },
     /**
-     * Reads from no socket until the next turn, and from this client's network for a while. One read can hold thousands of requests, and Node
-     * keeps them in memory until the closed socket is gone, at the end of the turn: many sockets at once would fill the memory.
+     * Reads no socket until the next turn, and this client's network for a while. One read can hold thousands of requests, and Node keeps
+     * them in memory until the closed socket is gone, at the end of the turn: many such sockets at once would fill the memory.
      */
     pauseReading: ({ peer }: Connection): void => {
       for (const { socket } of all) socket.pause();
@@ -99,7 +99,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
         for (const connection of all) if (connection.peer?.site === peer.site) connection.socket.resume();
       });
     },
-    /** From now on a stream, which its own pool counts. */
+    /** Makes it a stream, which its own pool counts. */
     leave: (connection: Connection): void => {
       if (connection.isStream) return;
       connection.isStream = true;
@@ -108,12 +108,12 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       remove(connection);
     },
     count: (): number => all.size - streams,
-    /** All, streams included. */
+    /** Includes streams. */
     each: (): Iterable<Connection> => all,
   };
 }
 
-/** Idle ones, those that came first before the others. How many were found. */
+/** Closes the oldest idle sockets, and returns how many. */
 function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts): number {
   let closed = 0;
   for (const connection of among) {
@@ -126,43 +126,43 @@ function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts)
   return closed;
 }
 
-/** What one request holds of the server. */
+/** A request's share of the server. */
 export interface Slot {
   site: string;
-  /** One of those that are kept for requests with a key, token or proof. */
+  /** Taken from the slots reserved for requests with a key, token or proof. */
   isReserved: boolean;
-  /** To be called once. */
+  /** Call once. */
   releaseSlot(): void;
 }
 
 const KNOWN = Symbol('connection');
 
-/** The connection that a socket is, where it came in through a guarded server. */
+/** The connection of a socket that came through a guarded server. */
 export function connectionOf(socket: Socket): Connection | undefined {
   return (socket as { [KNOWN]?: Connection })[KNOWN];
 }
 
-/** One socket of a client, and the one request that is being read from it or answered on it. There are thousands of these. */
+/** One client socket and the request being read or answered on it. Kept small: there are thousands. */
 export class Connection {
   readonly socket: Socket;
-  /** The peer's counted network and the wider one around it; null: a trusted proxy, which stands for many. */
+  /** The peer's counted network and its site; null: a trusted proxy, which stands for many clients. */
   readonly peer: { address: string; site: string } | null;
   request: IncomingMessage | null = null;
   response: ServerResponse | null = null;
-  /** Why it is not to be served now; null: it is. */
+  /** Reason not to serve the request now; null: serve it. */
   refusal: Refusal | null = null;
-  /** Where it brings a body: when its head was read in full, and how much had come on the socket by then. */
+  /** For a request with a body: when its head was complete, and the socket's bytes by then. */
   headAt = 0;
   bytesAtHead = 0;
-  /** One more request has been read; it begins when this one is answered. */
+  /** A second request has been read; it begins when this one is answered. */
   isQueued = false;
-  /** Requests that were read behind that one. The first of them closes the connection. */
+  /** Requests read after that one. The first of them closes the connection. */
   dropped = 0;
-  /** Its answer goes on without an end. */
+  /** The answer has no end. */
   isStream = false;
-  /** What it holds until its answer is out. */
+  /** Held until the answer is out. */
   slot: Slot | null = null;
-  /** What has not been taken at the last look, all that was written until then, and since when neither has changed. */
+  /** At the last check: bytes not taken by the client, bytes written in all, and the time since when neither changed. */
   #queued = 0;
   #written = 0;
   #stalledSince = 0;
@@ -170,7 +170,7 @@ export class Connection {
   constructor(socket: Socket, peer: Connection['peer']) {
     this.socket = socket;
     this.peer = peer;
-    // On the socket itself: a map would be looked into for every request.
+    // Stored on the socket: a map would cost a lookup for every request.
     (socket as { [KNOWN]?: Connection })[KNOWN] = this;
   }
 
@@ -184,12 +184,12 @@ export class Connection {
     this.bytesAtHead = this.socket.bytesRead;
   }
 
-  /** A request has been read in full, and its answer is not out yet. */
+  /** The request is complete and its answer is not out yet. */
   isAnswering(): boolean {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
-  /** The same where the answer has begun before all of the request had come. */
+  /** Also true if the answer began before the request was complete. */
   hasBegunToAnswer(): boolean {
     return this.isAnswering() || (this.response?.headersSent === true && !this.response.writableFinished);
   }
@@ -198,12 +198,12 @@ export class Connection {
     return this.request !== null && !this.request.complete;
   }
 
-  /** It has been answered before, and asks nothing now. */
+  /** It had an answer before and has no request now. */
   isIdle(): boolean {
     return !this.isQueued && this.request?.complete === true && this.response?.writableFinished === true;
   }
 
-  /** What is wrong with the client's pace now; null: nothing. To be asked once a second or so. */
+  /** Tells how the client is too slow; null: it is not. Call about once a second. */
   findLateness(now: number): 'answer_not_taken' | 'body_too_slow' | null {
     if (this.#isStalled(now)) return 'answer_not_taken';
     const due = ((now - this.headAt - BODY_GRACE_MS) / 1_000) * LEAST_BODY_BYTES_PER_SECOND;
@@ -224,10 +224,10 @@ export class Connection {
   }
 }
 
-/** Handed to the system or waiting for that. What the system itself holds for a client is not seen, and is little. */
+/** Bytes the kernel has not taken yet. The kernel's own buffer is not visible, and is small. */
 function queuedBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: unknown } };
   const queued = handle?.writeQueueSize;
-  // The number falls with every byte that the system takes, which the stream's own count does not.
+  // Falls with every byte the kernel takes, unlike the stream's own count.
   return typeof queued === 'number' && queued > 0 ? queued : socket.writableLength;
 }

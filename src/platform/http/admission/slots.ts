@@ -13,7 +13,7 @@ const DETAILS = {
   address_share: 'The server is busy, and this address has its share of requests under way.',
   long_bodies: `Of bodies over ${bound.SHORT_BODY_BYTES} bytes as many are on their way as the server takes at once.`,
 };
-/** Networks are forgotten together when there are more. */
+/** If more networks are suspended, all of them are forgotten. */
 const MOST_LOST = 10_000;
 
 export interface SlotsOptions {
@@ -23,7 +23,7 @@ export interface SlotsOptions {
   clientOf(request: IncomingMessage): string;
 }
 
-/** Requests in flight: who holds how many, and who still gets one. */
+/** Counts requests in flight by client and decides who gets a slot. */
 export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const open = total - Math.floor(total / bound.RESERVED_PART);
   const ofNetwork = bound.part(total, bound.NETWORK_PART);
@@ -33,7 +33,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const byAddress = createCounter();
   const reservedBySite = createCounter();
   const suspendedUntil = new Map<string, number>();
-  /** Bodies that may become long and are still on their way. Few, so they are counted by looking at each. */
+  /** Bodies that are or may become long and are still arriving. Few, so a scan counts them. */
   const longBodies = new Map<IncomingMessage, string>();
   let taken = 0;
 
@@ -61,7 +61,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   };
   return {
     taken: () => taken,
-    /** Why this request gets no slot now; null: it gets one. */
+    /** Reason to give this request no slot; null: it gets one. */
     judge: (request: IncomingMessage): Refusal | null => {
       const refusal = taken * 2 > total || taken >= open ? judgeBusy(request) : null;
       if (refusal !== null || !bringsLongBody(request)) return refusal;
@@ -88,7 +88,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
         },
       };
     },
-    /** What came on a kept slot was worth nothing: its network takes none for a while. */
+    /** A credential on a reserved slot was invalid: its network gets no reserved slot for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
       if (suspendedUntil.size >= MOST_LOST) suspendedUntil.clear();
@@ -97,7 +97,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   };
 }
 
-/** A key, token or proof stands in the head. Whether it is one is looked at later. */
+/** Whether the head holds a key, token or proof, valid or not. */
 function showsCredential({ headers }: IncomingMessage): boolean {
   return headers.authorization !== undefined || bringsPayment(headers);
 }
@@ -108,7 +108,7 @@ function bringsLongBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-/** Whether what a request showed was found to be worth nothing, as far as the status of its answer says. */
+/** Whether the status of the answer shows that the credential was invalid. */
 export function failedToProve({ headers }: IncomingMessage, status: number): boolean {
   if (status === 401 || status === 408) return true;
   if (status === 404) return headers['x-delivery-token'] !== undefined;
