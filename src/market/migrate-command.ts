@@ -7,7 +7,7 @@ import type { Verdict } from '../platform/database/migrations/judge-statement.ts
 import { splitStatements } from '../platform/database/migrations/migration-files.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { visitDatabase } from '../platform/database/write-probe.ts';
-import { runCommand, setting } from '../platform/run-command.ts';
+import { readSetting, runCommand } from '../platform/run-command.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
@@ -63,7 +63,7 @@ async function main(): Promise<void> {
   }
   const role = values['app-role'] ?? null;
   if (values.check && role !== null) throw new Error('--check changes nothing: leave --app-role out');
-  const server = await visitDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
+  const server = await visitDatabase(readSetting('DATABASE_URL'), readSetting('OPENAISLE_DATA_DIR') ?? './data');
   try {
     process.stdout.write(
       values.check ? await check(server.url, values.json) : await apply(server.url, role, values.json),

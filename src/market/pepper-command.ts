@@ -5,7 +5,7 @@ import { openDatabase } from '../platform/database/open-database.ts';
 import { visitDatabase } from '../platform/database/write-probe.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
-import { runCommand, setting } from '../platform/run-command.ts';
+import { readSetting, runCommand } from '../platform/run-command.ts';
 import { addPepper, type PepperStatus, readPepperStatus } from './identity/secrets.ts';
 import { MIGRATIONS } from './prepare-database.ts';
 
@@ -54,12 +54,12 @@ async function main(): Promise<void> {
 }
 
 function readPlace(): Place {
-  const [databaseUrl, pepperFile] = [setting('DATABASE_URL'), setting('OPENAISLE_PEPPER_FILE')];
+  const [databaseUrl, pepperFile] = [readSetting('DATABASE_URL'), readSetting('OPENAISLE_PEPPER_FILE')];
   if (databaseUrl !== null && pepperFile === null)
     throw new Error(
       'OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses, or that init makes',
     );
-  const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
+  const dataDir = readSetting('OPENAISLE_DATA_DIR') ?? './data';
   return { file: pepperFileOf({ pepperFile, dataDir }), databaseUrl, dataDir };
 }
 

@@ -57,10 +57,10 @@ export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest):
  * First come, first served for most of a budget. The rest is kept for newcomers, with a limit for each site and supernet. When more ask
  * than there is, it draws lots: each supernet has the same chance. `draw` is uniform in [0, 1).
  */
-export function judgeShare(share: Share, use: ShareUse, asked: ShareRequest, draw: () => number): ShareVerdict {
+export function judgeShare(share: Share, use: ShareUse, request: ShareRequest, draw: () => number): ShareVerdict {
   const { limit, windowMs, newcomerUnits } = share;
-  const { units, elapsedMs } = asked;
-  if (!needsKept(share, use, asked)) return { part: 'open' };
+  const { units, elapsedMs } = request;
+  if (!needsKept(share, use, request)) return { part: 'open' };
   const atEnd = { part: null, retryAfterMs: windowMs - elapsedMs };
   const kept = keptOf(limit);
   const supernetMost = Math.max(newcomerUnits, Math.floor(kept / SUPERNET_PART));
@@ -86,7 +86,7 @@ interface Spent {
 }
 
 /** Builds the refusal for every exhausted limit: it names the limit, for the caller and for the metrics. */
-export function exceeded(
+export function limitExceeded(
   { name, limit, windowSeconds, retryAfterMs, detail }: Spent,
   options: RefusalOptions = {},
 ): Refusal {

@@ -1,4 +1,4 @@
-import { exceeded, judgeShare, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
+import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
 import type { Clock } from './clock.ts';
 import { type NetworkLevels, networkLevels } from './http/client-network.ts';
 import { drawOf, type Random } from './random.ts';
@@ -36,7 +36,7 @@ export interface Reservation {
 }
 
 export interface Budget {
-  /** Reserves units; throws if a limit would be exceeded. `said`: options for the refusal. */
+  /** Reserves units; throws if a limit would be limitExceeded. `said`: options for the refusal. */
   take(client: Client, units: number, said?: RefusalOptions): Reservation;
   /** Like `take`, without the limit of all. */
   takeOwn(client: Client, units: number): Reservation;
@@ -71,7 +71,7 @@ export function createBudget(options: BudgetOptions): Budget {
   let spentIn = Number.NaN;
 
   const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, said: RefusalOptions = {}): never => {
-    throw exceeded({ name, limit, windowSeconds, retryAfterMs }, said);
+    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, said);
   };
   const checkOwn = (
     { counts, who, own }: Counting,
@@ -88,11 +88,11 @@ export function createBudget(options: BudgetOptions): Budget {
     const counts = 'account' in client ? tables.account : tables.network;
     return { counts, who: countedAs(client), own: ownLimit(options, client), elapsedMs: counts.roll(clock.now()) };
   };
-  const take = (client: Client, asked: number, all: NamedLimit | undefined, said?: RefusalOptions): Reservation => {
+  const take = (client: Client, requested: number, all: NamedLimit | undefined, said?: RefusalOptions): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
     // A limit below the reserved units still lets one request through.
-    const units = Math.min(asked, Math.max(1, own.limit));
+    const units = Math.min(requested, Math.max(1, own.limit));
     checkOwn(counting, { units, elapsedMs }, said);
     const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, said);
     counts.use(who, part, units);
@@ -101,13 +101,13 @@ export function createBudget(options: BudgetOptions): Budget {
   const takePart = (
     { counts, who, own }: Counting,
     all: NamedLimit,
-    asked: { units: number; elapsedMs: number },
+    request: { units: number; elapsedMs: number },
     said?: RefusalOptions,
   ): 'open' | 'kept' => {
-    const newcomerUnits = Math.max(asked.units, Math.floor(own.limit / NEWCOMER_PART));
+    const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
-    if (needsKept(share, counts.shareUse(who), asked)) counts.noteAsk(who);
-    const verdict = judgeShare(share, counts.shareUse(who), asked, () => drawOf(random));
+    if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
+    const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
     return verdict.part ?? refuse(all, verdict.retryAfterMs, said);
   };
 
@@ -179,7 +179,7 @@ function createWindowCounts(windowMs: number, most: number) {
   let start = Number.NaN;
   let slotAt = -1;
   let parts = { open: 0, kept: 0 };
-  let used = emptied();
+  let used = createTables();
   let asks = new Map<string, number>();
   let asksBefore = new Map<string, number>();
 
@@ -199,7 +199,7 @@ function createWindowCounts(windowMs: number, most: number) {
         start = begun;
         slotAt = -1;
         parts = { open: 0, kept: 0 };
-        used = emptied();
+        used = createTables();
         asks = new Map();
       }
       const at = Math.min(SLOTS - 1, Math.floor((now - begun) / slot));
@@ -238,7 +238,7 @@ function createWindowCounts(windowMs: number, most: number) {
   };
 }
 
-function emptied(): Record<Level, Map<string, number>> {
+function createTables(): Record<Level, Map<string, number>> {
   return { network: new Map(), site: new Map(), siteKept: new Map(), supernetKept: new Map() };
 }
 

@@ -132,12 +132,12 @@ async function askReady(slots: readonly WorkerSlot[], clock: Clock, patienceMs: 
   const patience = new AbortController();
   const done = new AbortController();
   void clock.sleep(patienceMs, done.signal).then(() => patience.abort());
-  const asked = slots.flatMap(({ number, worker, ready }) => {
+  const pending = slots.flatMap(({ number, worker, ready }) => {
     if (worker === null || !ready) return [];
     const answered = worker.ask(patience.signal).then((answer) => [{ number, answer }]);
     return [answered.catch(() => [])];
   });
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(pending);
   done.abort();
   return answers.flat();
 }
@@ -164,7 +164,7 @@ function startWorker(number: number, task: unknown): RunningWorker {
   const ready = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<WorkerEnd>();
   const questions = new Map<number, (value: unknown) => void>();
-  let asked = 0;
+  let lastQuestion = 0;
   const say = (message: ToWorker): void => {
     worker.send(message, () => {});
   };
@@ -186,8 +186,8 @@ function startWorker(number: number, task: unknown): RunningWorker {
     ready: ready.promise,
     ended: ended.promise,
     ask: (signal) => {
-      asked += 1;
-      const question = asked;
+      lastQuestion += 1;
+      const question = lastQuestion;
       const answer = Promise.withResolvers<unknown>();
       questions.set(question, answer.resolve);
       signal.addEventListener('abort', () => answer.reject(new Error('no answer in time')), { once: true });
@@ -206,14 +206,14 @@ function startWorker(number: number, task: unknown): RunningWorker {
  */
 function closeUntakenConnection(worker: Worker): void {
   const { process: child } = worker;
-  const send = child.send.bind(child) as (...given: unknown[]) => boolean;
+  const send = child.send.bind(child) as (...args: unknown[]) => boolean;
   let last: { close(): void } | null = null;
-  child.send = (...given: unknown[]): boolean => {
-    const handle = given[1];
+  child.send = (...args: unknown[]): boolean => {
+    const handle = args[1];
     if (handle !== null && typeof handle === 'object' && 'close' in handle && typeof handle.close === 'function') {
       last = handle as { close(): void };
     }
-    return send(...given);
+    return send(...args);
   };
   // 'exit' and not 'disconnect': Node does not emit 'disconnect' while such a connection is on its way.
   child.once('exit', () => last?.close());

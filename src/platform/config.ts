@@ -41,7 +41,7 @@ export type Read<V extends Readonly<Record<string, Variable<unknown>>>> = {
   [Name in keyof V]: V[Name] extends Variable<infer T> ? T : never;
 };
 
-export interface Known {
+export interface KnownNames {
   /** Unknown names with this prefix are refused: a typo must not silently mean the default. */
   prefix: string;
   /** Names that other code reads. */
@@ -55,11 +55,11 @@ export interface Known {
 export function readEnvironment<V extends Readonly<Record<string, Variable<unknown>>>>(
   env: Environment,
   variables: V,
-  known?: Known,
+  names?: KnownNames,
   /** Faults found by the caller, reported together with these. */
-  found: readonly string[] = [],
+  earlierFaults: readonly string[] = [],
 ): Read<V> {
-  const faults = [...found, ...(known ? unknownNames(env, Object.keys(variables), known) : [])];
+  const faults = [...earlierFaults, ...(names ? unknownNames(env, Object.keys(variables), names) : [])];
   const read: Record<string, unknown> = {};
   for (const [name, variable] of Object.entries<Variable<unknown>>(variables)) {
     const text = env[name]?.trim() ?? '';
@@ -70,19 +70,19 @@ export function readEnvironment<V extends Readonly<Record<string, Variable<unkno
     }
     const checked = variable.schema.safeParse(text);
     if (checked.success) read[name] = checked.data;
-    else faults.push(describe(name, variable.must, checked.error.issues));
+    else faults.push(describeFault(name, variable.must, checked.error.issues));
   }
   if (faults.length > 0) throw new ConfigError(faults);
   return read as Read<V>;
 }
 
-function unknownNames(env: Environment, names: readonly string[], known: Known): string[] {
+function unknownNames(env: Environment, names: readonly string[], known: KnownNames): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith(known.prefix) && !names.includes(name) && !known.others.includes(name))
     .map((name) => `${name} is not a variable of this program`);
 }
 
-function describe(name: string, must: string, issues: readonly z.core.$ZodIssue[]): string {
+function describeFault(name: string, must: string, issues: readonly z.core.$ZodIssue[]): string {
   const custom = issues.filter((issue) => issue.code === 'custom').map((issue) => issue.message);
   return `${name} must be ${must}${custom.length > 0 ? `: ${custom.join('; ')}` : ''}`;
 }
@@ -92,7 +92,7 @@ const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 /** Commit checked out in a folder, or null. Reads git's files and starts no process. */
 export function readGitCommit(folder: string): string | null {
   const git = gitFolder(folder);
-  const head = read(join(git, 'HEAD'));
+  const head = readText(join(git, 'HEAD'));
   if (head === null) return null;
   const name = /^ref: (refs\/[\w./-]+)$/.exec(head)?.[1];
   const commit = name === undefined ? head : resolveRef(git, name);
@@ -102,21 +102,21 @@ export function readGitCommit(folder: string): string | null {
 /** In a worktree `.git` is a file with the path of the git folder. */
 function gitFolder(folder: string): string {
   const path = join(folder, '.git');
-  const elsewhere = /^gitdir: (.+)$/.exec(read(path) ?? '')?.[1];
+  const elsewhere = /^gitdir: (.+)$/.exec(readText(path) ?? '')?.[1];
   return elsewhere === undefined ? path : resolve(folder, elsewhere);
 }
 
 function resolveRef(git: string, name: string): string | null {
-  const common = resolve(git, read(join(git, 'commondir')) ?? '.');
+  const common = resolve(git, readText(join(git, 'commondir')) ?? '.');
   for (const folder of new Set([git, common])) {
-    const loose = read(join(folder, name));
+    const loose = readText(join(folder, name));
     if (loose !== null) return loose;
   }
-  const packed = read(join(common, 'packed-refs'))?.split('\n') ?? [];
+  const packed = readText(join(common, 'packed-refs'))?.split('\n') ?? [];
   return packed.find((line) => line.endsWith(` ${name}`))?.split(' ')[0] ?? null;
 }
 
-function read(path: string): string | null {
+function readText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch {

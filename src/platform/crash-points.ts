@@ -19,7 +19,7 @@ export function readCrash<Name extends string>(
   const text = env[CRASH_VARIABLE]?.trim() ?? '';
   if (text === '') return null;
   const { name = '', nth = '1' } = TEXT.exec(text)?.groups ?? {};
-  const isPoint = (given: string): given is Name => Object.hasOwn(points, given);
+  const isPoint = (text: string): text is Name => Object.hasOwn(points, text);
   if (isPoint(name)) return { name, nth: Number(nth) };
   throw new ConfigError([`${CRASH_VARIABLE} must be unset or one of ${Object.keys(points).join(', ')}`]);
 }

@@ -9,7 +9,7 @@ const MAC_BYTES = 16;
 const TIME_BYTES = 4;
 const FORM = /^[A-Za-z0-9_-]+$/;
 /** Clients continue soon after they got a cursor, so this many are cached: some megabytes. */
-const MOST_KNOWN = 8_192;
+const CACHE_SIZE = 8_192;
 
 /**
  * Opaque page cursors. All processes with the same key can read them, so they survive restarts. Without the key nobody can make or change
@@ -31,21 +31,21 @@ interface Opened {
 export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], clock: Clock): Cursors {
   const newest = padKey(keys[0]);
   const all = [newest, ...keys.slice(1).map(padKey)];
-  const known = createKnown();
+  const cache = createCache();
 
-  const read = (name: string, cursor: string): Opened => {
+  const verify = (name: string, cursor: string): Opened => {
     const bytes = Buffer.from(FORM.test(cursor) ? cursor : '', 'base64url');
     const content = bytes.subarray(MAC_BYTES);
     // Compares the text too: base64 has several spellings for the same bytes.
     if (content.length <= TIME_BYTES || bytes.toString('base64url') !== cursor) throw new Refusal('cursor_invalid');
-    const given = bytes.subarray(0, MAC_BYTES);
-    if (!all.some((key) => timingSafeEqual(macOf(key, name, content), given))) throw new Refusal('cursor_invalid');
+    const mac = bytes.subarray(0, MAC_BYTES);
+    if (!all.some((key) => timingSafeEqual(macOf(key, name, content), mac))) throw new Refusal('cursor_invalid');
     const opened = {
       name,
       minute: content.readUInt32BE(),
       position: JSON.parse(content.subarray(TIME_BYTES).toString()),
     };
-    known.add(cursor, opened);
+    cache.add(cursor, opened);
     return opened;
   };
 
@@ -59,14 +59,14 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
       content.writeUInt32BE(minute);
       content.write(text, TIME_BYTES, 'latin1');
       const cursor = Buffer.concat([macOf(newest, name, content), content]).toString('base64url');
-      known.add(cursor, { name, minute, position: [...position] });
+      cache.add(cursor, { name, minute, position: [...position] });
       return cursor;
     },
     open: (walk, cursor) => {
       const name = canonicalJson(walk);
       // A cursor made or verified here needs no second check.
-      const before = known.get(cursor);
-      const { minute, position } = before?.name === name ? before : read(name, cursor);
+      const cached = cache.get(cursor);
+      const { minute, position } = cached?.name === name ? cached : verify(name, cursor);
       if (clock.now() > minute * MINUTE_MS + LIFE_MS) throw new Refusal('cursor_expired');
       return [...position];
     },
@@ -94,14 +94,14 @@ function macOf({ inner, outer }: PaddedKey, name: string, content: Uint8Array): 
 }
 
 /** Keeps two generations: when the younger one is full, the older one is dropped. */
-function createKnown() {
+function createCache() {
   let young = new Map<string, Opened>();
   let old = new Map<string, Opened>();
   return {
     get: (cursor: string): Opened | undefined => young.get(cursor) ?? old.get(cursor),
     add: (cursor: string, opened: Opened): void => {
       young.set(cursor, opened);
-      if (young.size < MOST_KNOWN / 2) return;
+      if (young.size < CACHE_SIZE / 2) return;
       old = young;
       young = new Map();
     },

@@ -64,7 +64,7 @@ const POLYNOMIAL = 0xedb88320;
 const ONE = 0x80000000 | 0;
 
 /** Multiplies two polynomials over GF(2), modulo the CRC's polynomial. Signed 32 bits in and out. */
-function multiply(left: number, right: number): number {
+function multiplyPolynomials(left: number, right: number): number {
   let product = 0;
   let shifted = right;
   for (let bit = 31; bit >= 0; bit--) {
@@ -81,7 +81,7 @@ const SQUARES: Int32Array = (() => {
   let power = 1 << 30;
   for (let index = 0; index < 32; index++) {
     squares[index] = power;
-    power = multiply(power, power);
+    power = multiplyPolynomials(power, power);
   }
   return squares;
 })();
@@ -91,7 +91,7 @@ export function shiftOfBytes(byteCount: number): number {
   let shift = ONE;
   let index = 3;
   for (let rest = byteCount; rest > 0; rest >>>= 1) {
-    if ((rest & 1) === 1) shift = multiply(SQUARES[index] ?? 0, shift);
+    if ((rest & 1) === 1) shift = multiplyPolynomials(SQUARES[index] ?? 0, shift);
     index += 1;
   }
   return shift;
@@ -99,7 +99,7 @@ export function shiftOfBytes(byteCount: number): number {
 
 /** CRC of two concatenated texts, from the CRC of each and `shiftOfBytes` of the second one's length. */
 export function combineCrc(first: number, second: number, shiftOfSecond: number): number {
-  return (multiply(shiftOfSecond, first) ^ second) >>> 0;
+  return (multiplyPolynomials(shiftOfSecond, first) ^ second) >>> 0;
 }
 
 const BYTES: Int32Array = (() => {

@@ -38,8 +38,8 @@ export async function startMetricsServer({ host, port, path, read, log }: Metric
       requireHostHeader: false,
     },
     (request, response) => {
-      const known = (request.method === 'GET' || request.method === 'HEAD') && request.url?.split('?')[0] === path;
-      if (known) void answer(response);
+      const isServed = (request.method === 'GET' || request.method === 'HEAD') && request.url?.split('?')[0] === path;
+      if (isServed) void answer(response);
       else response.writeHead(404, { connection: 'close' }).end();
     },
   );

@@ -6,7 +6,7 @@ const LONGEST = 2_000;
 
 /** Makes one safe line of a report that quotes a provider, a city or a file: invisible characters appear as their code. */
 export function printableLine(text: string): string {
-  return text.slice(0, LONGEST).replace(UNSEEN, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`);
+  return text.slice(0, LONGEST).replace(UNSEEN, (match) => `\\u{${(match.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** Makes each line of the text safe. */
@@ -16,8 +16,8 @@ export function printableLines(text: string): string {
 
 /** One line of JSON with invisible characters escaped. */
 export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNSEEN, (found) =>
-    Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
+  return JSON.stringify(value).replace(UNSEEN, (match) =>
+    Array.from({ length: match.length }, (_, at) => `\\u${match.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
       '',
     ),
   );

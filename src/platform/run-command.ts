@@ -36,11 +36,11 @@ export class CommandRefused extends Error {
 }
 
 /** Runs an operator's command. A failure is printed on standard error, as JSON with --json, and sets the exit code. */
-export async function runCommand(main: () => Promise<void>, wordsOf = messageOf, failed = 1): Promise<void> {
+export async function runCommand(main: () => Promise<void>, describe = messageOf, failed = 1): Promise<void> {
   try {
     await main();
   } catch (error) {
-    const message = wordsOf(error);
+    const message = describe(error);
     process.stderr.write(
       process.argv.includes('--json')
         ? `${printableJson({ status: 'failed', error: message })}\n`
@@ -55,7 +55,7 @@ function messageOf(error: unknown): string {
 }
 
 /** Reads an environment variable; null if unset or empty. */
-export function setting(name: string): string | null {
+export function readSetting(name: string): string | null {
   const value = process.env[name];
   return value === undefined || value === '' ? null : value;
 }

@@ -31,7 +31,7 @@ export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
 
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
 
-function checksum(text: string): string {
+function checksumOf(text: string): string {
   return base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
@@ -48,7 +48,7 @@ export function makeDeliveryToken(random: Random, prefix: string): string {
 function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt'): string {
   const entropy = BigInt(`0x${random.bytes(KEY_ENTROPY_BYTES).toString('hex')}`);
   const text = `${prefix}_${kind}_${base62(entropy, KEY_BODY_LENGTH)}`;
-  return text + checksum(text);
+  return text + checksumOf(text);
 }
 
 /** A recovery code with 100 random bits. */
@@ -107,7 +107,7 @@ function secretAt(text: string, at: number, prefix: string, kind: SecretKind): b
   return (
     marker === `${prefix}_${kind}_` &&
     BASE62_ONLY.test(text.slice(bodyAt, end)) &&
-    checksum(checked) === text.slice(end - CHECKSUM_LENGTH, end)
+    checksumOf(checked) === text.slice(end - CHECKSUM_LENGTH, end)
   );
 }
 
@@ -239,10 +239,10 @@ function createSearch(prefixes: readonly string[]) {
 
   function* spansIn(text: string, own?: SecretKind): Iterable<Span> {
     for (const { prefix, marker } of markers) {
-      for (const found of text.matchAll(marker)) {
-        const kind = (found[1] ?? found[2] ?? '').toLowerCase() as SecretKind;
-        if (kind === own || !secretAt(text, found.index, prefix, kind)) continue;
-        yield [found.index, found.index + prefix.length + 4 + LENGTHS[kind]];
+      for (const match of text.matchAll(marker)) {
+        const kind = (match[1] ?? match[2] ?? '').toLowerCase() as SecretKind;
+        if (kind === own || !secretAt(text, match.index, prefix, kind)) continue;
+        yield [match.index, match.index + prefix.length + 4 + LENGTHS[kind]];
       }
     }
   }

@@ -79,7 +79,7 @@ async function closeAll(options: ShutdownOptions, reason: string): Promise<numbe
   let failed = false;
   for (const step of steps) {
     try {
-      await within(clock, step.limitMs, async () => step.close());
+      await runWithin(clock, step.limitMs, async () => step.close());
     } catch (error) {
       failed = true;
       log.error('shutdown_step_failed', { step: step.name, error });
@@ -90,7 +90,7 @@ async function closeAll(options: ShutdownOptions, reason: string): Promise<numbe
 }
 
 /** Limits each step: one that hangs must not keep the others from closing. */
-async function within(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
+async function runWithin(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
   const done = new AbortController();
   const late = clock.sleep(limitMs, done.signal).then(() => {
     if (!done.signal.aborted) throw new Error(`not closed within ${limitMs} ms`);

@@ -15,28 +15,28 @@ const LARGEST = 1_000_000_000;
 export type ReportFault = (message: string) => void;
 
 /** Parses the text as a JSON object; reports a fault and returns null otherwise. */
-export function readLimitsObject(text: string, tell: ReportFault): Record<string, unknown> | null {
+export function readLimitsObject(text: string, report: ReportFault): Record<string, unknown> | null {
   try {
     return readJson(Buffer.from(text));
   } catch {
-    tell('this is not one JSON object');
+    report('this is not one JSON object');
     return null;
   }
 }
 
 /** Reads whole numbers for some of those names. `most`: lower maximum for some of them. */
 export function readNamed(
-  given: object,
+  values: object,
   names: readonly string[],
-  tell: ReportFault,
+  report: ReportFault,
   most: ReadonlyMap<string, number> = new Map(),
 ): Record<string, number> {
   const limits: Record<string, number> = {};
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(values)) {
     const max = most.get(name) ?? LARGEST;
-    if (!names.includes(name)) tell(`a name is none of ${names.join(', ')}`);
+    if (!names.includes(name)) report(`a name is none of ${names.join(', ')}`);
     else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value > max) {
-      tell(`${name} is no whole number from 0 to ${max}`);
+      report(`${name} is no whole number from 0 to ${max}`);
     } else limits[name] = value;
   }
   return limits;

@@ -2,8 +2,8 @@ import { parentPort, Worker } from 'node:worker_threads';
 
 /** A program on its own thread that answers questions one after another. */
 export interface Thread<Question, Answer> {
-  /** Transfers the memory in `given` without copying. Rejects if the thread failed or was stopped. */
-  ask(question: Question, given: ArrayBuffer[]): Promise<Answer>;
+  /** Transfers the memory in `transfer` without copying. Rejects if the thread failed or was stopped. */
+  ask(question: Question, transfer: ArrayBuffer[]): Promise<Answer>;
   stop(): Promise<void>;
 }
 
@@ -22,12 +22,12 @@ export function startThread<Question, Answer>(program: URL): Thread<Question, An
   worker.on('messageerror', end);
   worker.on('exit', (code) => end(new Error(`the thread has ended with ${code}`)));
   return {
-    ask: (question, given) => {
+    ask: (question, transfer) => {
       if (ended !== null) return Promise.reject(ended);
-      const asked = Promise.withResolvers<Answer>();
-      open.push(asked);
-      worker.postMessage(question, given);
-      return asked.promise;
+      const pending = Promise.withResolvers<Answer>();
+      open.push(pending);
+      worker.postMessage(question, transfer);
+      return pending.promise;
     },
     stop: async () => {
       end(new Error('the thread was stopped'));
@@ -39,7 +39,7 @@ export function startThread<Question, Answer>(program: URL): Thread<Question, An
 export interface Answered<Answer> {
   answer: Answer;
   /** Memory of the answer to transfer without copying. */
-  given: ArrayBuffer[];
+  transfer: ArrayBuffer[];
 }
 
 /** Serves the questions; call it last in the program. If `answer` throws, the thread ends and the caller gets the error. */
@@ -48,6 +48,6 @@ export function answerQuestions<Question, Answer>(answer: (question: Question) =
   if (port === null) throw new Error('this program is for a thread');
   port.on('message', (question: Question) => {
     const answered = answer(question);
-    port.postMessage(answered.answer, answered.given);
+    port.postMessage(answered.answer, answered.transfer);
   });
 }

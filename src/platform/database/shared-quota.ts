@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { exceeded, judgeShare, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
+import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
 import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import { drawOf, type Random } from '../random.ts';
@@ -59,7 +59,7 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
     if (verdict.part === 'kept') countKept(count, names, start);
     return null;
   });
-  if (retryAfterMs !== null) throw exceeded({ name, limit, windowSeconds, retryAfterMs });
+  if (retryAfterMs !== null) throw limitExceeded({ name, limit, windowSeconds, retryAfterMs });
 }
 
 function countKept(

@@ -13,7 +13,7 @@ import {
 } from './caller-headers.ts';
 import { refuseIssues } from './failure.ts';
 import { guardBody } from './guard-request.ts';
-import { abandon, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
+import { abandonBody, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
 import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation.ts';
 
 type AnyCall = Call<EndpointShape, unknown>;
@@ -47,12 +47,16 @@ export async function answerEndpoint<Caller>(
   entry: EndpointEntry<Caller>,
   route: EndpointRoute,
   incoming: Incoming,
-  known?: Caller,
+  knownCaller?: Caller,
 ): Promise<Outgoing> {
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
   guardBody(entry.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
-  const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, entry);
+  const { caller, bearer } = await identifyCaller(
+    endpoint.auth,
+    { rawHeaders: incoming.rawHeaders, known: knownCaller },
+    entry,
+  );
   if (caller !== null) incoming.notes['merchant_id'] = entry.callerId(caller);
   const { rawHeaders } = incoming;
   const payment = endpoint.payment ? readPaymentHeaders(rawHeaders) : { ...NO_PROOF, ...readSlip(rawHeaders) };
@@ -80,7 +84,9 @@ export async function answerEndpoint<Caller>(
   } as AnyCall;
   const answer = await route.operation(call);
   const outgoing =
-    'prepared' in answer ? presentPrepared(endpoint, answer.prepared) : present(endpoint, answer, call.wantsBytes);
+    'prepared' in answer
+      ? presentPrepared(endpoint, answer.prepared)
+      : presentAnswer(endpoint, answer, call.wantsBytes);
   return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
 }
 
@@ -122,13 +128,13 @@ function checkParams(endpoint: EndpointShape, params: Readonly<Record<string, st
 }
 
 function checkQuery(endpoint: EndpointShape, text: string): unknown {
-  const given = readQuery(text);
+  const values = readQuery(text);
   if (endpoint.query) {
-    const checked = endpoint.query.safeParse(given);
+    const checked = endpoint.query.safeParse(values);
     if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_query');
     return checked.data;
   }
-  const keys = Object.keys(given);
+  const keys = Object.keys(values);
   if (keys.length > 0) {
     throw refuseIssues([{ code: 'unrecognized_keys', keys, path: [], message: '' }], 'invalid_query');
   }
@@ -143,7 +149,7 @@ function checkBody(endpoint: EndpointShape, value: unknown): unknown {
 }
 
 /** Sends only what the answer's schema names; everything else is left out. */
-function present(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
+function presentAnswer(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
   const checked = endpoint.answers[answer.status]?.safeParse(answer.body);
   if (!checked?.success) {
     const places = checked?.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
@@ -165,7 +171,7 @@ function present(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): 
 function presentPrepared(endpoint: EndpointShape, prepared: Prepared | PreparedStream): Outgoing {
   const outgoing = sendPrepared(prepared);
   if (endpoint.cache === 'public') return outgoing;
-  abandon(outgoing);
+  abandonBody(outgoing);
   throw new Error(`${endpoint.name} is no public read, so its answer may not pass its schema by`);
 }
 

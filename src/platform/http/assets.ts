@@ -19,7 +19,7 @@ export function asset(name: string, extension: string, type: string, body: Buffe
 
 /** Finds an asset by its file name with the hash. */
 export function answerAsset(assets: readonly Asset[], name: string): PageAnswer {
-  const found = assets.find(({ path }) => path === `/assets/${name}`);
-  if (found === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
-  return { status: 200, headers: { 'content-type': found.type }, body: found.body };
+  const file = assets.find(({ path }) => path === `/assets/${name}`);
+  if (file === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
+  return { status: 200, headers: { 'content-type': file.type }, body: file.body };
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { acceptsGzip } from './caller-headers.ts';
-import { abandon, isPieces, type Outgoing } from './message.ts';
+import { abandonBody, isPieces, type Outgoing } from './message.ts';
 
 const ETAG_CHARACTERS = 27;
 
@@ -33,7 +33,7 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
   if (etag === null) return { ...answer, headers, compress: true };
   headers['etag'] = etag;
   if (!matchesEtag(ifNoneMatch, etag)) return { ...answer, headers, compress: true };
-  abandon(answer);
+  abandonBody(answer);
   delete headers['content-type'];
   delete headers['content-encoding'];
   return { status: 304, headers, body: '' };
@@ -68,7 +68,7 @@ export async function compressAnswer(
   const { etag } = headers;
   return {
     status,
-    headers: { ...varied, 'content-encoding': 'gzip', ...(typeof etag === 'string' ? { etag: weak(etag) } : {}) },
+    headers: { ...varied, 'content-encoding': 'gzip', ...(typeof etag === 'string' ? { etag: weakenEtag(etag) } : {}) },
     body: packed,
   };
 }
@@ -79,6 +79,6 @@ function varyOf(before: string | string[] | undefined): string {
   return vary === '' ? 'accept-encoding' : `${vary}, accept-encoding`;
 }
 
-function weak(etag: string): string {
+function weakenEtag(etag: string): string {
   return etag.startsWith('W/') ? etag : `W/${etag}`;
 }

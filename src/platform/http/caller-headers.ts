@@ -194,8 +194,8 @@ const remembered = new Map<string, boolean>();
 /** Whether the client wants gzip at least as much as plain bytes. Without the header it does not. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined || acceptEncoding === '') return false;
-  const known = remembered.get(acceptEncoding);
-  if (known !== undefined) return known;
+  const cached = remembered.get(acceptEncoding);
+  if (cached !== undefined) return cached;
   const wishes = wishesOf(acceptEncoding);
   const gzip = wishes.get('gzip') ?? wishes.get('x-gzip') ?? wishes.get('*') ?? 0;
   const welcome = gzip > 0 && gzip >= (wishes.get('identity') ?? 0);

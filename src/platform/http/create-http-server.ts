@@ -108,8 +108,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   addRoutes(app, routes, async (route, request, reply) => {
     const exchange = begin(request, reply);
-    const given = await route.answer(readIncoming(request, exchange, clientOf));
-    const outgoing = await compressAnswer(given, request.headers['accept-encoding']);
+    const plain = await route.answer(readIncoming(request, exchange, clientOf));
+    const outgoing = await compressAnswer(plain, request.headers['accept-encoding']);
     return sendOutgoing(reply, outgoing, { exchange, log });
   });
   return {

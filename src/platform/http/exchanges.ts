@@ -66,8 +66,8 @@ export interface ExchangesOptions {
 export function createExchanges({ clock, log, flights, leave, refused }: ExchangesOptions): BeginExchange {
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   return (request, response, requestId, route) => {
-    const known = exchanges.get(request);
-    if (known) return known;
+    const existing = exchanges.get(request);
+    if (existing) return existing;
     const gone = new AbortController();
     const notes: Exchange['notes'] = {};
     const startedAt = clock.now();

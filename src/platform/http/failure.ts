@@ -105,19 +105,19 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
   if (unknown.length > 0) {
     const names = unknown.map(({ path }) => path || 'a field without a name');
     return new Refusal('unexpected_fields', {
-      detail: `Not known here: ${list(names)}.${total(unknown)}`,
+      detail: `Not known here: ${joinNames(names)}.${countErrors(unknown)}`,
       errors: unknown.slice(0, MOST_ERRORS),
     });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
   const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new Refusal(otherwise, {
-    detail: `Not acceptable: ${list(said)}.${total(errors)}`,
+    detail: `Not acceptable: ${joinNames(said)}.${countErrors(errors)}`,
     errors: errors.slice(0, MOST_ERRORS),
   });
 }
 
-function total(errors: readonly unknown[]): string {
+function countErrors(errors: readonly unknown[]): string {
   return errors.length > MOST_ERRORS
     ? ` There are ${errors.length} in all; the first ${MOST_ERRORS} are in errors.`
     : '';
@@ -126,8 +126,8 @@ function total(errors: readonly unknown[]): string {
 const MOST_NAMED = 10;
 const LONGEST_NAME = 100;
 
-function list(given: readonly string[]): string {
-  const different = [...new Set(given)];
+function joinNames(names: readonly string[]): string {
+  const different = [...new Set(names)];
   const rest = different.length - MOST_NAMED;
   return different.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
 }

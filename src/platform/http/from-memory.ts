@@ -96,7 +96,7 @@ export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory
   return (request, response) => {
     const memoryRequest = readPlain(request, options);
     if (memoryRequest === null) return false;
-    const answer = options.reads.measure(request, () => ask(options, memoryRequest));
+    const answer = options.reads.measure(request, () => readSafely(options, memoryRequest));
     if (answer === null) return false;
     const status = matchesEtag(request.headers['if-none-match'], answer.etag) ? 304 : 200;
     counts.add(answer.route, status);
@@ -125,9 +125,9 @@ function readPlain(request: IncomingMessage, options: MemoryOptions): MemoryRequ
   };
 }
 
-function ask({ read, log }: MemoryOptions, asked: MemoryRequest): MemoryAnswer | null {
+function readSafely({ read, log }: MemoryOptions, request: MemoryRequest): MemoryAnswer | null {
   try {
-    return read?.(asked) ?? null;
+    return read?.(request) ?? null;
   } catch (error) {
     log.error('memory_read_failed', { error });
     return null;

@@ -89,9 +89,9 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
 
 /** Checks the parsed body, or its bytes if it could not be parsed. */
 export function guardBody(guard: SecretGuard, body: unknown, ownPlaces: readonly string[] | undefined): void {
-  const found =
+  const isLeaked =
     body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('utf8')) : guard.inValue(body, ownPlaces);
-  if (found) throw new Refusal('secret_in_payload');
+  if (isLeaked) throw new Refusal('secret_in_payload');
 }
 
 /**
@@ -119,7 +119,7 @@ function percentDecoded(text: string): string {
 }
 
 function isPaymentHeader(name: string): boolean {
-  return PAYMENT_HEADER_NAMES.some((known) => known === name);
+  return PAYMENT_HEADER_NAMES.some((header) => header === name);
 }
 
 /** JSON escapes could hide a secret from a search of the raw text. */

@@ -38,13 +38,13 @@ export function targetOf({ route, params = {}, query = '' }: InternalRequest): I
   return { path, query, whole: query === '' ? path : `${path}?${query}` };
 }
 
-function internalIncoming(asked: InternalRequest, from: Incoming): Incoming {
-  const { route, params = {}, headers = {}, body } = asked;
+function internalIncoming(request: InternalRequest, from: Incoming): Incoming {
+  const { route, params = {}, headers = {}, body } = request;
   const [method = 'GET'] = route.split(' ');
   const all = body === undefined ? { ...headers } : { ...headers, 'content-type': 'application/json' };
   return {
     method,
-    target: targetOf(asked),
+    target: targetOf(request),
     params,
     headers: all,
     rawHeaders: Object.entries(all).flat(),

@@ -117,7 +117,7 @@ export function isPieces(body: Outgoing['body']): body is Pieces {
 }
 
 /** Releases a body that nobody will read. */
-export function abandon({ body, release }: Outgoing): void {
+export function abandonBody({ body, release }: Outgoing): void {
   release?.();
   if (!isPieces(body)) return;
   // The answer does not need this body, so errors of its cleanup are ignored.

@@ -75,14 +75,14 @@ async function readBoundedJson({ body }: Response, maxBytes: number): Promise<un
 /** Fetches a document from an address that a stranger named. */
 export type PublicFetch = (url: string, signal: AbortSignal) => Promise<Response>;
 
-interface Found {
+interface ResolvedAddress {
   address: string;
   family: number;
 }
 
 /** Access to network and DNS, which tests replace. */
-export interface PublicMeans {
-  resolve(host: string): Promise<Found[]>;
+export interface PublicNetwork {
+  resolve(host: string): Promise<ResolvedAddress[]>;
   isPublic(address: string): boolean;
   request(
     options: RequestOptions & { servername: string },
@@ -91,7 +91,7 @@ export interface PublicMeans {
   port: number;
 }
 
-const MACHINE: PublicMeans = {
+const MACHINE: PublicNetwork = {
   resolve: (host) => lookup(host, { all: true, verbatim: true }),
   isPublic: isPublicAddress,
   request: requestHttps,
@@ -106,12 +106,12 @@ const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
  * GETs by https on port 443 of a public host only. Checks every address the DNS gives and connects to one of those, so a DNS answer that
  * changes meanwhile has no effect. No redirects, kept connections or proxies.
  */
-export function createPublicFetch({ resolve, isPublic, request, port }: PublicMeans = MACHINE): PublicFetch {
-  const find = async (host: string) => {
-    const found = await resolve(host);
-    if (!found.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
-    if (found.length === 0) throw new OutboundFailure('unreachable');
-    return found;
+export function createPublicFetch({ resolve, isPublic, request, port }: PublicNetwork = MACHINE): PublicFetch {
+  const resolvePublic = async (host: string) => {
+    const addresses = await resolve(host);
+    if (!addresses.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
+    if (addresses.length === 0) throw new OutboundFailure('unreachable');
+    return addresses;
   };
   return async (text, signal) => {
     const url = publicUrl(text);
@@ -122,19 +122,19 @@ export function createPublicFetch({ resolve, isPublic, request, port }: PublicMe
         ...{ host: url.hostname, servername: url.hostname, port, path: url.pathname + url.search },
         ...{ agent: false, signal, headers: { host: url.host, ...headers } },
         lookup: (host, { all }, done) => {
-          const tell = (found: Found[]): void =>
-            all ? done(null, found) : done(null, found[0]?.address ?? '', found[0]?.family);
-          find(host).then(tell, (error: Error) => done(error, ''));
+          const answer = (addresses: ResolvedAddress[]): void =>
+            all ? done(null, addresses) : done(null, addresses[0]?.address ?? '', addresses[0]?.family);
+          resolvePublic(host).then(answer, (error: Error) => done(error, ''));
         },
       };
-      const asked = request(options, (message) => {
+      const sent = request(options, (message) => {
         const { statusCode: status = 0 } = message;
         if (status === 200) return fulfil(toResponse(message));
         message.destroy();
         reject(new OutboundFailure(status >= 300 && status < 400 ? 'redirect' : 'status'));
       });
-      asked.on('error', reject);
-      asked.end();
+      sent.on('error', reject);
+      sent.end();
     });
   };
 }

@@ -58,9 +58,9 @@ class Reader {
   /** Consumes a match at the current position; null: no match. */
   #take(pattern: RegExp): string | null {
     pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text)?.[0] ?? null;
-    this.#at += found?.length ?? 0;
-    return found;
+    const match = pattern.exec(this.#text)?.[0] ?? null;
+    this.#at += match?.length ?? 0;
+    return match;
   }
 
   /** Skips whitespace and returns the next character without consuming it; empty at the end. */

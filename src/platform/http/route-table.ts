@@ -34,16 +34,16 @@ export interface AllowedMethod extends RouteFacts {
 export function createRouteTable(
   routes: readonly { path: string; methods: readonly string[]; facts: RouteFacts }[],
 ): (path: string) => AllowedMethod[] {
-  const known = routes.map((route) => ({ ...route, steps: route.path.split('/') }));
+  const entries = routes.map((route) => ({ ...route, steps: route.path.split('/') }));
   return (path) => {
     const steps = path.split('/');
-    return known
-      .filter((route) => fits(route.steps, steps))
+    return entries
+      .filter((route) => matchesPath(route.steps, steps))
       .flatMap((route) => route.methods.map((method) => ({ ...route.facts, method })));
   };
 }
 
-function fits(pattern: readonly string[], steps: readonly string[]): boolean {
+function matchesPath(pattern: readonly string[], steps: readonly string[]): boolean {
   return (
     pattern.length === steps.length &&
     pattern.every((step, at) => (step.startsWith(':') ? steps[at] !== '' : step === steps[at]))

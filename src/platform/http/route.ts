@@ -128,7 +128,9 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** Answers a request to a page. */
 async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard): Promise<Outgoing> {
-  const answer = await handle(page, incoming, by.guard).catch((error: unknown) => present(page, error, incoming, by));
+  const answer = await callHandler(page, incoming, by.guard).catch((error: unknown) =>
+    presentRefusal(page, error, incoming, by),
+  );
   const plain = { ...answer, headers: lowerCased(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
   const cache = page.cache ?? 'public';
@@ -138,7 +140,7 @@ async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard)
   return { ...cached, compress: true };
 }
 
-async function handle(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
+async function callHandler(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
   if (page.method === 'POST') return await answerForm(page, incoming, guard);
   return await page.handler(readCall(incoming));
 }
@@ -173,7 +175,7 @@ async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard
 }
 
 /** Shows a refusal in the page's own way. Bugs, and refusals of pages without one, are thrown on. */
-function present(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageGuard): PageAnswer {
+function presentRefusal(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageGuard): PageAnswer {
   const refusal = page.refused && by.expect(error, incoming);
   if (!refusal || page.refused === undefined) throw error;
   return page.refused(refusal);

@@ -41,7 +41,7 @@ export const DROPPED_IN_TURN = 16;
 /** The client's network is then not read for this long. */
 export const READING_PAUSED_MS = 100;
 
-export function part(of: number, share: number): number {
+export function shareOf(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));
 }
 

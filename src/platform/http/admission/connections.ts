@@ -7,11 +7,11 @@ import {
   BODY_GRACE_MS,
   LEAST_BODY_BYTES_PER_SECOND,
   NETWORK_PART,
-  part,
   READING_PAUSED_MS,
   type Rule,
   type RuleCounts,
   STALLED_ANSWER_MS,
+  shareOf,
 } from './bounds.ts';
 
 interface SocketsOptions {
@@ -29,7 +29,7 @@ const LOOK_PAUSE_MS = 100;
 export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
-  const ofNetwork = part(total, NETWORK_PART);
+  const ofNetwork = shareOf(total, NETWORK_PART);
   const pausedSites = new Set<string>();
   let streams = 0;
   let lookAgainAt = 0;
@@ -47,7 +47,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   };
   /** Closes idle sockets. If none is idle, the network with most sockets loses one to a newcomer with far fewer. */
   const makeRoom = (newcomers: number): boolean => {
-    if (clock.now() >= lookAgainAt && closeIdle(all, part(total, ROOM_PART), rules) > 0) return true;
+    if (clock.now() >= lookAgainAt && closeIdle(all, shareOf(total, ROOM_PART), rules) > 0) return true;
     // A look at all sockets for each new one would be work that strangers could cause.
     lookAgainAt = Math.max(lookAgainAt, clock.now() + LOOK_PAUSE_MS);
     const [largest] = [...bySite.values()].toSorted((a, b) => b.size - a.size);

@@ -26,9 +26,9 @@ export interface SlotsOptions {
 /** Counts requests in flight by client and decides who gets a slot. */
 export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const open = total - Math.floor(total / bound.RESERVED_PART);
-  const ofNetwork = bound.part(total, bound.NETWORK_PART);
-  const ofAddress = bound.part(total, bound.ADDRESS_PART);
-  const reservedOfNetwork = bound.part(total - open, bound.NETWORK_PART);
+  const ofNetwork = bound.shareOf(total, bound.NETWORK_PART);
+  const ofAddress = bound.shareOf(total, bound.ADDRESS_PART);
+  const reservedOfNetwork = bound.shareOf(total - open, bound.NETWORK_PART);
   const bySite = createCounter();
   const byAddress = createCounter();
   const reservedBySite = createCounter();
