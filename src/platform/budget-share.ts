@@ -90,7 +90,7 @@ export function limitExceeded(
   { name, limit, windowSeconds, retryAfterMs, detail }: Spent,
   options: RefusalOptions = {},
 ): Refusal {
-  const used = `${name}: ${limit} in ${windowSeconds} seconds are used up.`;
+  const used = `${name}: the limit of ${limit} in ${windowSeconds} seconds is used up.`;
   return new Refusal('rate_limited', {
     ...options,
     detail: detail === undefined ? used : `${used} ${detail}`,

@@ -69,17 +69,17 @@ export function parsePeppers(text: string, file: string): Map<number, Buffer> {
     const match = LINE.exec(line.trim());
     const [version, hex] = [Number(match?.[1]), match?.[2]];
     if (hex === undefined) throw new Error(`${file} line ${index + 1}: must be version:64 lower-case hex digits`);
-    if (peppers.has(version)) throw new Error(`${file} line ${index + 1}: version ${version} is there twice`);
+    if (peppers.has(version)) throw new Error(`${file} line ${index + 1}: version ${version} appears twice`);
     peppers.set(version, Buffer.from(hex, 'hex'));
   }
-  if (peppers.size === 0) throw new Error(`the pepper file ${file} holds no pepper`);
+  if (peppers.size === 0) throw new Error(`the pepper file ${file} contains no pepper`);
   return peppers;
 }
 
 /** An existing market needs a copy of its own pepper: a new one opens none of its secrets. */
 export function missingPepper(file: string): Error {
   return new Error(
-    `the pepper file ${file} does not exist; bring its copy there, or make one for a new market: npm run pepper -- init`,
+    `the pepper file ${file} does not exist. Restore its copy, or create one for a new market: npm run pepper -- init`,
   );
 }
 
@@ -103,12 +103,12 @@ function checkPrivate(file: string, { mode, gid }: { mode: number; gid: number }
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
   if ((mode & 0o777) !== 0o440)
     throw new Error(
-      `the pepper file ${file} has mode ${shown}, so that others can get at it: make it 0600 or 0400, or 0440 with a group of this process`,
+      `the pepper file ${file} has mode ${shown}, so other users can read it. Set it to 0600 or 0400, or to 0440 with a group of this process`,
     );
   const own = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
   if (!own.includes(gid))
     throw new Error(
-      `the pepper file ${file} has mode 0440 and group ${gid}, which is none of this process: change its group, or make it 0400`,
+      `the pepper file ${file} has mode 0440 and group ${gid}, which is not a group of this process. Change its group, or set it to 0400`,
     );
 }
 

@@ -19,7 +19,7 @@ export function readLimitsObject(text: string, report: ReportFault): Record<stri
   try {
     return readJson(Buffer.from(text));
   } catch {
-    report('this is not one JSON object');
+    report('it is not a JSON object');
     return null;
   }
 }
@@ -34,9 +34,9 @@ export function readNamed(
   const limits: Record<string, number> = {};
   for (const [name, value] of Object.entries(values)) {
     const max = most.get(name) ?? LARGEST;
-    if (!names.includes(name)) report(`a name is none of ${names.join(', ')}`);
+    if (!names.includes(name)) report(`unknown name; the known ones are ${names.join(', ')}`);
     else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value > max) {
-      report(`${name} is no whole number from 0 to ${max}`);
+      report(`${name} must be a whole number from 0 to ${max}`);
     } else limits[name] = value;
   }
   return limits;
@@ -124,9 +124,9 @@ export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
     const urls = [first, ...others];
     const hrefs = new Set(urls.map((url) => URL.parse(url)?.href));
     if (!urls.every(isHttpUrl)) context.addIssue({ code: 'invalid_format', format: 'url' });
-    else if (hrefs.size < urls.length) context.addIssue({ code: 'custom', message: 'one of them is given twice' });
+    else if (hrefs.size < urls.length) context.addIssue({ code: 'custom', message: 'one URL appears twice' });
     else if (urls.length > MOST_PROVIDERS) {
-      context.addIssue({ code: 'custom', message: `more than ${MOST_PROVIDERS} are given` });
+      context.addIssue({ code: 'custom', message: `there are more than ${MOST_PROVIDERS}` });
     }
     return [first, ...others];
   });

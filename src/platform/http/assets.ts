@@ -20,6 +20,6 @@ export function asset(name: string, extension: string, type: string, body: Buffe
 /** Finds an asset by its file name with the hash. */
 export function answerAsset(assets: readonly Asset[], name: string): PageAnswer {
   const file = assets.find(({ path }) => path === `/assets/${name}`);
-  if (file === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
+  if (file === undefined) throw new Refusal('not_found', { detail: 'This file does not exist.' });
   return { status: 200, headers: { 'content-type': file.type }, body: file.body };
 }

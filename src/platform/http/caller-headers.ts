@@ -21,7 +21,9 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
   const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => boundedValues(rawHeaders, name));
   const proofs = [...(v1 ?? []), ...(v2 ?? [])];
   if (proofs.length > 1) {
-    throw new Refusal('two_proofs', { detail: 'X-PAYMENT and PAYMENT-SIGNATURE together hold more than one proof.' });
+    throw new Refusal('two_proofs', {
+      detail: 'X-PAYMENT and PAYMENT-SIGNATURE together contain more than one proof.',
+    });
   }
   if ((tokens?.length ?? 0) > 1)
     throw new Refusal('two_proofs', { detail: 'X-Delivery-Token was sent more than once.' });

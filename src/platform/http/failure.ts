@@ -103,7 +103,7 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
       : [],
   );
   if (unknown.length > 0) {
-    const names = unknown.map(({ path }) => path || 'a field without a name');
+    const names = unknown.map(({ path }) => path || 'an empty field name');
     return new Refusal('unexpected_fields', {
       detail: `Not known here: ${joinNames(names)}.${countErrors(unknown)}`,
       errors: unknown.slice(0, MOST_ERRORS),

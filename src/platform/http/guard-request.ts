@@ -12,7 +12,7 @@ export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refus
   const target = splitTarget(request.url ?? '/');
   if (secretInHead(guard, target, request.rawHeaders)) return new Refusal('secret_in_payload');
   if (target.whole.includes('#')) {
-    return new Refusal('malformed_request', { detail: 'An address on the line holds no #.' });
+    return new Refusal('malformed_request', { detail: 'The address must not contain #.' });
   }
   if (headers.host === undefined && request.httpVersion === '1.1') {
     return new Refusal('malformed_request', { detail: 'The Host header is missing.' });

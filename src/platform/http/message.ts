@@ -40,7 +40,7 @@ function readPairs(
   const read: Record<string, string> = Object.create(null);
   if (text === '') return read;
   const pairs = text.split('&');
-  if (pairs.length > most) throw refuse(`is one of more than ${most}`, '');
+  if (pairs.length > most) throw refuse(`exceeds the limit of ${most}`, '');
   for (const pair of pairs) {
     const mark = pair.indexOf('=');
     const name = decodeComponent(mark < 0 ? pair : pair.slice(0, mark));
@@ -182,11 +182,13 @@ export function readBody(bytes: Uint8Array, headers: BodyHeaders): Record<string
 /** Parses the fields of a form, each given once. Throws a Refusal that contains no value. */
 export function readForm(bytes: Uint8Array, headers: BodyHeaders): Record<string, string> {
   if (isEncoded(headers) || bodyTypeOf(headers) !== 'application/x-www-form-urlencoded') {
-    throw new Refusal('unsupported_media_type', { detail: 'This page takes its own form, as browsers send it.' });
+    throw new Refusal('unsupported_media_type', {
+      detail: 'This page accepts only its own form, as browsers send it.',
+    });
   }
   const fault = (what: string): Refusal => new Refusal('malformed_request', { detail: `The form ${what}.` });
   const text = Buffer.from(bytes).toString('latin1');
-  if (!PLAIN_FORM.test(text)) throw fault('holds characters that are not encoded');
+  if (!PLAIN_FORM.test(text)) throw fault('contains characters that must be percent-encoded');
   return readPairs(text, MOST_FIELDS, (message) => fault(`has a field that ${message}`));
 }
 

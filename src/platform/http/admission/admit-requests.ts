@@ -63,7 +63,7 @@ interface HttpExchange {
 
 const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
-  'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
+  'A peer that is not in OPENAISLE_TRUST_PROXY forwards client addresses. They are ignored, and all its requests count as one client. If it is your proxy, add it there.';
 
 /** Limits what one client may use of a server, before anything of its request is read. The same for every server. */
 export function createAdmission(options: AdmissionOptions): Admission {

@@ -8,10 +8,10 @@ import * as bound from './bounds.ts';
 import type { Slot } from './connections.ts';
 
 const DETAILS = {
-  server_full: 'The server has as many requests as it can take.',
-  network_share: 'The server is busy, and this network has its share of requests under way.',
-  address_share: 'The server is busy, and this address has its share of requests under way.',
-  long_bodies: `Of bodies over ${bound.SHORT_BODY_BYTES} bytes as many are on their way as the server takes at once.`,
+  server_full: 'The server is handling as many requests as it can.',
+  network_share: 'The server is busy, and this network already has its share of requests in progress.',
+  address_share: 'The server is busy, and this address already has its share of requests in progress.',
+  long_bodies: `The server is already receiving as many bodies over ${bound.SHORT_BODY_BYTES} bytes as it accepts at once.`,
 };
 /** If more networks are suspended, all of them are forgotten. */
 const MOST_LOST = 10_000;
