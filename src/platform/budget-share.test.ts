@@ -4,7 +4,7 @@ import { judgeShare, keptOf, needsKept, type Share, type ShareUse, SLOTS } from 
 
 const HOUR: Share = { limit: 300, windowMs: 3_600_000, newcomerUnits: 1 };
 
-/** The counts of one window and who asks when, as a process keeps them. */
+/** The counts of one window and its asks, as a process keeps them. */
 function window(share: Share, draw: () => number) {
   const used = new Map<string, number>();
   const asks = new Map<string, number>();
@@ -52,7 +52,7 @@ const client = (supernet: number, site: number, network: number) => ({
   supernet: `${supernet}`,
 });
 
-/** A small generator with a seed, so that what failed can be played again. */
+/** A seeded generator, so that a failure can be repeated. */
 function chanceOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -97,7 +97,7 @@ describe('a share', () => {
         const counts = window(HOUR, chanceOf(seed));
         for (let network = 0; network < 400; network += 1)
           counts.ask(client(1, network % 7, network), HOUR.windowMs * when);
-        // The kept part comes free slot by slot: until the next one what there was may be gone.
+        // The kept part becomes free slot by slot: until the next slot it may be used up.
         const next = HOUR.windowMs * (when + 2 / SLOTS);
         expect([0, 1, 2].some((time) => counts.ask(client(2, 0, 0), next + time))).toBe(true);
       }),
@@ -121,7 +121,7 @@ describe('a share', () => {
       }
       return true;
     });
-    // 21 supernets share 75 places: nine of ten get theirs, and no supernet is refused for good.
+    // 21 supernets share 75 units: nine of ten get theirs, and no supernet is refused for good.
     expect(shutOut.length, `shut out with seeds ${shutOut.join(', ')}`).toBeLessThan(seeds.length / 5);
   });
 

@@ -72,7 +72,7 @@ describe('a budget', () => {
     expect(passes(one, from('192.0.2.1'), 91)).toBe(false);
     one.take(from('192.0.2.1'), 80).adjustTo(100);
     expect(passes(one, from('192.0.2.1'))).toBe(false);
-    // What was taken in a window that is over is not given back to the next.
+    // Units reserved in a past window are not refunded to the next one.
     const late = one.take(from('192.0.2.2'), 50);
     clock.set(NOON + MINUTE);
     late.adjustTo(0);
@@ -86,7 +86,7 @@ describe('a budget', () => {
     expect(passes(one, from('10.1.99.1'), 60)).toBe(false);
     clock.set(NOON + 30_000);
     expect(passes(one, from('10.2.0.1'), 10)).toBe(true);
-    // Who comes back for more than a tenth of its limit has had it.
+    // After a tenth of its limit it is no newcomer any more.
     expect(passes(one, from('10.2.0.1'), 1)).toBe(false);
     expect(passes(one, from('10.1.0.1'), 1)).toBe(false);
   });

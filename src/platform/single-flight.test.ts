@@ -33,7 +33,7 @@ it('fails those of the failed pass only', async () => {
   expect(await second).toBe(2);
 });
 
-/** Time goes on only by `sleep` or by `pass`. */
+/** Time passes only by `sleep` or `pass`. */
 function ownTime() {
   let now = 1_000_000;
   const clock: Clock = {

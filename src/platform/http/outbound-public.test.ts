@@ -37,7 +37,7 @@ function sendJson(response: ServerResponse, value: unknown, type = 'application/
   response.writeHead(200, { 'content-type': type }).end(JSON.stringify(value));
 }
 
-/** As in production, but that the one server there is passes for a public one and speaks no TLS. */
+/** As in production, except that the only server counts as public and speaks no TLS. */
 function means(changed: Partial<PublicNetwork> = {}): PublicNetwork {
   return {
     resolve: async (host) => {

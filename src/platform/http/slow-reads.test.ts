@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listenSample, openSocket, type SampleOptions } from '../../../test/support/sample-server.ts';
 
-// More than the buffers of both ends of a connection take.
+// More than the buffers at both ends of a connection hold.
 const LONG = Buffer.alloc(32 * 1_024 * 1_024, 'a');
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
@@ -37,7 +37,7 @@ async function listenLong(changed: Partial<SampleOptions> = {}) {
   return { ...sample, open: () => open(), asked, released: () => released };
 }
 
-/** A client that has asked and does not read on. */
+/** A client that sends a request and stops reading. */
 async function askAndPause(port: number, path: string) {
   const client = await openSocket(port, get(path));
   await new Promise((resolve) => client.socket.once('data', resolve));

@@ -8,7 +8,7 @@ const get = (path: string, headers: string[] = []): string =>
 const statusesIn = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
-/** `/slow` answers when the gate opens; `asked` is what has begun. */
+/** `/slow` answers when the gate opens; `asked` lists requests that have begun. */
 async function listen(changed: Partial<SampleOptions> = {}) {
   const gate = Promise.withResolvers<void>();
   const asked: string[] = [];
@@ -32,7 +32,7 @@ async function listen(changed: Partial<SampleOptions> = {}) {
   let aheadMs = 0;
   const clock = {
     now: () => systemClock.now() + aheadMs,
-    // The look at all sockets comes often here, so that a test need not wait for it.
+    // Checks all sockets more often than in production, so that tests need not wait.
     sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms === 1_000 ? 5 : ms, signal),
   };
   const sample = await listenSample({ pages: [slow, quick], clock, ...changed });
@@ -161,7 +161,7 @@ describe('one connection', () => {
     await new Promise((resolve) => socket.once('data', resolve));
     socket.pause();
     await expect.poll(() => server.admission().slotsTaken).toBe(1);
-    // Until what the system takes for it has settled.
+    // Waits until the kernel's buffers are full.
     await new Promise((resolve) => setTimeout(resolve, 200));
     later(9_000);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -192,7 +192,7 @@ describe('slots', () => {
     const { port, asked, later } = await listen(FEW);
     await take(port, 21, () => '127.0.1.1');
     await expect.poll(() => asked.length).toBe(21);
-    // One each: an address may not hold more while the server is busy.
+    // One from each address: an address may not hold more while the server is busy.
     await take(port, 15, (index) => `127.0.3.${index + 1}`);
     await expect.poll(() => asked.length).toBe(36);
     const plain = await from(port, '127.0.4.1', get('/quick'));
