@@ -19,7 +19,7 @@ export interface Share {
 
 /** Units used so far. Supernet, site and network are the client's. */
 export interface ShareUse {
-  /** Of the part that anybody may use. */
+  /** Units of the part that anybody may use. */
   open: number;
   kept: number;
   network: number;
@@ -77,7 +77,6 @@ export function judgeShare(share: Share, use: ShareUse, request: ShareRequest, d
 }
 
 interface Spent {
-  /** A name from the named limits. */
   name: string;
   limit: number;
   windowSeconds: number;

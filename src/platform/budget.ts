@@ -25,7 +25,6 @@ export interface BudgetOptions {
   perAccount?: NamedLimit;
   /** For all networks together, and the same again for all accounts; omitted: no common limit. */
   forAll?: NamedLimit;
-  /** Rows per table. */
   rows?: number;
 }
 

@@ -13,7 +13,6 @@ export interface Variable<T> {
   fallback: (() => T) | undefined;
 }
 
-/** Lists all faults at once. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly string[];

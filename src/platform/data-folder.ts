@@ -5,7 +5,6 @@ import { type Lock, takeLock } from '../locks/take-lock.ts';
 
 const NAME = '.lock';
 
-/** Another process uses the folder. */
 export class FolderInUse extends Error {
   override readonly name = 'FolderInUse';
   /** Null if unknown. */

@@ -1,14 +1,11 @@
 import { FOLDED_TEXT, findReserved, type Reserved } from '../contract/handles.ts';
 import { Refusal } from './refusal.ts';
 
-/** The step at which a handle is checked. */
 export type HandleStep = 'stage' | 'confirm';
 
-/** Handles to compare a new one with. */
 interface Rivals {
   /** A handle that is equal or looks alike; null: none. */
   alike: string | null;
-  /** The maintainer's handle; null: none. */
   maintainer: string | null;
 }
 

@@ -2,7 +2,6 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Pepper } from './pepper.ts';
 import { Refusal } from './refusal.ts';
 
-/** The stored form of a key. */
 export interface KeyHash {
   keyHash: Buffer;
   pepperVersion: number;

@@ -144,7 +144,6 @@ function asStored(text: string): string {
   return text.includes(KELVIN) ? text.replaceAll(KELVIN, 'K') : text;
 }
 
-/** Replaces a secret removed from a text. */
 export const SECRET_MASK = '[secret]';
 
 export interface SecretGuard {

@@ -27,7 +27,6 @@ export interface Shutdown {
   isStopping(): boolean;
   /** Does what a signal does. Resolves with the exit code when everything is closed: 0 if no step failed. */
   stop(reason: string): Promise<number>;
-  /** Removes the signal handlers. */
   dispose(): void;
 }
 

@@ -2,7 +2,6 @@ import { sha256 } from '../canonical-json.ts';
 import { Refusal } from '../refusal.ts';
 import type { PageAnswer } from './server-options.ts';
 
-/** A file that pages link to. */
 export interface Asset {
   /** Contains a hash of the content, so that it can be cached for ever. */
   path: string;
@@ -17,7 +16,6 @@ export function asset(name: string, extension: string, type: string, body: Buffe
   return { path: `/assets/${name}-${hash}.${extension}`, type, body };
 }
 
-/** Finds an asset by its file name with the hash. */
 export function answerAsset(assets: readonly Asset[], name: string): PageAnswer {
   const file = assets.find(({ path }) => path === `/assets/${name}`);
   if (file === undefined) throw new Refusal('not_found', { detail: 'This file does not exist.' });

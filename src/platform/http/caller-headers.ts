@@ -55,7 +55,6 @@ export interface Identification<Caller> {
   isMaintainer(caller: Caller): boolean;
 }
 
-/** One token after the word. */
 export const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
 /** Finds the caller as the route requires. `audit` and `public` never look at Authorization. */

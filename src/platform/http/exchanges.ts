@@ -7,7 +7,6 @@ import type { Log } from '../log.ts';
 export interface InFlightAnswers {
   /** Counts the answer until it is written or the client has gone; then runs `ended`. The returned function stops counting earlier. */
   track(response: ServerResponse, ended?: () => void): () => void;
-  /** Resolves once nothing is in flight. */
   idle(): Promise<void>;
 }
 

@@ -140,7 +140,6 @@ interface AnswerOptions extends FailureOptions {
   refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;
 }
 
-/** Answers any thrown error. */
 export function answerFailure(
   options: AnswerOptions,
   error: unknown,

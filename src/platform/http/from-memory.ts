@@ -14,7 +14,6 @@ export interface ReadCount {
   route: string;
   /** Answers with content since the start. */
   answered: number;
-  /** 304 answers since the start. */
   notModified: number;
 }
 
@@ -156,7 +155,6 @@ const SAMPLE = 8;
 
 /** Charges slow reads to their clients. */
 export interface MeasureReads {
-  /** Whether this network has used up its budget. */
   isSpent(request: IncomingMessage): boolean;
   measure<T>(request: IncomingMessage, read: () => T): T;
 }

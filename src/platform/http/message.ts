@@ -85,7 +85,6 @@ export interface Incoming {
   params: Readonly<Record<string, string>>;
   headers: IncomingHttpHeaders;
   rawHeaders: readonly string[];
-  /** Empty if there is no body. */
   body: Uint8Array;
   requestId: string;
   clientNetwork: string;
@@ -150,7 +149,6 @@ export interface Listener {
   onceDrained(run: () => void): void;
   /** Writes the last bytes; the connection closes when they are taken. */
   end(bytes: Uint8Array): void;
-  /** Closes the connection at once. */
   cut(): void;
 }
 

@@ -86,7 +86,6 @@ export interface MemoryRequest {
   acceptsGzip: boolean;
   /** Has an Authorization header. */
   hasKey: boolean;
-  /** The client's network as budgets count it. */
   network(): string;
 }
 

@@ -31,7 +31,6 @@ class Reader {
   readonly #text: string;
   #at = 0;
   #depth = 0;
-  /** Fields and items so far. */
   #members = 0;
 
   constructor(text: string) {

@@ -33,7 +33,6 @@ function methodsOf(method: string): string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
 
-/** Turns endpoints and pages into routes. */
 export function routesOf<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
@@ -126,7 +125,6 @@ interface PageGuard {
 /** One year: changed content has another address. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
-/** Answers a request to a page. */
 async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard): Promise<Outgoing> {
   const answer = await callHandler(page, incoming, by.guard).catch((error: unknown) =>
     presentRefusal(page, error, incoming, by),

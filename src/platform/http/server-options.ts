@@ -63,7 +63,6 @@ export function page(definition: Page): Page {
 }
 
 export interface FormCall extends PageCall {
-  /** All sent fields by name. */
   form: Readonly<Record<string, string>>;
   /** Sec-Fetch-Site and Origin: the page the form was sent from, as the browser says. */
   sentFrom: { site: string | undefined; origin: string | undefined };
@@ -118,7 +117,6 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   secretPrefixes: readonly string[];
   /** Proxies that may name the client's address; false: none. */
   trustProxy: false | string[];
-  /** Limits on what strangers may use of this server. */
   bounds?: Partial<Bounds>;
   /** Maps other errors (such as a lost database) to a refusal, on a route with these reasons; null: a bug, answered 500. */
   classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
@@ -144,7 +142,6 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
 export interface ExtraRoute {
   method: 'GET' | 'POST' | 'DELETE';
   path: string;
-  /** Bytes; default: BODY_LIMIT_BYTES. */
   bodyLimit?: number;
   /** For this site's own pages: scripts of other origins may not read it. */
   ownOrigin?: true;
@@ -153,7 +150,6 @@ export interface ExtraRoute {
   answer(incoming: Incoming): Promise<Outgoing>;
 }
 
-/** A request to another route of this server. */
 export interface InternalRequest {
   /** Method and pattern of the route, as in `POST /api/buy/:id`. */
   route: string;
@@ -167,7 +163,6 @@ export interface InternalRequest {
   body?: unknown;
 }
 
-/** Lets extra routes call the other routes of the server. */
 export interface InternalRequests<Caller> {
   guard: SecretGuard;
   /**

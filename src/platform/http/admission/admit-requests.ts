@@ -44,7 +44,6 @@ export interface Admission {
   guard(server: Server, answer: RequestListener): RequestListener;
   /** Reason not to serve this request now; undefined: serve it. */
   refusalOf(request: IncomingMessage): Refusal | undefined;
-  /** The client's counted network. */
   clientOf(request: IncomingMessage): string;
   /** The answer has no end: releases the request's slot; its socket is counted elsewhere. */
   leave(request: IncomingMessage): void;
@@ -241,7 +240,6 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
 const TIMES = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Creates an HTTP server with these limits. */
 export function createAdmittedServer(admission: Admission, answer: RequestListener, options: ServerOptions): Server {
   const server = createServer({ ...TIMES, ...options });
   server.on('request', admission.guard(server, answer));

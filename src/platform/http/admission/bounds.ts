@@ -1,4 +1,4 @@
-/** What strangers may use of one process. An operator may set these two; shares and times are fixed. */
+/** Limits on what strangers may use of one process. An operator may set these two; shares and times are fixed. */
 export interface Bounds {
   /** Slots: a request holds one from the end of its head until its answer is out. */
   requestsInFlight: number;

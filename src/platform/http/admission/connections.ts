@@ -126,7 +126,6 @@ function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts)
   return closed;
 }
 
-/** A request's share of the server. */
 export interface Slot {
   site: string;
   /** Taken from the slots reserved for requests with a key, token or proof. */
