@@ -55,11 +55,6 @@ export interface Admission {
   facts(): AdmissionFacts;
 }
 
-interface HttpExchange {
-  request: IncomingMessage;
-  response: ServerResponse;
-}
-
 const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that is not in OPENAISLE_TRUST_PROXY forwards client addresses. They are ignored, and all its requests count as one client. If it is your proxy, add it there.';
@@ -101,7 +96,12 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (failedToProve(request, response.statusCode)) distrust(slot);
     });
   };
-  const begin = (answer: RequestListener, connection: Connection, { request, response }: HttpExchange): void => {
+  const begin = (
+    answer: RequestListener,
+    connection: Connection,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void => {
     if (!connection.socket.writable) return;
     connection.begin(request, response, clock);
     warnOnce(request, connection);
@@ -127,12 +127,12 @@ export function createAdmission(options: AdmissionOptions): Admission {
         if (connection === undefined) return void answer(request, response);
         if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);
         const current = connection.response;
-        if (current === null || current.closed) return begin(answer, connection, { request, response });
+        if (current === null || current.closed) return begin(answer, connection, request, response);
         connection.isQueued = true;
         // Begins in a later turn, so that other clients are served between two requests of one connection.
         const beginNext = (): void => {
           connection.isQueued = false;
-          begin(answer, connection, { request, response });
+          begin(answer, connection, request, response);
         };
         current.once('close', () => setImmediate(beginNext));
       };
