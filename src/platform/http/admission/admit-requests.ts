@@ -167,7 +167,7 @@ function createWarning(log: Log): (request: IncomingMessage, connection: Connect
 function releaseSlot(connection: Connection): Slot | null {
   const { slot } = connection;
   connection.slot = null;
-  slot?.releaseSlot();
+  slot?.release();
   return slot;
 }
 

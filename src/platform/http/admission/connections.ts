@@ -131,14 +131,14 @@ export interface Slot {
   /** Taken from the slots reserved for requests with a key, token or proof. */
   isReserved: boolean;
   /** Call once. */
-  releaseSlot(): void;
+  release(): void;
 }
 
-const KNOWN = Symbol('connection');
+const CONNECTION = Symbol('connection');
 
 /** The connection of a socket that came through a guarded server. */
 export function connectionOf(socket: Socket): Connection | undefined {
-  return (socket as { [KNOWN]?: Connection })[KNOWN];
+  return (socket as { [CONNECTION]?: Connection })[CONNECTION];
 }
 
 /** One client socket and the request being read or answered on it. Kept small: there are thousands. */
@@ -170,7 +170,7 @@ export class Connection {
     this.socket = socket;
     this.peer = peer;
     // Stored on the socket: a map would cost a lookup for every request.
-    (socket as { [KNOWN]?: Connection })[KNOWN] = this;
+    (socket as { [CONNECTION]?: Connection })[CONNECTION] = this;
   }
 
   begin(request: IncomingMessage, response: ServerResponse, clock: Clock): void {

@@ -14,7 +14,7 @@ const DETAILS = {
   long_bodies: `The server is already receiving as many bodies over ${bound.SHORT_BODY_BYTES} bytes as it accepts at once.`,
 };
 /** If more networks are suspended, all of them are forgotten. */
-const MOST_LOST = 10_000;
+const MOST_SUSPENDED = 10_000;
 
 export interface SlotsOptions {
   total: number;
@@ -82,7 +82,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
       return {
         site,
         isReserved,
-        releaseSlot: () => {
+        release: () => {
           add(-1);
           longBodies.delete(request);
         },
@@ -91,7 +91,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
     /** A credential on a reserved slot was invalid: its network gets no reserved slot for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
-      if (suspendedUntil.size >= MOST_LOST) suspendedUntil.clear();
+      if (suspendedUntil.size >= MOST_SUSPENDED) suspendedUntil.clear();
       suspendedUntil.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
     },
   };
