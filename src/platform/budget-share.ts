@@ -54,7 +54,7 @@ export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest):
 }
 
 /**
- * First come, first served for most of a budget. The rest is kept for newcomers, with a limit for each site and supernet. When more ask
+ * Most of a budget is first come, first served. The rest is kept for newcomers, with a limit for each site and supernet. When more ask
  * than there is, it draws lots: each supernet has the same chance. `draw` is uniform in [0, 1).
  */
 export function judgeShare(share: Share, use: ShareUse, request: ShareRequest, draw: () => number): ShareVerdict {

@@ -35,7 +35,7 @@ export interface Reservation {
 }
 
 export interface Budget {
-  /** Reserves units; throws if a limit would be limitExceeded. `said`: options for the refusal. */
+  /** Reserves units; throws if a limit would be exceeded. `said`: options for the refusal. */
   take(client: Client, units: number, said?: RefusalOptions): Reservation;
   /** Like `take`, without the limit of all. */
   takeOwn(client: Client, units: number): Reservation;

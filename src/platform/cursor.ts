@@ -13,12 +13,12 @@ const CACHE_SIZE = 8_192;
 
 /**
  * Opaque page cursors. All processes with the same key can read them, so they survive restarts. Without the key nobody can make or change
- * one. `walk` names the collection and its filters; it is signed but not part of the text.
+ * one. `query` names the collection and its filters; it is signed but not part of the text.
  */
 export interface Cursors {
-  seal(walk: unknown, position: readonly number[]): string;
-  /** Returns the sealed position. Refuses a cursor of another walk, or one older than 24 hours. */
-  open(walk: unknown, cursor: string): number[];
+  seal(query: unknown, position: readonly number[]): string;
+  /** Returns the sealed position. Refuses a cursor of another query, or one older than 24 hours. */
+  open(query: unknown, cursor: string): number[];
 }
 
 interface Opened {
@@ -50,8 +50,8 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
   };
 
   return {
-    seal: (walk, position) => {
-      const name = canonicalJson(walk);
+    seal: (query, position) => {
+      const name = canonicalJson(query);
       // Rounds up to whole minutes: an unchanged page keeps its ETag for a minute, and no cursor expires early.
       const minute = Math.ceil(clock.now() / MINUTE_MS);
       const text = JSON.stringify(position);
@@ -62,8 +62,8 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
       cache.add(cursor, { name, minute, position: [...position] });
       return cursor;
     },
-    open: (walk, cursor) => {
-      const name = canonicalJson(walk);
+    open: (query, cursor) => {
+      const name = canonicalJson(query);
       // A cursor made or verified here needs no second check.
       const cached = cache.get(cursor);
       const { minute, position } = cached?.name === name ? cached : verify(name, cursor);
