@@ -21,13 +21,13 @@ export interface Pace {
 }
 
 /** Joins concurrent calls: one run is active and at most one is queued, which all calls meanwhile share. */
-export function createSingleFlight<T>(pass: () => Promise<T>, pace: Pace | null = null): SingleFlight<T> {
+export function createSingleFlight<T>(run: () => Promise<T>, pace: Pace | null = null): SingleFlight<T> {
   const pauseMs = pace === null ? () => 0 : createPauses(pace);
   let running: Promise<T> | null = null;
   let next: Promise<T> | null = null;
 
   const launch = (): Promise<T> => {
-    const launched = pass().finally(() => {
+    const launched = run().finally(() => {
       if (running === launched) running = null;
     });
     running = launched;
