@@ -75,9 +75,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const slots = createSlots({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
 
-  const check = (): void => {
-    for (const connection of sockets.each()) cutIfLate(connection, options, rules);
-  };
   const distrust = (slot: Slot | null): void => {
     if (slot?.isReserved) slots.suspendReserved(slot.site);
   };
@@ -96,45 +93,25 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (failedToProve(request, response.statusCode)) distrust(slot);
     });
   };
-  const begin = (
-    answer: RequestListener,
-    connection: Connection,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void => {
-    if (!connection.socket.writable) return;
-    connection.begin(request, response, clock);
-    warnOnce(request, connection);
-    // With few sockets open there cannot be many requests.
-    if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
-    turns.run(request, () => start(answer, connection));
-  };
-  /** Closes the connection. Node has already read more requests after this one; they are dropped too. */
-  const drop = (connection: Connection): void => {
-    if (!connection.socket.destroyed) {
-      rules.pipelined += 1;
-      connection.socket.destroy();
-    }
-    connection.dropped += 1;
-    if (connection.dropped === DROPPED_IN_TURN) sockets.pauseReading(connection);
-  };
+  const beginWith =
+    (answer: RequestListener): Begin =>
+    (connection, request, response) => {
+      if (!connection.socket.writable) return;
+      connection.begin(request, response, clock);
+      warnOnce(request, connection);
+      // With few sockets open there cannot be many requests.
+      if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
+      turns.run(request, () => start(answer, connection));
+    };
   return {
     guard: (server, answer) => {
       server.on('connection', sockets.admit);
-      checkPeriodically(server, clock, check);
+      checkPeriodically(server, sockets, options, rules);
+      const enqueue = createQueue(sockets, rules, beginWith(answer));
       return (request, response) => {
         const connection = connectionOf(request.socket);
-        if (connection === undefined) return void answer(request, response);
-        if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);
-        const current = connection.response;
-        if (current === null || current.closed) return begin(answer, connection, request, response);
-        connection.isQueued = true;
-        // Begins in a later turn, so that other clients are served between two requests of one connection.
-        const beginNext = (): void => {
-          connection.isQueued = false;
-          begin(answer, connection, request, response);
-        };
-        current.once('close', () => setImmediate(beginNext));
+        if (connection === undefined) answer(request, response);
+        else enqueue(connection, request, response);
       };
     },
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
@@ -151,6 +128,37 @@ export function createAdmission(options: AdmissionOptions): Admission {
     isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
     rules,
     facts: () => ({ slotsTaken: slots.taken(), socketsOpen: sockets.count(), rules }),
+  };
+}
+
+type Sockets = ReturnType<typeof createSockets>;
+type Begin = (connection: Connection, request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Begins a request when the one before it on its connection is answered: Node emits it as soon as it is parsed. One request may wait; the next
+ * one closes the connection.
+ */
+function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
+  /** Node has already read more requests after this one; they are dropped too. */
+  const drop = (connection: Connection): void => {
+    if (!connection.socket.destroyed) {
+      rules.pipelined += 1;
+      connection.socket.destroy();
+    }
+    connection.dropped += 1;
+    if (connection.dropped === DROPPED_IN_TURN) sockets.pauseReading(connection);
+  };
+  return (connection, request, response) => {
+    if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);
+    const current = connection.response;
+    if (current === null || current.closed) return begin(connection, request, response);
+    connection.isQueued = true;
+    // Begins in a later turn, so that other clients are served between two requests of one connection.
+    const beginNext = (): void => {
+      connection.isQueued = false;
+      begin(connection, request, response);
+    };
+    current.once('close', () => setImmediate(beginNext));
   };
 }
 
@@ -183,14 +191,14 @@ function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptio
   sayTooSlow(socket);
 }
 
-/** Runs the check until the server is closed. */
-function checkPeriodically(server: Server, clock: Clock, check: () => void): void {
+/** Looks at all connections every second until the server is closed. */
+function checkPeriodically(server: Server, sockets: Sockets, options: AdmissionOptions, rules: RuleCounts): void {
   const closing = new AbortController();
   server.once('close', () => closing.abort());
   server.once('listening', async () => {
     while (!closing.signal.aborted) {
-      await clock.sleep(CHECK_EVERY_MS, closing.signal);
-      check();
+      await options.clock.sleep(CHECK_EVERY_MS, closing.signal);
+      for (const connection of sockets.each()) cutIfLate(connection, options, rules);
     }
   });
 }

@@ -30,7 +30,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
   const ofNetwork = shareOf(total, NETWORK_PART);
-  const pausedSites = new Set<string>();
+  const pause = createReadPause(all, clock);
   let streams = 0;
   let lookAgainAt = 0;
 
@@ -59,7 +59,6 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     }
     return false;
   };
-  const isPaused = ({ peer }: Connection): boolean => peer !== null && pausedSites.has(peer.site);
   return {
     /** Null: there is no room, and the socket is closed. */
     admit: (socket: Socket): Connection | null => {
@@ -80,25 +79,10 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
         if (connection.isStream) streams -= 1;
         else remove(connection);
       });
-      if (isPaused(connection)) socket.pause();
+      if (pause.includes(connection)) socket.pause();
       return connection;
     },
-    /**
-     * Reads no socket until the next turn, and this client's network for a while. One read can hold thousands of requests, and Node keeps
-     * them in memory until the closed socket is gone, at the end of the turn: many such sockets at once would fill the memory.
-     */
-    pauseReading: ({ peer }: Connection): void => {
-      for (const { socket } of all) socket.pause();
-      setImmediate(() => {
-        for (const connection of all) if (!isPaused(connection)) connection.socket.resume();
-      });
-      if (peer === null || pausedSites.has(peer.site)) return;
-      pausedSites.add(peer.site);
-      void clock.sleep(READING_PAUSED_MS).then(() => {
-        pausedSites.delete(peer.site);
-        for (const connection of all) if (connection.peer?.site === peer.site) connection.socket.resume();
-      });
-    },
+    pauseReading: pause.start,
     /** Makes it a stream, which its own pool counts. */
     leave: (connection: Connection): void => {
       if (connection.isStream) return;
@@ -110,6 +94,30 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     count: (): number => all.size - streams,
     /** Includes streams. */
     each: (): Iterable<Connection> => all,
+  };
+}
+
+/**
+ * Reads no socket until the next turn, and the network of one client for a while. One read can hold thousands of requests, and Node keeps them
+ * in memory until the closed socket is gone, at the end of the turn: many such sockets at once would fill the memory.
+ */
+function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
+  const sites = new Set<string>();
+  const includes = ({ peer }: Connection): boolean => peer !== null && sites.has(peer.site);
+  return {
+    includes,
+    start: ({ peer }: Connection): void => {
+      for (const { socket } of all) socket.pause();
+      setImmediate(() => {
+        for (const connection of all) if (!includes(connection)) connection.socket.resume();
+      });
+      if (peer === null || sites.has(peer.site)) return;
+      sites.add(peer.site);
+      void clock.sleep(READING_PAUSED_MS).then(() => {
+        sites.delete(peer.site);
+        for (const connection of all) if (connection.peer?.site === peer.site) connection.socket.resume();
+      });
+    },
   };
 }
 

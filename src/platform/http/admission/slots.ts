@@ -28,11 +28,11 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const open = total - Math.floor(total / bound.RESERVED_PART);
   const ofNetwork = bound.shareOf(total, bound.NETWORK_PART);
   const ofAddress = bound.shareOf(total, bound.ADDRESS_PART);
-  const reservedOfNetwork = bound.shareOf(total - open, bound.NETWORK_PART);
+  const mostReserved = bound.shareOf(total - open, bound.NETWORK_PART);
   const bySite = createCounter();
   const byAddress = createCounter();
-  const reservedBySite = createCounter();
-  const suspendedUntil = new Map<string, number>();
+  const reserved = createCounter();
+  const suspended = new Map<string, number>();
   /** Bodies that are or may become long and are still arriving. Few, so a scan counts them. */
   const longBodies = new Map<IncomingMessage, string>();
   let taken = 0;
@@ -43,9 +43,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
   const mayUseReserved = (request: IncomingMessage, site: string): boolean =>
-    showsCredential(request) &&
-    reservedBySite.of(site) < reservedOfNetwork &&
-    (suspendedUntil.get(site) ?? 0) <= clock.now();
+    showsCredential(request) && reserved.of(site) < mostReserved && (suspended.get(site) ?? 0) <= clock.now();
   const judgeBusy = (request: IncomingMessage): Refusal | null => {
     if (taken >= total) return refuse('server_full');
     const address = clientOf(request);
@@ -75,7 +73,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
         taken += by;
         bySite.add(site, by);
         byAddress.add(address, by);
-        if (isReserved) reservedBySite.add(site, by);
+        if (isReserved) reserved.add(site, by);
       };
       add(1);
       if (bringsLongBody(request)) longBodies.set(request, site);
@@ -91,8 +89,8 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
     /** A credential on a reserved slot was invalid: its network gets no reserved slot for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
-      if (suspendedUntil.size >= MOST_SUSPENDED) suspendedUntil.clear();
-      suspendedUntil.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
+      if (suspended.size >= MOST_SUSPENDED) suspended.clear();
+      suspended.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
     },
   };
 }
