@@ -15,7 +15,7 @@ import { endWith, type ProblemAnswer, rawAnswer } from '../failure.ts';
 import {
   type Bounds,
   DEFAULT_BOUNDS,
-  DROPPED_IN_TURN,
+  DROPPED_IN_FLOOD,
   noneCounted,
   type RuleCounts,
   STARTED_IN_TURN,
@@ -146,7 +146,7 @@ function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
       connection.socket.destroy();
     }
     connection.dropped += 1;
-    if (connection.dropped === DROPPED_IN_TURN) sockets.pauseReading(connection);
+    if (connection.dropped === DROPPED_IN_FLOOD) sockets.pauseReading(connection);
   };
   return (connection, request, response) => {
     if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);

@@ -36,10 +36,12 @@ export const RETRY_SECONDS = 1;
 /** Requests of one address that begin in one turn of the event loop; the rest begin in later turns. */
 export const STARTED_IN_TURN = 16;
 
-/** Node reads up to 64 KiB at once. If more than this many requests of one read are dropped, the server pauses reading. */
-export const DROPPED_IN_TURN = 16;
-/** The client's network is then not read for this long. */
-export const READING_PAUSED_MS = 100;
+/** Node reads up to 64 KiB at once. A read with this many dropped requests is a flood. */
+export const DROPPED_IN_FLOOD = 16;
+/** The network of a flood is not read for this long. */
+export const READING_PAUSED_MS = 2_000;
+/** After this many floods in one turn of the event loop nobody is read until the next turn. */
+export const FLOODS_IN_TURN = 8;
 
 export function shareOf(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));

@@ -5,6 +5,7 @@ import type { Refusal } from '../../refusal.ts';
 import { type ClientNames, clientNetwork, networkLevels } from '../client-network.ts';
 import {
   BODY_GRACE_MS,
+  FLOODS_IN_TURN,
   LEAST_BODY_BYTES_PER_SECOND,
   NETWORK_PART,
   READING_PAUSED_MS,
@@ -34,16 +35,15 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   let streams = 0;
   let lookAgainAt = 0;
 
-  const refuse = (socket: Socket, rule: Rule): null => {
+  const refuse = (socket: Socket, rule: Rule): void => {
     rules[rule] += 1;
     socket.destroy();
-    return null;
   };
   const remove = (connection: Connection): void => {
     const { peer } = connection;
-    const own = peer === null ? undefined : bySite.get(peer.site);
-    own?.delete(connection);
-    if (peer !== null && own?.size === 0) bySite.delete(peer.site);
+    if (peer === null) return;
+    bySite.get(peer.site)?.delete(connection);
+    if (bySite.get(peer.site)?.size === 0) bySite.delete(peer.site);
   };
   /** Closes idle sockets. If none is idle, the network with most sockets loses one to a newcomer with far fewer. */
   const makeRoom = (newcomers: number): boolean => {
@@ -60,8 +60,8 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     return false;
   };
   return {
-    /** Null: there is no room, and the socket is closed. */
-    admit: (socket: Socket): Connection | null => {
+    /** Closes the socket if there is no room for it. */
+    admit: (socket: Socket): void => {
       const address = socket.remoteAddress;
       const counted = clientNetwork(address);
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
@@ -79,8 +79,8 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
         if (connection.isStream) streams -= 1;
         else remove(connection);
       });
-      if (pause.includes(connection)) socket.pause();
-      return connection;
+      // Node starts to read in the next tick, which would undo an earlier pause.
+      if (pause.includes(connection)) process.nextTick(() => socket.pause());
     },
     pauseReading: pause.start,
     /** Makes it a stream, which its own pool counts. */
@@ -98,25 +98,33 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
 }
 
 /**
- * Reads no socket until the next turn, and the network of one client for a while. One read can hold thousands of requests, and Node keeps them
- * in memory until the closed socket is gone, at the end of the turn: many such sockets at once would fill the memory.
+ * Stops reading from the network of a client for a while, and from everybody until the next turn when several clients need it at once. One read
+ * can hold thousands of requests, and Node keeps them in memory until the closed socket is gone, at the end of the turn: many such sockets would
+ * fill the memory.
  */
 function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
   const sites = new Set<string>();
+  let inTurn = 0;
   const includes = ({ peer }: Connection): boolean => peer !== null && sites.has(peer.site);
+  const endTurn = (): void => {
+    if (inTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
+    inTurn = 0;
+  };
+  const pauseSite = async (site: string): Promise<void> => {
+    const members = () => [...all].filter(({ peer }) => peer?.site === site);
+    sites.add(site);
+    for (const { socket } of members()) socket.pause();
+    await clock.sleep(READING_PAUSED_MS);
+    sites.delete(site);
+    for (const { socket } of members()) socket.resume();
+  };
   return {
     includes,
     start: ({ peer }: Connection): void => {
-      for (const { socket } of all) socket.pause();
-      setImmediate(() => {
-        for (const connection of all) if (!includes(connection)) connection.socket.resume();
-      });
-      if (peer === null || sites.has(peer.site)) return;
-      sites.add(peer.site);
-      void clock.sleep(READING_PAUSED_MS).then(() => {
-        sites.delete(peer.site);
-        for (const connection of all) if (connection.peer?.site === peer.site) connection.socket.resume();
-      });
+      if (inTurn === 0) setImmediate(endTurn);
+      inTurn += 1;
+      if (inTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
+      if (peer !== null && !sites.has(peer.site)) void pauseSite(peer.site);
     },
   };
 }
