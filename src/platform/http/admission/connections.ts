@@ -67,9 +67,9 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
       const own = peer === null ? undefined : bySite.get(peer.site);
       if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1, rules) === 0) {
-        return refuse(socket, 'sockets_of_network');
+        return void refuse(socket, 'sockets_of_network');
       }
-      if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return refuse(socket, 'sockets_full');
+      if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return void refuse(socket, 'sockets_full');
       const connection = new Connection(socket, peer);
       all.add(connection);
       own?.add(connection);
