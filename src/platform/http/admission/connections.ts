@@ -204,9 +204,11 @@ export class Connection {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
-  /** Also true if the answer began before the request was complete. */
+  /** Also true if the answer began before the request was complete. False once the kernel has all of the answer. */
   hasBegunToAnswer(): boolean {
-    return this.isAnswering() || (this.response?.headersSent === true && !this.response.writableFinished);
+    const { response } = this;
+    if (response === null || (response.writableEnded && response.writableLength === 0)) return false;
+    return this.isAnswering() || response.headersSent;
   }
 
   isReadingBody(): boolean {
