@@ -85,7 +85,7 @@ test('finished responses have one cache, and one path stands before the framewor
     'src/platform/http/admission/admit-requests.ts',
     'src/platform/http/from-memory.ts',
     'src/platform/http/send-answer.ts',
-    'src/platform/serve-text.ts',
+    'src/platform/metrics-server.ts',
   ]);
 });
 

@@ -3,7 +3,7 @@ import { readChainId } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
 import { domainSeparatorOf } from '../platform/chain/shapes.ts';
 import { readDomainSeparator } from '../platform/chain/usdc.ts';
-import { serveText } from '../platform/serve-text.ts';
+import { startMetricsServer } from '../platform/metrics-server.ts';
 import { cooldownSeconds } from './budget/gas-budget.ts';
 import type { Context } from './context.ts';
 import { readEther } from './outcomes.ts';
@@ -32,7 +32,7 @@ export async function createMetrics(
   const registry = new Registry();
   for (const metric of [...counterMetrics(context), ...gaugeMetrics(context)]) registerMetric(registry, metric);
   const read = async () => ({ type: registry.contentType, body: await registry.metrics() });
-  return serveText({ host, port, path: '/metrics', read, log: context.log });
+  return startMetricsServer({ host, port, path: '/metrics', read, log: context.log });
 }
 
 function registerMetric(registry: Registry, { before, ...shown }: Metric): void {

@@ -1,4 +1,3 @@
-import { isIP, isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_LIMITS, IDENTITY_ENDPOINTS, type IdentityEndpoint, type Limits } from '../contract/vocabulary.ts';
@@ -11,6 +10,7 @@ import {
   type Variable,
 } from '../platform/config.ts';
 import { ZERO_ADDRESS } from '../platform/hex.ts';
+import { parseSubnet } from '../platform/http/client-network.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -70,20 +70,17 @@ function readNetworks(networks: unknown, reportFault: ReportFault): NetworkRule[
       reportFault(
         `${NETWORKS} contains an invalid CIDR block: write 203.0.113.0/24 or 2001:db8::/48, at most /64 for IPv6, with no bit set beyond the length`,
       );
-    } else if (rules.some((rule) => isSame(rule, network))) reportFault(`${NETWORKS} names one network twice`);
+    } else if (rules.some((rule) => String(rule.network) === String(network)))
+      reportFault(`${NETWORKS} names one network twice`);
     else if (!isObject(limitsOfNetwork)) reportFault(`${NETWORKS}: a network has no object of limits`);
     else {
       const limits: NetworkRule['limits'] = readNamed(limitsOfNetwork, NETWORK_LIMITS, (message) =>
         reportFault(`${NETWORKS}: ${message}`),
       );
-      rules.push({ ...network, limits });
+      rules.push({ network, limits });
     }
   }
   return rules;
-}
-
-function isSame(a: Omit<NetworkRule, 'limits'>, b: Omit<NetworkRule, 'limits'>): boolean {
-  return a.length === b.length && a.bits.width === b.bits.width && a.bits.value === b.bits.value;
 }
 
 function isObject(value: unknown): value is object {
@@ -113,17 +110,11 @@ function isContact(text: string): boolean {
 
 const NAMED = ['loopback', 'linklocal', 'uniquelocal'];
 
-function isNetwork(text: string): boolean {
-  const [address = '', bits, rest] = text.split('/');
-  if (isIP(address) === 0 || rest !== undefined) return false;
-  return bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
-}
-
 /** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never everybody, or every client could choose its own. */
 const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
   if (text === 'off') return false;
   const proxies = text.split(',').map((proxy) => proxy.trim());
-  const all = proxies.every((proxy) => NAMED.includes(proxy) || (isNetwork(proxy) && !proxy.endsWith('/0')));
+  const all = proxies.every((proxy) => NAMED.includes(proxy) || (parseSubnet(proxy) !== null && !proxy.endsWith('/0')));
   if (all) return proxies;
   context.addIssue({ code: 'invalid_format', format: 'cidr' });
   return z.NEVER;

@@ -5,6 +5,7 @@ import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Queryable } from '../platform/database/database.ts';
 import type { Hex } from '../platform/hex.ts';
+import type { Subnet } from '../platform/http/client-network.ts';
 import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
 import type { Pepper } from '../platform/pepper.ts';
@@ -12,10 +13,8 @@ import type { Random } from '../platform/random.ts';
 
 /** Limits of a single network. */
 export interface NetworkRule {
-  /** For IPv6 only the first 64 bits: clients choose the rest themselves. */
-  bits: { value: bigint; width: 32 | 64 };
-  /** Prefix length. */
-  length: number;
+  /** At most 64 bits of an IPv6 address: a client has the rest to itself. */
+  network: Subnet;
   limits: Partial<Limits>;
 }
 

@@ -246,7 +246,7 @@ function createRequestCounts(): RequestCounts {
 
 /** Load of the HTTP server, and requests and connections it has refused. */
 interface AdmissionFacts {
-  placesTaken: number;
+  slotsTaken: number;
   socketsOpen: number;
   /** Refusals by rule. */
   rules: Readonly<Record<string, number>>;
@@ -257,7 +257,7 @@ function observeAdmission(registry: Registry, read: () => AdmissionFacts): void 
     name: 'openaisle_http_requests_in_flight',
     formerName: 'openaisle_http_places_taken',
     help: 'Requests in flight',
-    read: () => singleSample(read().placesTaken),
+    read: () => singleSample(read().slotsTaken),
   });
   registerGauge(registry, {
     name: 'openaisle_http_connections_open',

@@ -5,7 +5,7 @@ import { resolveCommandDatabase } from '../platform/database/resolve-database.ts
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
-import { runCommand, setting } from '../platform/run-command.ts';
+import { readSetting, runCommand } from '../platform/run-command.ts';
 import { SECRET_PREFIX } from '../platform/secrets.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createMaintainer } from './identity/register.ts';
@@ -51,11 +51,11 @@ async function main(): Promise<void> {
 }
 
 async function createFromEnvironment(handle: string, out: string): Promise<{ merchantId: number; handle: string }> {
-  const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
-  const keyPrefix = setting('OPENAISLE_KEY_PREFIX') ?? 'aisle';
+  const dataDir = readSetting('OPENAISLE_DATA_DIR') ?? './data';
+  const keyPrefix = readSetting('OPENAISLE_KEY_PREFIX') ?? 'aisle';
   if (!SECRET_PREFIX.test(keyPrefix)) throw new Error(`OPENAISLE_KEY_PREFIX must match ${SECRET_PREFIX.source}`);
-  const databaseUrl = setting('DATABASE_URL');
-  const pepperFile = setting('OPENAISLE_PEPPER_FILE');
+  const databaseUrl = readSetting('DATABASE_URL');
+  const pepperFile = readSetting('OPENAISLE_PEPPER_FILE');
   if (databaseUrl !== null && pepperFile === null)
     throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: set it to the pepper file of the market');
   const server = await resolveCommandDatabase(databaseUrl, dataDir);

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Progress } from '../platform/database/migrate.ts';
 import { splitStatements } from '../platform/database/migration-files.ts';
 import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
-import { runCommand, setting } from '../platform/run-command.ts';
+import { readSetting, runCommand } from '../platform/run-command.ts';
 import { migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
@@ -49,7 +49,10 @@ async function main(): Promise<void> {
     return;
   }
   const role = values['app-role'] ?? null;
-  const server = await resolveCommandDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
+  const server = await resolveCommandDatabase(
+    readSetting('DATABASE_URL'),
+    readSetting('OPENAISLE_DATA_DIR') ?? './data',
+  );
   try {
     process.stdout.write(await applyPending(server.url, role, values.json));
   } finally {

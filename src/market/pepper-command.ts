@@ -3,7 +3,7 @@ import { systemClock } from '../platform/clock.ts';
 import { withDatabase } from '../platform/database/command-database.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
-import { runCommand, setting } from '../platform/run-command.ts';
+import { readSetting, runCommand } from '../platform/run-command.ts';
 import { addPepper, type PepperStatus, readPepperStatus } from './identity/secrets.ts';
 import { MIGRATIONS } from './prepare-database.ts';
 
@@ -52,12 +52,12 @@ async function main(): Promise<void> {
 }
 
 function readPlace(): Place {
-  const [databaseUrl, pepperFile] = [setting('DATABASE_URL'), setting('OPENAISLE_PEPPER_FILE')];
+  const [databaseUrl, pepperFile] = [readSetting('DATABASE_URL'), readSetting('OPENAISLE_PEPPER_FILE')];
   if (databaseUrl !== null && pepperFile === null)
     throw new Error(
       'OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: set it to the market’s pepper file, or to the file that init makes',
     );
-  const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
+  const dataDir = readSetting('OPENAISLE_DATA_DIR') ?? './data';
   return { file: pepperFileOf({ pepperFile, dataDir }), databaseUrl, dataDir };
 }
 

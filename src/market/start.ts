@@ -10,9 +10,9 @@ import {
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
 import { openLogCopyPlace } from '../platform/log-copy/place.ts';
+import { startMetricsServer } from '../platform/metrics-server.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
-import { serveText } from '../platform/serve-text.ts';
 import { type ServerRun, undoOnFailure } from '../platform/shutdown.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
@@ -158,7 +158,13 @@ export async function serveMetrics(
 ): Promise<{ close(): Promise<void> }> {
   if (metricsPort === 0) return { close: async () => {} };
   const metrics = make();
-  const server = await serveText({ host, port: metricsPort, path: '/metrics', read: () => metrics.text(), log });
+  const server = await startMetricsServer({
+    host,
+    port: metricsPort,
+    path: '/metrics',
+    read: () => metrics.text(),
+    log,
+  });
   log.info('metrics_listening', { host, port: server.port });
   return server;
 }

@@ -2,32 +2,32 @@ import type { Clock } from './clock.ts';
 import type { Database } from './database/database.ts';
 import type { Log } from './log.ts';
 
-export interface Passes<T> {
-  /** The result of a pass that began after this call: one that runs already may have looked too early. */
+export interface SingleFlight<T> {
+  /** Runs once more, beginning after this call: a run under way may have looked too early. */
   fresh(): Promise<T>;
-  /** Resolves when nothing runs and nothing waits; never rejects. */
+  /** Resolves when no run is active or queued; never rejects. */
   ended(): Promise<void>;
 }
 
-/** Spaces passes that are asked for all the time, so that other work has room: calls during a pause share the pass after it. */
+/** Limits how often a run may start, so that other work gets time. Calls during a pause share the next run. */
 export interface Pace {
   clock: Clock;
-  /** From the beginning of one pass to that of the next, on average. */
+  /** Average time from the start of one run to the start of the next. */
   everyMs: number;
-  /** So many may go without a pause. They are made up for when nothing is asked. */
+  /** Burst: this many runs may start without a pause. An idle period restores them. */
   atOnce: number;
-  /** Where a pass makes much other work at times: then each waits for so long after the last, and none goes without a pause. */
+  /** While `now()` is true, `everyMs` of this applies and no burst is allowed: each run then causes much other work. */
   atTimes?: { everyMs: number; now(): boolean };
 }
 
-/** One pass at a time, and at most one that waits: calls meanwhile share the one that waits. Many callers cost two passes. */
-export function createPasses<T>(pass: () => Promise<T>, pace: Pace | null = null): Passes<T> {
+/** Joins concurrent calls: one run is active and at most one is queued, which all calls meanwhile share. */
+export function createSingleFlight<T>(run: () => Promise<T>, pace: Pace | null = null): SingleFlight<T> {
   const pauseMs = pace === null ? () => 0 : createPauses(pace);
   let running: Promise<T> | null = null;
   let next: Promise<T> | null = null;
 
   const launch = (): Promise<T> => {
-    const launched = pass().finally(() => {
+    const launched = run().finally(() => {
       if (running === launched) running = null;
     });
     running = launched;
@@ -53,13 +53,13 @@ export function createPasses<T>(pass: () => Promise<T>, pace: Pace | null = null
   };
 }
 
-/** How long each pass has to wait, called once for each. */
+/** Returns a function that gives the delay of the next run. Call it once for each run. */
 function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   let dueMs = Number.NEGATIVE_INFINITY;
   return () => {
     const now = clock.now();
     const { everyMs, atOnce } = atTimes?.now() ? { ...atTimes, atOnce: 1 } : usually;
-    // A clock that was put back, or stands still, delays no pass by more than one pause.
+    // If the clock was put back or stands still, no run is delayed by more than one pause.
     dueMs = Math.min(Math.max(dueMs, now), now + atOnce * everyMs);
     const waitMs = Math.max(0, dueMs - now - (atOnce - 1) * everyMs);
     dueMs += everyMs;
@@ -67,15 +67,15 @@ function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   };
 }
 
-/** How long a duty may lie idle after its holder has died. */
+/** Longest time a job stays without a leader after its leader has died. */
 const TRY_EVERY_MS = 1_000;
 
 export interface SingletonJob {
-  /** Begins to try for it. */
+  /** Starts trying to become the leader. */
   start(): void;
-  /** Aborts the run, waits for its end and gives the duty back. */
+  /** Aborts the run, waits for it to end and releases the lock. */
   stop(): Promise<void>;
-  /** False from the moment in which the session that holds it is lost. */
+  /** Turns false as soon as the session that holds the lock is lost. */
   isLeader(): boolean;
 }
 
@@ -84,13 +84,13 @@ interface SingletonJobOptions {
   clock: Clock;
   log: Log;
   name: string;
-  /** What the holder does; to return soon after the signal is aborted. Whatever it does must be harmless when a second one does it too. */
+  /** The leader's work. Return soon after the signal is aborted. It must be harmless if two processes do it at once. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Work that one process at a time does, of all that share the database. It is held by a session's lock: nothing expires, and the
- * database itself frees it when the holder dies or its connection is cut.
+ * Runs a job in one process of all that share the database. The leader holds a session lock: it has no expiry, and PostgreSQL releases it
+ * when the leader dies or loses its connection.
  */
 export function createSingletonJob({ database, clock, log, name, run }: SingletonJobOptions): SingletonJob {
   const stopping = new AbortController();
@@ -101,7 +101,7 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
   const runAsLeader = async (lost: AbortSignal): Promise<void> => {
     failing = false;
     const signal = AbortSignal.any([lost, stopping.signal]);
-    // Stopped while it was asked for.
+    // `stop` was called while the lock was requested.
     if (signal.aborted) return;
     leadership = signal;
     log.info('job_leader_acquired', { name });
@@ -118,7 +118,7 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
       try {
         await database.withAdvisoryLock(`duty:${name}`, runAsLeader);
       } catch (error) {
-        // One line for a whole outage.
+        // Logs once for a whole outage.
         if (!failing) log.error('job_failed', { name, error });
         failing = true;
       }

@@ -4,7 +4,7 @@ import { judgeShare, keptOf, needsKept, type Share, type ShareUse, SLOTS } from 
 
 const HOUR: Share = { limit: 300, windowMs: 3_600_000, newcomerUnits: 1 };
 
-/** The counts of one window and who asks when, as a process keeps them. */
+/** The counts of one window and its asks, as a process keeps them. */
 function window(share: Share, draw: () => number) {
   const used = new Map<string, number>();
   const asks = new Map<string, number>();
@@ -14,24 +14,24 @@ function window(share: Share, draw: () => number) {
   return {
     of,
     total,
-    ask: (from: { network: string; site: string; region: string }, elapsedMs: number, units = 1): boolean => {
+    ask: (from: { network: string; site: string; supernet: string }, elapsedMs: number, units = 1): boolean => {
       const slot = Math.floor((elapsedMs * SLOTS) / share.windowMs);
       const use: ShareUse = {
         open: of('open'),
         kept: of('kept'),
         network: of(`network ${from.network}`),
         siteKept: of(`site ${from.site}`),
-        regionKept: of(`region ${from.region}`),
-        regionsAsking: 0,
-        asksOfRegion: 0,
+        supernetKept: of(`supernet ${from.supernet}`),
+        supernetsAsking: 0,
+        asksOfSupernet: 0,
       };
       const asked = { units, elapsedMs };
       if (needsKept(share, use, asked)) {
-        const key = `${slot} ${from.region}`;
+        const key = `${slot} ${from.supernet}`;
         asks.set(key, (asks.get(key) ?? 0) + 1);
         const lately = [...asks.keys()].filter((one) => Number.parseInt(one, 10) >= slot - 1);
-        use.regionsAsking = new Set(lately.map((one) => one.split(' ')[1])).size;
-        use.asksOfRegion = Math.max(...[slot, slot - 1].map((at) => asks.get(`${at} ${from.region}`) ?? 0));
+        use.supernetsAsking = new Set(lately.map((one) => one.split(' ')[1])).size;
+        use.asksOfSupernet = Math.max(...[slot, slot - 1].map((at) => asks.get(`${at} ${from.supernet}`) ?? 0));
       }
       const { part } = judgeShare(share, use, asked, draw);
       if (part === null) return false;
@@ -39,20 +39,20 @@ function window(share: Share, draw: () => number) {
       add(`network ${from.network}`, units);
       if (part === 'kept') {
         add(`site ${from.site}`, units);
-        add(`region ${from.region}`, units);
+        add(`supernet ${from.supernet}`, units);
       }
       return true;
     },
   };
 }
 
-const client = (region: number, site: number, network: number) => ({
-  network: `${region}.${site}.${network}`,
-  site: `${region}.${site}`,
-  region: `${region}`,
+const client = (supernet: number, site: number, network: number) => ({
+  network: `${supernet}.${site}.${network}`,
+  site: `${supernet}.${site}`,
+  supernet: `${supernet}`,
 });
 
-/** A small generator with a seed, so that what failed can be played again. */
+/** A seeded generator, so that a failure can be repeated. */
 function chanceOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -70,33 +70,34 @@ describe('a share', () => {
     newcomerUnits: fc.integer({ min: 1, max: 60 }),
   });
   const anyAsk = fc.record({
-    region: fc.nat(12),
+    supernet: fc.nat(12),
     site: fc.nat(3),
     network: fc.nat(40),
     units: fc.integer({ min: 1, max: 6 }),
   });
 
-  test('gives no more than its limit, and no region more of the kept part than its bound', () => {
+  test('gives no more than its limit, and no supernet more of the kept part than its bound', () => {
     fc.assert(
       fc.property(anyShare, fc.array(anyAsk, { maxLength: 400 }), fc.nat(), (share, asks, seed) => {
         const counts = window(share, chanceOf(seed));
-        for (const [at, { region, site, network, units }] of asks.entries())
-          counts.ask(client(region, site, network), (share.windowMs * at) / (asks.length + 1), units);
+        for (const [at, { supernet, site, network, units }] of asks.entries())
+          counts.ask(client(supernet, site, network), (share.windowMs * at) / (asks.length + 1), units);
         expect(counts.total()).toBeLessThanOrEqual(share.limit);
         const most = Math.max(share.newcomerUnits, keptOf(share.limit) / 8);
-        for (let region = 0; region <= 12; region += 1) expect(counts.of(`region ${region}`)).toBeLessThanOrEqual(most);
+        for (let supernet = 0; supernet <= 12; supernet += 1)
+          expect(counts.of(`supernet ${supernet}`)).toBeLessThanOrEqual(most);
       }),
       { numRuns: 300 },
     );
   });
 
-  test('lets a newcomer in at once after one region has taken all that goes to who comes first', () => {
+  test('lets a newcomer in at once after one supernet has taken all that goes to who comes first', () => {
     fc.assert(
       fc.property(fc.nat(), fc.double({ min: 0, max: 0.9, noNaN: true }), (seed, when) => {
         const counts = window(HOUR, chanceOf(seed));
         for (let network = 0; network < 400; network += 1)
           counts.ask(client(1, network % 7, network), HOUR.windowMs * when);
-        // The kept part comes free slot by slot: until the next one what there was may be gone.
+        // The kept part becomes free slot by slot: until the next slot it may be used up.
         const next = HOUR.windowMs * (when + 2 / SLOTS);
         expect([0, 1, 2].some((time) => counts.ask(client(2, 0, 0), next + time))).toBe(true);
       }),
@@ -104,7 +105,7 @@ describe('a share', () => {
     );
   });
 
-  test('while twenty regions ask without end, an honest newcomer that asks once a slot gets in within the hour', () => {
+  test('while twenty supernets ask without end, an honest newcomer that asks once a slot gets in within the hour', () => {
     const seeds = Array.from({ length: 200 }, (_, index) => index + 1);
     const shutOut = seeds.filter((seed) => {
       const draw = chanceOf(seed);
@@ -114,23 +115,31 @@ describe('a share', () => {
         for (let ask = 0; ask < 60; ask += 1) {
           const elapsedMs = ((slot + ask / 60) * HOUR.windowMs) / SLOTS;
           if (ask === honestAt && counts.ask(client(99, 0, 0), elapsedMs)) return false;
-          const region = ask % 20;
-          counts.ask(client(region, slot, slot * 60 + ask), elapsedMs);
+          const supernet = ask % 20;
+          counts.ask(client(supernet, slot, slot * 60 + ask), elapsedMs);
         }
       }
       return true;
     });
-    // 21 regions share 75 places: nine of ten get theirs, and no region is refused for good.
+    // 21 supernets share 75 units: nine of ten get theirs, and no supernet is refused for good.
     expect(shutOut.length, `shut out with seeds ${shutOut.join(', ')}`).toBeLessThan(seeds.length / 5);
   });
 
   test('too small to be divided, it goes to who comes first', () => {
     const counts = window({ ...HOUR, limit: 3 }, () => 0);
-    expect([1, 2, 3, 4].map((region) => counts.ask(client(region, 0, 0), 0))).toEqual([true, true, true, false]);
+    expect([1, 2, 3, 4].map((supernet) => counts.ask(client(supernet, 0, 0), 0))).toEqual([true, true, true, false]);
   });
 
   test('says when to ask again: the next slot while it is drawn, the end of the window for who had its turn', () => {
-    const spent = { open: 225, kept: 0, network: 0, siteKept: 0, regionKept: 0, regionsAsking: 50, asksOfRegion: 4 };
+    const spent = {
+      open: 225,
+      kept: 0,
+      network: 0,
+      siteKept: 0,
+      supernetKept: 0,
+      supernetsAsking: 50,
+      asksOfSupernet: 4,
+    };
     const at = { units: 1, elapsedMs: 130_000 };
     expect(judgeShare(HOUR, spent, at, () => 0.9)).toEqual({ part: null, retryAfterMs: 110_000 });
     expect(judgeShare(HOUR, { ...spent, network: 1 }, at, () => 0)).toEqual({ part: null, retryAfterMs: 3_470_000 });

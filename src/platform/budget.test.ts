@@ -68,14 +68,14 @@ describe('a budget', () => {
 
   test('gives back what was taken and not spent, and counts what was spent beyond it', () => {
     const one = budget();
-    one.take(from('192.0.2.1'), 60).settle(10);
+    one.take(from('192.0.2.1'), 60).adjustTo(10);
     expect(passes(one, from('192.0.2.1'), 91)).toBe(false);
-    one.take(from('192.0.2.1'), 80).settle(100);
+    one.take(from('192.0.2.1'), 80).adjustTo(100);
     expect(passes(one, from('192.0.2.1'))).toBe(false);
-    // What was taken in a window that is over is not given back to the next.
+    // Units reserved in a past window are not refunded to the next one.
     const late = one.take(from('192.0.2.2'), 50);
     clock.set(NOON + MINUTE);
-    late.settle(0);
+    late.adjustTo(0);
     expect(passes(one, from('192.0.2.2'), 100)).toBe(true);
     expect(passes(one, from('192.0.2.2'))).toBe(false);
   });
@@ -86,7 +86,7 @@ describe('a budget', () => {
     expect(passes(one, from('10.1.99.1'), 60)).toBe(false);
     clock.set(NOON + 30_000);
     expect(passes(one, from('10.2.0.1'), 10)).toBe(true);
-    // Who comes back for more than a tenth of its limit has had it.
+    // After a tenth of its limit it is no newcomer any more.
     expect(passes(one, from('10.2.0.1'), 1)).toBe(false);
     expect(passes(one, from('10.1.0.1'), 1)).toBe(false);
   });

@@ -1,16 +1,16 @@
-import { exceeded, judgeShare, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
+import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
 import type { Clock } from './clock.ts';
 import { type NetworkLevels, networkLevels } from './http/client-network.ts';
 import { drawOf, type Random } from './random.ts';
 import type { RefusalOptions } from './refusal.ts';
 
-/** As in the named limits. */
+/** A name from the named limits. */
 export interface NamedLimit {
   name: string;
   limit: number;
 }
 
-/** Who uses a budget: a client network, or an account that has shown who it is, which is counted by itself. */
+/** A client network, or an authenticated account, which has a budget of its own. */
 export type Client = { network: string } | { account: string };
 
 export interface BudgetOptions {
@@ -18,38 +18,37 @@ export interface BudgetOptions {
   random: Random;
   windowSeconds: number;
   perNetwork: NamedLimit;
-  /** Where some networks have a limit of their own; left out: that of all others. */
+  /** Overrides the limit of some networks; omitted: none. */
   limitOf?(network: string): number;
-  /** What a site may use, in times of what one of its networks may. */
+  /** Limit of a site, as a multiple of the limit of one of its networks. */
   networksPerSite: number;
   perAccount?: NamedLimit;
-  /** For all networks together, and once more for all accounts; left out: only each by itself. */
+  /** For all networks together, and the same again for all accounts; omitted: no common limit. */
   forAll?: NamedLimit;
-  /** Rows of each table. */
   rows?: number;
 }
 
-/** What was taken beforehand. */
-export interface Taken {
-  /** Once, with what it came to: the difference is given back, or counted on top. */
-  settle(units: number): void;
+/** Units reserved before the work. */
+export interface Reservation {
+  /** Call once with the units really spent: refunds the difference, or charges what goes beyond it. */
+  adjustTo(units: number): void;
 }
 
 export interface Budget {
-  /** Before anything is spent; refuses what would go beyond a limit. `said`: more for the refusal. */
-  take(client: Client, units: number, said?: RefusalOptions): Taken;
-  /** The same without the limit of all. */
-  takeOwn(client: Client, units: number): Taken;
-  /** What was spent before anybody could tell how much it would be. */
+  /** Reserves units; throws if a limit would be exceeded. `said`: options for the refusal. */
+  take(client: Client, units: number, said?: RefusalOptions): Reservation;
+  /** Like `take`, without the limit of all. */
+  takeOwn(client: Client, units: number): Reservation;
+  /** Counts units already spent, whose amount nobody could know before. */
   charge(client: Client, units: number): void;
-  /** Whether that network or its site has used all of its own. */
+  /** Whether that network or its site has no units left. */
   isSpent(network: string): boolean;
-  /** False while no network has; costs nothing. */
+  /** False while no network has used up its limit; costs nothing. */
   mayBeSpent(): boolean;
   rows(): number;
 }
 
-/** Whose counts they are, and its own limit. */
+/** The table, key and limit that count for one client. */
 interface Counting {
   counts: WindowCounts;
   who: Counted;
@@ -57,21 +56,21 @@ interface Counting {
 }
 
 const ROWS = 10_000;
-/** Who has used less than that part of its own limit counts as one that has not had its turn. */
+/** Divisor: a network that has used less than this part of its own limit is a newcomer. */
 const NEWCOMER_PART = 10;
 
-/** A budget that a process counts for itself, in fixed windows, in memory that strangers cannot fill. */
+/** A budget counted by this process alone, in fixed windows, in memory that strangers cannot fill. */
 export function createBudget(options: BudgetOptions): Budget {
   const { clock, random, windowSeconds, networksPerSite, forAll } = options;
   const windowMs = windowSeconds * 1_000;
   const rows = options.rows ?? ROWS;
-  // Those with an account share as much once more: strangers cannot use up what is theirs.
+  // Accounts share a budget of their own, so that strangers cannot use it up.
   const tables = { network: createWindowCounts(windowMs, rows), account: createWindowCounts(windowMs, rows) };
-  /** The window in which some network has used all of its own. */
+  /** The window in which some network used up its limit. */
   let spentIn = Number.NaN;
 
   const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, said: RefusalOptions = {}): never => {
-    throw exceeded({ name, limit, windowSeconds, retryAfterMs }, said);
+    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, said);
   };
   const checkOwn = (
     { counts, who, own }: Counting,
@@ -88,26 +87,26 @@ export function createBudget(options: BudgetOptions): Budget {
     const counts = 'account' in client ? tables.account : tables.network;
     return { counts, who: countedAs(client), own: ownLimit(options, client), elapsedMs: counts.roll(clock.now()) };
   };
-  const take = (client: Client, asked: number, all: NamedLimit | undefined, said?: RefusalOptions): Taken => {
+  const take = (client: Client, requested: number, all: NamedLimit | undefined, said?: RefusalOptions): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
-    // A limit below what is taken beforehand still lets one through.
-    const units = Math.min(asked, Math.max(1, own.limit));
+    // A limit below the reserved units still lets one request through.
+    const units = Math.min(requested, Math.max(1, own.limit));
     checkOwn(counting, { units, elapsedMs }, said);
     const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, said);
     counts.use(who, part, units);
-    return { settle: createSettle(counting, part, units, () => clock.now()) };
+    return { adjustTo: createAdjust(counting, part, units, () => clock.now()) };
   };
   const takePart = (
     { counts, who, own }: Counting,
     all: NamedLimit,
-    asked: { units: number; elapsedMs: number },
+    request: { units: number; elapsedMs: number },
     said?: RefusalOptions,
   ): 'open' | 'kept' => {
-    const newcomerUnits = Math.max(asked.units, Math.floor(own.limit / NEWCOMER_PART));
+    const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
-    if (needsKept(share, counts.shareUse(who), asked)) counts.noteAsk(who);
-    const verdict = judgeShare(share, counts.shareUse(who), asked, () => drawOf(random));
+    if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
+    const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
     return verdict.part ?? refuse(all, verdict.retryAfterMs, said);
   };
 
@@ -130,17 +129,17 @@ export function createBudget(options: BudgetOptions): Budget {
   };
 }
 
-function createSettle(
+function createAdjust(
   { counts, who }: Counting,
   part: 'open' | 'kept' | null,
   units: number,
   now: () => number,
-): Taken['settle'] {
+): Reservation['adjustTo'] {
   const begun = counts.start();
   return (spent) => {
     counts.roll(now());
     const more = spent - units;
-    // What was taken in a window that is over is not given back to another.
+    // Units reserved in a past window are not refunded to the current one.
     if (more > 0 || (more < 0 && counts.start() === begun)) counts.use(who, part, more);
   };
 }
@@ -152,7 +151,7 @@ function hasSpent({ counts, who, own: { limit } }: Counting, networksPerSite: nu
 function countedAs(client: Client): Counted {
   if ('network' in client) return { network: client.network, ...networkLevels(client.network) };
   const name = `account ${client.account}`;
-  return { network: name, site: name, region: name };
+  return { network: name, site: name, supernet: name };
 }
 
 function ownLimit({ perNetwork, perAccount, limitOf }: BudgetOptions, client: Client): NamedLimit {
@@ -160,26 +159,26 @@ function ownLimit({ perNetwork, perAccount, limitOf }: BudgetOptions, client: Cl
   return limitOf === undefined ? perNetwork : { ...perNetwork, limit: limitOf(client.network) };
 }
 
-/** Who asks: the network itself, or one name for a merchant, and what lies around it. */
+/** The client's counted network or account name, with the networks around it. */
 interface Counted extends NetworkLevels {
   network: string;
 }
 
-const LEVELS = ['network', 'site', 'siteKept', 'regionKept'] as const;
+const LEVELS = ['network', 'site', 'siteKept', 'supernetKept'] as const;
 type Level = (typeof LEVELS)[number];
-/** Once a table is full, all regions without a row share this one. */
+/** Once a table is full, all supernets without a row share this one. */
 const ELSEWHERE = 'elsewhere';
 
 /**
- * What was used in the present window, by whom. Each table has a size that strangers cannot grow: a network that finds no row any more
- * is counted with its site, a site with its region, and regions without a row together.
+ * Counts the current window. Strangers cannot grow a table: a network without a row counts with its site, a site with its supernet, and all
+ * supernets without a row together.
  */
 function createWindowCounts(windowMs: number, most: number) {
   const slot = slotMs({ windowMs });
   let start = Number.NaN;
   let slotAt = -1;
   let parts = { open: 0, kept: 0 };
-  let used = emptied();
+  let used = createTables();
   let asks = new Map<string, number>();
   let asksBefore = new Map<string, number>();
 
@@ -187,19 +186,19 @@ function createWindowCounts(windowMs: number, most: number) {
     const row = table.get(key);
     if (row !== undefined || table.size < most) table.set(key, Math.max(0, (row ?? 0) + units));
   };
-  /** The row of a region, which always has one. */
-  const rowOf = (table: Map<string, number>, region: string): string =>
-    table.has(region) || table.size < most - 1 ? region : ELSEWHERE;
+  /** A supernet always has a row, its own or the shared one. */
+  const rowOf = (table: Map<string, number>, supernet: string): string =>
+    table.has(supernet) || table.size < most - 1 ? supernet : ELSEWHERE;
 
   return {
-    /** To be called first: what is older than the window is forgotten. Returns how far into it this is. */
+    /** Call first: starts a new window when due, and returns the milliseconds since the window began. */
     roll(now: number): number {
       const begun = Math.floor(now / windowMs) * windowMs;
       if (begun !== start) {
         start = begun;
         slotAt = -1;
         parts = { open: 0, kept: 0 };
-        used = emptied();
+        used = createTables();
         asks = new Map();
       }
       const at = Math.min(SLOTS - 1, Math.floor((now - begun) / slot));
@@ -213,34 +212,33 @@ function createWindowCounts(windowMs: number, most: number) {
     start: () => start,
     of: (level: 'network' | 'site', { network, site }: Counted): number =>
       used[level].get(level === 'network' ? network : site) ?? 0,
-    shareUse({ network, site, region }: Counted): ShareUse {
+    shareUse({ network, site, supernet }: Counted): ShareUse {
       return {
         ...parts,
         network: used.network.get(network) ?? 0,
         siteKept: used.siteKept.get(site) ?? 0,
-        regionKept: used.regionKept.get(rowOf(used.regionKept, region)) ?? 0,
-        regionsAsking: Math.max(asks.size, asksBefore.size),
-        asksOfRegion: Math.max(asks.get(rowOf(asks, region)) ?? 0, asksBefore.get(region) ?? 0),
+        supernetKept: used.supernetKept.get(rowOf(used.supernetKept, supernet)) ?? 0,
+        supernetsAsking: Math.max(asks.size, asksBefore.size),
+        asksOfSupernet: Math.max(asks.get(rowOf(asks, supernet)) ?? 0, asksBefore.get(supernet) ?? 0),
       };
     },
-    noteAsk: ({ region }: Counted): void => add(asks, rowOf(asks, region), 1),
-    /** Negative units give back. `part` null: counts for the network and its site alone, for no part of the budget. */
-    use({ network, site, region }: Counted, part: 'open' | 'kept' | null, units: number): void {
+    noteAsk: ({ supernet }: Counted): void => add(asks, rowOf(asks, supernet), 1),
+    /** Negative units are refunded. `part` null: counts for the network and its site only. */
+    use({ network, site, supernet }: Counted, part: 'open' | 'kept' | null, units: number): void {
       add(used.network, network, units);
       add(used.site, site, units);
       if (part === null) return;
       parts[part] = Math.max(0, parts[part] + units);
       if (part === 'open') return;
       add(used.siteKept, site, units);
-      add(used.regionKept, rowOf(used.regionKept, region), units);
+      add(used.supernetKept, rowOf(used.supernetKept, supernet), units);
     },
-    /** Rows in the largest table. */
     rows: (): number => Math.max(asks.size, ...LEVELS.map((level) => used[level].size)),
   };
 }
 
-function emptied(): Record<Level, Map<string, number>> {
-  return { network: new Map(), site: new Map(), siteKept: new Map(), regionKept: new Map() };
+function createTables(): Record<Level, Map<string, number>> {
+  return { network: new Map(), site: new Map(), siteKept: new Map(), supernetKept: new Map() };
 }
 
 type WindowCounts = ReturnType<typeof createWindowCounts>;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * RFC 8785: the one spelling of a JSON value. Numbers print as ECMAScript prints them, which is what the RFC asks for; keys are
- * sorted by UTF-16 code units, which is how JavaScript compares strings.
+ * RFC 8785: one spelling for each JSON value. Numbers print as in ECMAScript, as the RFC demands; keys are sorted by UTF-16 code units, as
+ * JavaScript compares strings.
  */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value);

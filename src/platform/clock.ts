@@ -1,8 +1,8 @@
-/** The one source of time. Tests hand in their own; nothing else in the project reads the machine's clock. */
+/** The only source of time. Tests pass in their own; no other code reads the machine's clock. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;
-  /** Resolves after that many milliseconds, or at once when the signal is aborted. */
+  /** Resolves after that time, or at once when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ export const systemClock: Clock = {
     }),
 };
 
-/** ISO 8601 UTC with milliseconds (W1). */
+/** ISO 8601, UTC, with milliseconds. */
 export function isoTime(at: Date | number): string {
   return new Date(at).toISOString();
 }
 
-/** Lets everything that waits already go first: for long work that runs at the same time as requests. */
+/** Lets queued callbacks run first. For long work next to requests. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-/** What supervisor and worker say to each other. Both run the same file, so the shapes need no versions. */
+/** Messages between supervisor and workers. Both run the same file, so they need no version. */
 export type ToWorker =
   | { say: 'begin'; number: number; task: unknown }
   | { say: 'stop' }
@@ -24,16 +24,16 @@ function messageKind(message: unknown): unknown {
   return message !== null && typeof message === 'object' && 'say' in message ? message.say : null;
 }
 
-/** Who ends sooner after it was ready, or was never ready, died young. */
+/** A worker that ends sooner after it was ready, or was never ready, counts as failed early. */
 const YOUNG_MS = 10_000;
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
-/** So often in a row each place may lose a young worker, once the first of all has served. Before that, a start that fails is a failed start. */
+/** Early failures in a row that each slot may have once some worker has served. Before that, one in every slot ends the start. */
 const MOST_YOUNG = 6;
 
 interface SupervisionOptions {
   count: number;
-  /** Handed to each worker; JSON. */
+  /** Passed to each worker; JSON. */
   task: unknown;
   clock: Clock;
   log: Log;
@@ -41,12 +41,12 @@ interface SupervisionOptions {
 
 export interface Supervision {
   start(): void;
-  /** Resolves when no worker can live. The workers have to be stopped all the same. */
+  /** Resolves when no worker can be kept alive. Stop the workers even then. */
   failed: Promise<void>;
-  /** What each ready worker answers in that time; who does not is left out. */
+  /** Answers of the ready workers that arrive in that time. */
   ask(patienceMs: number): Promise<{ number: number; answer: unknown }[]>;
   state(): { ready: number; restarts: number };
-  /** Tells all to end, and kills those that have not after that long. */
+  /** Tells all workers to end, and kills those still running after `drainMs`. */
   stop(options: { drainMs: number }): Promise<void>;
 }
 
@@ -54,13 +54,13 @@ interface WorkerSlot {
   number: number;
   worker: RunningWorker | null;
   ready: boolean;
-  /** How many in a row died young. */
+  /** Early failures in a row. */
   young: number;
 }
 
-/** Keeps so many workers alive: each that dies is replaced at once, and with growing delays where successors die young. */
+/** Keeps `count` workers alive: replaces each one that ends, with growing delays after early failures. */
 export function superviseWorkers({ count, task, clock, log }: SupervisionOptions): Supervision {
-  const places = Array.from({ length: count }, (_, index): WorkerSlot => {
+  const slots = Array.from({ length: count }, (_, index): WorkerSlot => {
     return { number: index + 1, worker: null, ready: false, young: 0 };
   });
   const stopping = new AbortController();
@@ -69,31 +69,31 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   let everReady = false;
   let restarts = 0;
 
-  const runOne = async (place: WorkerSlot): Promise<void> => {
-    const worker = startWorker(place.number, task);
+  const runOne = async (slot: WorkerSlot): Promise<void> => {
+    const worker = startWorker(slot.number, task);
     let readyAt: number | null = null;
-    place.worker = worker;
+    slot.worker = worker;
     void worker.ready.then(() => {
       everReady = true;
-      place.ready = true;
+      slot.ready = true;
       readyAt = clock.now();
     });
     const { code, signal } = await worker.ended;
-    place.worker = null;
-    place.ready = false;
+    slot.worker = null;
+    slot.ready = false;
     if (stopping.signal.aborted) return;
-    place.young = readyAt !== null && clock.now() - readyAt >= YOUNG_MS ? 0 : place.young + 1;
-    log.error('worker_ended', { worker: place.number, pid: worker.pid, code, signal, attempt: place.young });
+    slot.young = readyAt !== null && clock.now() - readyAt >= YOUNG_MS ? 0 : slot.young + 1;
+    log.error('worker_ended', { worker: slot.number, pid: worker.pid, code, signal, attempt: slot.young });
   };
 
-  const keep = async (place: WorkerSlot): Promise<void> => {
+  const keep = async (slot: WorkerSlot): Promise<void> => {
     for (;;) {
-      await runOne(place);
+      await runOne(slot);
       if (stopping.signal.aborted) return;
       const most = everReady ? MOST_YOUNG : 1;
-      if (places.every(({ ready, young }) => !ready && young >= most)) failure.resolve();
-      if (place.young > 1) {
-        await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (place.young - 2), LONGEST_DELAY_MS), stopping.signal);
+      if (slots.every(({ ready, young }) => !ready && young >= most)) failure.resolve();
+      if (slot.young > 1) {
+        await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (slot.young - 2), LONGEST_DELAY_MS), stopping.signal);
       }
       if (stopping.signal.aborted) return;
       restarts += 1;
@@ -102,7 +102,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
 
   const killLate = async (drainMs: number, ended: AbortSignal): Promise<void> => {
     await clock.sleep(drainMs, ended);
-    for (const { number, worker } of places) {
+    for (const { number, worker } of slots) {
       if (worker === null) continue;
       log.warn('worker_killed', { worker: number, pid: worker.pid, waited_ms: drainMs });
       worker.kill();
@@ -111,14 +111,14 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
 
   return {
     start: () => {
-      keeping = Promise.all(places.map(keep));
+      keeping = Promise.all(slots.map(keep));
     },
     failed: failure.promise,
-    ask: (patienceMs) => askReady(places, clock, patienceMs),
-    state: () => ({ ready: places.filter(({ ready }) => ready).length, restarts }),
+    ask: (patienceMs) => askReady(slots, clock, patienceMs),
+    state: () => ({ ready: slots.filter(({ ready }) => ready).length, restarts }),
     stop: async ({ drainMs }) => {
       stopping.abort();
-      for (const { worker } of places) worker?.stop();
+      for (const { worker } of slots) worker?.stop();
       const ended = new AbortController();
       const late = killLate(drainMs, ended.signal);
       await keeping;
@@ -128,16 +128,16 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   };
 }
 
-async function askReady(places: readonly WorkerSlot[], clock: Clock, patienceMs: number) {
+async function askReady(slots: readonly WorkerSlot[], clock: Clock, patienceMs: number) {
   const patience = new AbortController();
   const done = new AbortController();
   void clock.sleep(patienceMs, done.signal).then(() => patience.abort());
-  const asked = places.flatMap(({ number, worker, ready }) => {
+  const pending = slots.flatMap(({ number, worker, ready }) => {
     if (worker === null || !ready) return [];
     const answered = worker.ask(patience.signal).then((answer) => [{ number, answer }]);
     return [answered.catch(() => [])];
   });
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(pending);
   done.abort();
   return answers.flat();
 }
@@ -147,25 +147,24 @@ interface WorkerEnd {
   signal: string | null;
 }
 
-/** One process, from its start to its end. */
 interface RunningWorker {
   pid: number | undefined;
-  /** Resolves when it serves; never when it ends before. */
+  /** Resolves when the worker serves; never if it ends before. */
   ready: Promise<void>;
   ended: Promise<WorkerEnd>;
-  /** Rejects when it does not answer in that time. */
+  /** Rejects if no answer arrives before the signal is aborted. */
   ask(signal: AbortSignal): Promise<unknown>;
   stop(): void;
   kill(): void;
 }
 
-/** Starts the program of this process once more, as a worker that shares the ports it listens on. */
+/** Starts this program again as a worker that shares the ports it listens on. */
 function startWorker(number: number, task: unknown): RunningWorker {
   const worker = cluster.fork();
   const ready = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<WorkerEnd>();
   const questions = new Map<number, (value: unknown) => void>();
-  let asked = 0;
+  let lastQuestion = 0;
   const say = (message: ToWorker): void => {
     worker.send(message, () => {});
   };
@@ -175,7 +174,7 @@ function startWorker(number: number, task: unknown): RunningWorker {
     else questions.get(message.question)?.(message.value);
   });
   worker.on('exit', (code: number | null, signal: string | null) => ended.resolve({ code, signal }));
-  // It could not be started, or not be written to.
+  // The worker could not be started, or could not be written to.
   worker.on('error', () => {
     worker.process.kill('SIGKILL');
     if (worker.process.pid === undefined) ended.resolve({ code: null, signal: null });
@@ -187,8 +186,8 @@ function startWorker(number: number, task: unknown): RunningWorker {
     ready: ready.promise,
     ended: ended.promise,
     ask: (signal) => {
-      asked += 1;
-      const question = asked;
+      lastQuestion += 1;
+      const question = lastQuestion;
       const answer = Promise.withResolvers<unknown>();
       questions.set(question, answer.resolve);
       signal.addEventListener('abort', () => answer.reject(new Error('no answer in time')), { once: true });
@@ -201,50 +200,47 @@ function startWorker(number: number, task: unknown): RunningWorker {
 }
 
 /**
- * A connection that was handed to a worker which died before it took it stays open in this process, and its client would wait for
- * ever: Node forgets it. So the last one handed over is remembered and closed after the worker's end; for one that was taken that
- * does nothing, since this process has closed its own end of it already.
+ * If a worker dies before it takes a connection that was passed to it, Node forgets that connection: it stays open here, and its client
+ * waits for ever. So this remembers the last one and closes it when the worker has ended. Closing one that the worker did take does
+ * nothing: this process closed its own end already.
  */
 function closeUntakenConnection(worker: Worker): void {
   const { process: child } = worker;
-  const send = child.send.bind(child) as (...given: unknown[]) => boolean;
+  const send = child.send.bind(child) as (...args: unknown[]) => boolean;
   let last: { close(): void } | null = null;
-  child.send = (...given: unknown[]): boolean => {
-    const handle = given[1];
+  child.send = (...args: unknown[]): boolean => {
+    const handle = args[1];
     if (handle !== null && typeof handle === 'object' && 'close' in handle && typeof handle.close === 'function') {
       last = handle as { close(): void };
     }
-    return send(...given);
+    return send(...args);
   };
-  // Not at the end of the channel: that is never told where such a connection is on its way.
+  // 'exit' and not 'disconnect': Node does not emit 'disconnect' while such a connection is on its way.
   child.once('exit', () => last?.close());
 }
 
-/** The place of this process among the workers of a supervisor. */
 export interface WorkerAssignment {
-  /** From 1 up; a successor has the number of the one it stands in for. */
+  /** From 1 up; a replacement gets the number of the worker it replaces. */
   number: number;
-  /** What the supervisor gives to each worker. */
   task: unknown;
-  /** To be called once, when this worker serves. */
+  /** Call once, when this worker serves. */
   ready(): void;
 }
 
 interface WorkerHandlers {
-  /** The supervisor wants this worker to end. */
   onStop(): void;
-  /** The supervisor is gone; right after this the process ends by itself. */
+  /** The supervisor is gone; this process ends right afterwards. */
   onOrphaned(): void;
-  /** What this worker answers to a question of the supervisor. */
+  /** Answers a question of the supervisor. */
   answer(): Promise<unknown>;
 }
 
-/** Resolves with the place that the supervisor gives to this process; null at once when the process is no worker. */
+/** Resolves with this worker's assignment; null if the process is not a worker. */
 export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignment> | null {
   const { worker } = cluster;
   if (worker === undefined || !cluster.isWorker) return null;
   const say = (message: ToSupervisor): void => {
-    // A supervisor that is gone hears nothing, and the end of this process follows.
+    // Ignores errors: without a supervisor this process ends anyway.
     worker.send(message, () => {});
   };
   worker.on('disconnect', () => handlers.onOrphaned());
@@ -259,7 +255,7 @@ export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignme
         const { question } = message;
         handlers.answer().then(
           (value) => say({ say: 'answer', question, value }),
-          // Silence is an answer too: the supervisor does without.
+          // Sends no answer: the supervisor goes on without it.
           () => {},
         );
       }

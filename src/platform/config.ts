@@ -4,16 +4,15 @@ import type { z } from 'zod';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One environment variable: how its text is read, and what it must be, in words that never hold the value. */
+/** One environment variable: how to parse it, and what it must be, in words that never contain its value. */
 export interface Variable<T> {
   schema: z.ZodType<T, string>;
   /** Continues "NAME must be ...". */
   must: string;
-  /** Used when it is not set. Undefined: it is required. */
+  /** Default. Undefined: the variable is required. */
   fallback: (() => T) | undefined;
 }
 
-/** The start stops with all faults at once. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly string[];
@@ -33,7 +32,7 @@ export function optional<T>(
   must: string,
   fallback: NoInfer<T> | (() => NoInfer<T>),
 ): Variable<T> {
-  // A function as a value would be taken for the maker of one; no variable is read as a function.
+  // No variable has a function as its value, so a function always makes the default.
   return { schema, must, fallback: typeof fallback === 'function' ? (fallback as () => T) : () => fallback };
 }
 
@@ -41,25 +40,25 @@ export type Read<V extends Readonly<Record<string, Variable<unknown>>>> = {
   [Name in keyof V]: V[Name] extends Variable<infer T> ? T : never;
 };
 
-export interface Known {
-  /** Names that begin so and are not among the variables are refused: a typo must not silently be a default. */
+export interface KnownNames {
+  /** Unknown names with this prefix are refused: a typo must not silently mean the default. */
   prefix: string;
-  /** Names that others read. */
+  /** Names that other code reads. */
   others: readonly string[];
 }
 
 /**
- * Reads every variable and throws one ConfigError for all that is wrong. A variable set to nothing counts as not set, as compose files
- * leave it. A schema may say more about a fault by a custom issue; every other message of it is left out, since it could hold the value.
+ * Reads every variable and throws one ConfigError with all faults. An empty variable counts as unset, because compose files leave it so.
+ * Only custom issues of a schema are shown: other messages could contain the value.
  */
 export function readEnvironment<V extends Readonly<Record<string, Variable<unknown>>>>(
   env: Environment,
   variables: V,
-  known?: Known,
-  /** Faults that the caller has found already, to be told along with these. */
-  found: readonly string[] = [],
+  names?: KnownNames,
+  /** Faults found by the caller, reported together with these. */
+  earlierFaults: readonly string[] = [],
 ): Read<V> {
-  const faults = [...found, ...(known ? unknownNames(env, Object.keys(variables), known) : [])];
+  const faults = [...earlierFaults, ...(names ? unknownNames(env, Object.keys(variables), names) : [])];
   const read: Record<string, unknown> = {};
   for (const [name, variable] of Object.entries<Variable<unknown>>(variables)) {
     const text = env[name]?.trim() ?? '';
@@ -70,53 +69,53 @@ export function readEnvironment<V extends Readonly<Record<string, Variable<unkno
     }
     const checked = variable.schema.safeParse(text);
     if (checked.success) read[name] = checked.data;
-    else faults.push(describe(name, variable.must, checked.error.issues));
+    else faults.push(describeFault(name, variable.must, checked.error.issues));
   }
   if (faults.length > 0) throw new ConfigError(faults);
   return read as Read<V>;
 }
 
-function unknownNames(env: Environment, names: readonly string[], known: Known): string[] {
+function unknownNames(env: Environment, names: readonly string[], known: KnownNames): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith(known.prefix) && !names.includes(name) && !known.others.includes(name))
     .map((name) => `${name} is not a variable of this program`);
 }
 
-function describe(name: string, must: string, issues: readonly z.core.$ZodIssue[]): string {
+function describeFault(name: string, must: string, issues: readonly z.core.$ZodIssue[]): string {
   const custom = issues.filter((issue) => issue.code === 'custom').map((issue) => issue.message);
   return `${name} must be ${must}${custom.length > 0 ? `: ${custom.join('; ')}` : ''}`;
 }
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** The commit that is checked out in a folder, null where there is none. Reads git's files; starts no process. */
+/** Commit checked out in a folder, or null. Reads git's files and starts no process. */
 export function readGitCommit(folder: string): string | null {
   const git = gitFolder(folder);
-  const head = read(join(git, 'HEAD'));
+  const head = readText(join(git, 'HEAD'));
   if (head === null) return null;
   const name = /^ref: (refs\/[\w./-]+)$/.exec(head)?.[1];
   const commit = name === undefined ? head : resolveRef(git, name);
   return commit !== null && COMMIT.test(commit) ? commit : null;
 }
 
-/** In a worktree `.git` is a file that says where. */
+/** In a worktree `.git` is a file with the path of the git folder. */
 function gitFolder(folder: string): string {
   const path = join(folder, '.git');
-  const elsewhere = /^gitdir: (.+)$/.exec(read(path) ?? '')?.[1];
+  const elsewhere = /^gitdir: (.+)$/.exec(readText(path) ?? '')?.[1];
   return elsewhere === undefined ? path : resolve(folder, elsewhere);
 }
 
 function resolveRef(git: string, name: string): string | null {
-  const common = resolve(git, read(join(git, 'commondir')) ?? '.');
+  const common = resolve(git, readText(join(git, 'commondir')) ?? '.');
   for (const folder of new Set([git, common])) {
-    const loose = read(join(folder, name));
+    const loose = readText(join(folder, name));
     if (loose !== null) return loose;
   }
-  const packed = read(join(common, 'packed-refs'))?.split('\n') ?? [];
+  const packed = readText(join(common, 'packed-refs'))?.split('\n') ?? [];
   return packed.find((line) => line.endsWith(` ${name}`))?.split(' ')[0] ?? null;
 }
 
-function read(path: string): string | null {
+function readText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch {

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export const CRASH_VARIABLE = 'OPENAISLE_TEST_CRASH_AT';
 
-/** The point at which a test wants this process to die, and which time of coming there. */
+/** Point at which a test kills this process, and on which visit. */
 export interface Crash<Name extends string> {
   name: Name;
   nth: number;
@@ -11,7 +11,7 @@ export interface Crash<Name extends string> {
 
 const TEXT = /^(?<name>[a-z_]+)(?::(?<nth>[1-9]\d{0,5}))?$/;
 
-/** `name`, or `name:3` for the third time; null outside of tests. `points` is a record, so that one that is missing there does not compile. */
+/** Parses `name`, or `name:3` for the third visit; null outside of tests. `points` is a record so that a missing point does not compile. */
 export function readCrash<Name extends string>(
   env: Environment,
   points: Readonly<Record<Name, true>>,
@@ -19,7 +19,7 @@ export function readCrash<Name extends string>(
   const text = env[CRASH_VARIABLE]?.trim() ?? '';
   if (text === '') return null;
   const { name = '', nth = '1' } = TEXT.exec(text)?.groups ?? {};
-  const isPoint = (given: string): given is Name => Object.hasOwn(points, given);
+  const isPoint = (text: string): text is Name => Object.hasOwn(points, text);
   if (isPoint(name)) return { name, nth: Number(nth) };
   throw new ConfigError([`${CRASH_VARIABLE} must be unset or one of ${Object.keys(points).join(', ')}`]);
 }
@@ -28,7 +28,7 @@ export function warnOfCrash(log: Log, { name }: Crash<string>): void {
   log.warn('THIS_PROCESS_KILLS_ITSELF', { name, detail: `${CRASH_VARIABLE} is set: for tests only` });
 }
 
-/** Nothing is closed and nothing is flushed, as when the machine loses power. */
+/** Kills without closing or flushing anything, like a power failure. */
 export function crashAt<Name extends string>({ name, nth }: Crash<Name>): (reached: Name) => void {
   let left = nth;
   return (reached) => {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { createRate } from './tally.ts';
+import { createRate } from './counter.ts';
 
 function stage() {
   const state = { now: 5_000, count: 17 };
   const clock = { now: () => state.now, sleep: async () => {} };
   const isOften = createRate({ clock, count: () => state.count, perSecond: 1_000, overMs: 100 });
-  // Begins with the first look.
+  // The first call starts the interval.
   expect(isOften()).toBe(false);
   const after = (ms: number, more: number): boolean => {
     state.now += ms;

@@ -5,10 +5,9 @@ import { type Lock, takeLock } from '../locks/take-lock.ts';
 
 const NAME = '.lock';
 
-/** Another process works on a folder. */
 export class FolderInUse extends Error {
   override readonly name = 'FolderInUse';
-  /** Null where it is not known. */
+  /** Null if unknown. */
   readonly pid: number | null;
 
   constructor(message: string, pid: number | null) {
@@ -18,8 +17,8 @@ export class FolderInUse extends Error {
 }
 
 /**
- * Makes this process the only owner of a folder, by a lock in it that only who may write there can take. It ends with the process, however
- * that ends. It reaches to all processes of this machine's kernel that see the folder, in whatever container. Throws `FolderInUse`.
+ * Makes this process the only user of a folder. The lock is a file in the folder, so only who may write there can take it. It ends with the
+ * process, however that ends, and holds for all processes on this kernel that see the folder, in any container. Throws `FolderInUse`.
  */
 export async function lockDataFolder(folder: string, shownAs: string): Promise<Lock> {
   const { dev, ino } = await stat(folder, { bigint: true });

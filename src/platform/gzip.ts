@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib';
 
-/** The most that one stored block can carry. */
+/** Largest stored block. */
 const STORED_BYTES = 0xffff;
 const STORED_HEAD_BYTES = 5;
 
-/** Magic, deflate, no name, no time, no hint of strength, no system. */
+/** Magic, deflate; no name, time, level or system. */
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 const TRAILER_BYTES = 8;
 
-/** A gzip file in the making (RFC 1952): where it has come to, and CRC and length of what it holds so far. */
+/** A gzip file being written (RFC 1952): write position, and CRC and length of the content so far. */
 export interface GzipMember {
   readonly target: Buffer;
   at: number;
@@ -16,7 +16,7 @@ export interface GzipMember {
   length: number;
 }
 
-/** The most that header, trailer and the plain bytes around the blocks can need. */
+/** Upper bound for header, trailer and the stored bytes around the blocks. */
 export function plainBound(byteCount: number): number {
   const blocks = Math.ceil(byteCount / STORED_BYTES) + 2;
   return HEADER.length + byteCount + blocks * STORED_HEAD_BYTES + TRAILER_BYTES;
@@ -28,18 +28,18 @@ export function beginMember(target: Buffer, prefix: Uint8Array): GzipMember {
   return member;
 }
 
-/** Gives the length of the whole file. */
+/** Returns the length of the whole file. */
 export function finishMember(member: GzipMember, suffix: Uint8Array): number {
   const { target } = member;
   writeStored(member, suffix, true);
-  // Of nothing Node 22 says 0, where the place of nothing is null.
+  // Node 22 returns 0 for an empty buffer instead of the CRC before.
   const crc = suffix.length === 0 ? member.crc : crc32(suffix, member.crc);
   target.writeUInt32LE(crc, member.at);
   target.writeUInt32LE((member.length + suffix.length) % 2 ** 32, member.at + 4);
   return member.at + TRAILER_BYTES;
 }
 
-/** Every block before ends on a byte, so the head of a stored block is a byte of its own. */
+/** Every block before ends on a byte boundary, so the head of a stored block has a byte of its own. */
 function writeStored(member: GzipMember, bytes: Uint8Array, final: boolean): void {
   const { target } = member;
   let from = 0;
@@ -57,18 +57,18 @@ function writeStored(member: GzipMember, bytes: Uint8Array, final: boolean): voi
   } while (from < bytes.length);
 }
 
-/** CRC-32 of gzip (RFC 1952), bits reversed: the lowest power of x is the highest bit. */
+/** CRC-32 of gzip (RFC 1952), bits reversed: the highest bit is the lowest power of x. */
 const POLYNOMIAL = 0xedb88320;
 
-/** The number one in that form. */
+/** The polynomial 1 in that form. */
 const ONE = 0x80000000 | 0;
 
-/** The product of two polynomials over two elements, modulo the polynomial of the CRC. Signed 32 bits in and out. */
-function multiply(left: number, right: number): number {
+/** Multiplies two polynomials over GF(2), modulo the CRC's polynomial. Signed 32 bits in and out. */
+function multiplyPolynomials(left: number, right: number): number {
   let product = 0;
   let shifted = right;
   for (let bit = 31; bit >= 0; bit--) {
-    // No branches: the bits of a checksum cannot be foreseen.
+    // Avoids branches: the bits of a checksum are unpredictable.
     product ^= shifted & -((left >>> bit) & 1);
     shifted = (shifted >>> 1) ^ (POLYNOMIAL & -(shifted & 1));
   }
@@ -81,25 +81,25 @@ const SQUARES: Int32Array = (() => {
   let power = 1 << 30;
   for (let index = 0; index < 32; index++) {
     squares[index] = power;
-    power = multiply(power, power);
+    power = multiplyPolynomials(power, power);
   }
   return squares;
 })();
 
-/** x^(8n): what n more bytes do to a checksum. Below 2^29 bytes. */
+/** x^(8n): the factor by which n more bytes shift a checksum. n is below 2^29. */
 export function shiftOfBytes(byteCount: number): number {
   let shift = ONE;
   let index = 3;
   for (let rest = byteCount; rest > 0; rest >>>= 1) {
-    if ((rest & 1) === 1) shift = multiply(SQUARES[index] ?? 0, shift);
+    if ((rest & 1) === 1) shift = multiplyPolynomials(SQUARES[index] ?? 0, shift);
     index += 1;
   }
   return shift;
 }
 
-/** The CRC of two texts in a row from the CRC of each and `shiftOfBytes` of the length of the second. */
+/** CRC of two concatenated texts, from the CRC of each and `shiftOfBytes` of the second one's length. */
 export function combineCrc(first: number, second: number, shiftOfSecond: number): number {
-  return (multiply(shiftOfSecond, first) ^ second) >>> 0;
+  return (multiplyPolynomials(shiftOfSecond, first) ^ second) >>> 0;
 }
 
 const BYTES: Int32Array = (() => {
@@ -112,7 +112,7 @@ const BYTES: Int32Array = (() => {
   return table;
 })();
 
-/** The CRC of a text and one byte more. */
+/** CRC of a text after one more byte. */
 export function appendByteToCrc(crc: number, byte: number): number {
   const state = ~crc;
   return ~((state >>> 8) ^ (BYTES[(state ^ byte) & 0xff] ?? 0)) >>> 0;

@@ -1,14 +1,11 @@
 import { FOLDED_TEXT, findReserved, type Reserved } from '../contract/handles.ts';
 import { Refusal } from './refusal.ts';
 
-/** The site that judges a handle. */
 export type HandleStep = 'stage' | 'confirm';
 
-/** Handles that a new one is compared with. */
 interface Rivals {
-  /** A handle that looks like it, or is the same; null: none. */
+  /** A handle that is equal or looks alike; null: none. */
   alike: string | null;
-  /** Handle of the maintainer; null: there is none. */
   maintainer: string | null;
 }
 
@@ -17,7 +14,7 @@ const NEXT_STEPS: Readonly<Record<HandleStep, string>> = {
   confirm: 'Confirm the same stage with another handle.',
 };
 
-/** Refuses a new handle that is reserved, or looks like one that is taken, and says by which rule. */
+/** Refuses a new handle that is reserved or looks like one in use, and names the rule. */
 export function judgeHandle(handle: string, { alike, maintainer }: Rivals, step: HandleStep): void {
   const nextStep = NEXT_STEPS[step];
   const reserved = alike === handle ? null : findReserved(handle, maintainer);

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { type Clock, isoTime, systemClock } from './clock.ts';
 
-/** Structured log lines: one JSON object a line. Only fields of LOG_FIELDS are printed. */
+/** Structured log lines, one JSON object each. Only fields in LOG_FIELDS are printed. */
 export interface Log {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** `error` under `fields.error` is printed as name, message and stack, after redaction. */
+  /** Prints `fields.error` as name, message and stack, after redaction. */
   error(event: string, fields?: Readonly<Record<string, unknown>>): void;
   with(fields: Readonly<Record<string, unknown>>): Log;
 }
@@ -16,7 +16,7 @@ const LONGEST_SEARCHED = 65_536;
 const HEADER_NAMES =
   'proxy-authorization|authorization|x-payment-response|x-payment|payment-signature|x-delivery-token|delivery_token|cookie';
 
-/** What looks like a secret, right checksum or not. Each pattern takes linear time: no repetition within a repetition. */
+/** Patterns that look like secrets, with or without a valid checksum. Each takes linear time: no nested repetition. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(`\\b(${HEADER_NAMES})(["']?\\s{0,8}[:=]\\s{0,8}["']?)(?:(?:Bearer|Basic)\\s{1,8})?[^\\s"',;}]+`, 'gi'),
@@ -26,20 +26,20 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/[a-z][a-z0-9]{1,15}_(?:sk|rc|pc|dt)_[0-9a-z-]+/gi, REMOVED],
   // The password of a connection URL.
   [/:\/\/[^\s/@]{1,512}@/g, `://${REMOVED}@`],
-  // A payment header is base64 of JSON; its beginning gives it away.
+  // A payment header is base64 of JSON: `eyJ` is the encoded `{"`.
   [/eyJ[A-Za-z0-9+/_-]{16,}={0,2}/g, REMOVED],
-  // A signature has 65 bytes, or 64 in the compact form; hashes, keys of rows and addresses are shorter.
+  // A signature has 65 bytes, or 64 in the compact form; hashes, row keys and addresses are shorter.
   [/(?:0x)?[0-9a-fA-F]{128,}/g, REMOVED],
   [/[A-Za-z0-9+_-]{120,}={0,2}/g, REMOVED],
 ];
 
-// Beyond JSON's own escapes: what some readers of logs take for a line end or a command to the terminal.
+// Not escaped by JSON, but some log readers take them for a line end or a terminal command.
 const UNSEEN = /[\u007f-\u009f\u2028\u2029]/g;
 
-// Most of what a line carries. Each of the patterns needs one of what is missing here, or more of it.
+// Fast path for most values: no pattern can match a text of these characters and this length.
 const PLAIN = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
 
-/** Text for a log line: without anything that opens a store, moves money or breaks the line. */
+/** Removes from a text all that could open a store, move money or break the line. */
 export function redact(text: string): string {
   if (PLAIN.test(text)) return text;
   return SECRETS.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text.slice(0, LONGEST_SEARCHED)).replace(
@@ -49,8 +49,8 @@ export function redact(text: string): string {
 }
 
 /**
- * The only names under which a line carries anything. A value under another name is left out and its name is listed in `left_out`, so
- * that nothing new reaches the log before its name is added here.
+ * The only names under which a line carries values. Any other name is listed in `left_out` without its value, so nothing new reaches the
+ * log before its name is added here.
  */
 const LOG_FIELDS: ReadonlySet<string> = new Set([
   // Requests
@@ -65,7 +65,7 @@ const LOG_FIELDS: ReadonlySet<string> = new Set([
   'routes',
   'mcp',
   'tool',
-  // Whom and what it is about; ids only
+  // Ids of what the line is about
   'merchant_id',
   'listing_id',
   'payment_id',
@@ -129,12 +129,12 @@ const FORMER_EVENTS: Readonly<Record<string, string>> = {
 };
 
 interface LogOptions {
-  /** Standard output when left out. */
+  /** Default: standard output. */
   stream?: { write(line: string): void };
   clock?: Clock;
-  /** Fields beyond LOG_FIELDS. */
+  /** Names allowed in addition to LOG_FIELDS. */
   fields?: readonly string[];
-  /** Texts of the configuration that never leave, whole: URLs with a key in them, a header value. */
+  /** Configuration texts to remove wherever they appear: URLs that contain a key, a header value. */
   hide?: readonly string[];
 }
 
@@ -142,7 +142,7 @@ const LONGEST_TEXT = 8_192;
 const DEEPEST_CAUSE = 4;
 const MOST_ITEMS = 50;
 
-/** Structured lines, one JSON object each, with secrets taken out of every text. */
+/** Writes one JSON object a line, with secrets removed from every text. */
 export function createLog(options: LogOptions = {}): Log {
   const clock = options.clock ?? systemClock;
   const cut = createCut(options.hide ?? []);
@@ -200,7 +200,7 @@ function present(fields: Readonly<Record<string, unknown>>, { allowed, cut }: Pr
   return leftOut.length > 0 ? { ...shown, left_out: leftOut } : shown;
 }
 
-/** Simple values only: an object could carry a whole request in. */
+/** Prints simple values only: an object could contain a whole request. */
 function plain(value: unknown, cut: Cut): unknown {
   if (typeof value === 'string') return cut(value);
   if (typeof value === 'bigint') return value.toString();
@@ -212,7 +212,7 @@ function plain(value: unknown, cut: Cut): unknown {
   return `[${typeof value}]`;
 }
 
-/** Name, message and stack; not an error's own fields, which in a driver's hold the values of a row. */
+/** Prints name, message and stack. Own fields are left out: in a database error they hold the values of a row. */
 function describe(error: unknown, cut: Cut, depth = 0): unknown {
   if (!(error instanceof Error)) return plain(error, cut);
   const code =

@@ -55,7 +55,7 @@ test.each([0o640, 0o604, 0o620, 0o666, 0o444, 0o460])('a file of mode %o is refu
   await write(`1:${hex('a')}\n`);
   await chmod(file, mode);
   await expect(loadPepper({ file, createIfMissing: true })).rejects.toThrow(
-    `has mode 0${mode.toString(8)}, so that others can get at it: make it 0600 or 0400, or 0440`,
+    `has mode 0${mode.toString(8)}, so other users can read it. Set it to 0600 or 0400, or to 0440`,
   );
 });
 
@@ -66,14 +66,14 @@ test.each([0o400, 0o440, 0o600])('a file of mode %o is taken, with a group of th
   expect((await loadPepper({ file, createIfMissing: false })).hash('secret')).toEqual(hmac('a', 'secret'));
 });
 
-// Who is not root may give a file to none but its own groups.
+// Only root may give a file to a group it is not in.
 test.runIf(process.getuid?.() === 0)('a file that another group may read is refused', async () => {
   const others = Math.max(...(process.getgroups?.() ?? []), process.getegid?.() ?? 0) + 1;
   await write(`1:${hex('a')}\n`);
   await chown(file, 0, others);
   await chmod(file, 0o440);
   await expect(loadPepper({ file, createIfMissing: false })).rejects.toThrow(
-    `mode 0440 and group ${others}, which is none of this process`,
+    `mode 0440 and group ${others}, which is not a group of this process`,
   );
   await chmod(file, 0o400);
   expect((await loadPepper({ file, createIfMissing: false })).version).toBe(1);

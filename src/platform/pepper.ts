@@ -3,28 +3,27 @@ import { type FileHandle, link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Random, systemRandom } from './random.ts';
 
-/** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */
+/** Secrets are stored only as HMAC-SHA-256 under a pepper. */
 export interface Pepper {
-  /** Of the newest pepper: what new secrets are stored under. */
+  /** Version of the newest pepper. New secrets are stored under it. */
   version: number;
   hash(secret: string): Buffer;
-  /** Under every pepper that is kept, newest first: what a presented secret is looked up by. */
+  /** Hashes under every known pepper, newest first, to look up a presented secret. */
   hashes(secret: string): readonly { version: number; hash: Buffer }[];
 }
 
 export interface LoadPepperOptions {
   file: string;
-  /** Make the file with one fresh pepper when there is none. Never for a file that an operator named. */
+  /** Creates the file with a new pepper if it is missing. Never set this for a file that the operator named. */
   createIfMissing: boolean;
   random?: Random;
 }
 
-/** The file the operator named, which must be there; else the one in the data folder, made at the first start. */
+/** Loads the file the operator named, which must exist; otherwise the one in the data folder, created at the first start. */
 export function loadOwnPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
   return loadPepper({ file: pepperFileOf(where), createIfMissing: where.pepperFile === null });
 }
 
-/** Which file that is. */
 export function pepperFileOf({ pepperFile, dataDir }: { pepperFile: string | null; dataDir: string }): string {
   return pepperFile ?? join(dataDir, 'pepper');
 }
@@ -32,8 +31,8 @@ export function pepperFileOf({ pepperFile, dataDir }: { pepperFile: string | nul
 const LINE = /^([1-9]\d{0,8}):([0-9a-f]{64})$/;
 
 /**
- * Reads the peppers that keys and codes are hashed under: lines of `version:64 hex digits`, the highest version is the current
- * one. Who adds a line rotates the pepper; a line may go once no hash of its version is in use.
+ * Reads the peppers for keys and codes: lines of `version:64 hex digits`; the highest version is current. To rotate, add a line. A line may
+ * be removed once no stored hash uses its version.
  */
 export async function loadPepper({ file, createIfMissing, random = systemRandom }: LoadPepperOptions): Promise<Pepper> {
   let text = await readPrivate(file);
@@ -49,7 +48,7 @@ export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
   const hashers = [...peppers]
     .sort(([a], [b]) => b - a)
     .map(([version, bytes]) => {
-      // Made once: a new key object for each secret costs four times the hash.
+      // Created once: a new key object for each secret costs four times the hash.
       const key = createSecretKey(bytes);
       return { version, hash: (secret: string) => createHmac('sha256', key).update(secret, 'utf8').digest() };
     });
@@ -62,7 +61,7 @@ export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
   };
 }
 
-/** Its messages never quote a line. */
+/** Error messages never quote a line. */
 export function parsePeppers(text: string, file: string): Map<number, Buffer> {
   const peppers = new Map<number, Buffer>();
   for (const [index, line] of text.split('\n').entries()) {
@@ -70,17 +69,17 @@ export function parsePeppers(text: string, file: string): Map<number, Buffer> {
     const match = LINE.exec(line.trim());
     const [version, hex] = [Number(match?.[1]), match?.[2]];
     if (hex === undefined) throw new Error(`${file} line ${index + 1}: must be version:64 lower-case hex digits`);
-    if (peppers.has(version)) throw new Error(`${file} line ${index + 1}: version ${version} is there twice`);
+    if (peppers.has(version)) throw new Error(`${file} line ${index + 1}: version ${version} appears twice`);
     peppers.set(version, Buffer.from(hex, 'hex'));
   }
-  if (peppers.size === 0) throw new Error(`the pepper file ${file} holds no pepper`);
+  if (peppers.size === 0) throw new Error(`the pepper file ${file} contains no pepper`);
   return peppers;
 }
 
-/** Of a market that had one only its copy opens anything again; one of its own is for a market that is new. */
+/** An existing market needs a copy of its own pepper: a new one opens none of its secrets. */
 export function missingPepper(file: string): Error {
   return new Error(
-    `the pepper file ${file} does not exist; bring its copy there, or make one for a new market: npm run pepper -- init`,
+    `the pepper file ${file} does not exist. Restore its copy, or create one for a new market: npm run pepper -- init`,
   );
 }
 
@@ -98,25 +97,24 @@ export async function readPrivate(file: string): Promise<string | null> {
   }
 }
 
-/** For its owner alone, or read by one of this process's own groups too, as orchestrators hand secrets over. */
+/** Requires that only the owner can read the file, or also one group of this process, because orchestrators mount secrets that way. */
 function checkPrivate(file: string, { mode, gid }: { mode: number; gid: number }): void {
   if ((mode & 0o077) === 0) return;
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
   if ((mode & 0o777) !== 0o440)
     throw new Error(
-      `the pepper file ${file} has mode ${shown}, so that others can get at it: make it 0600 or 0400, or 0440 with a group of this process`,
+      `the pepper file ${file} has mode ${shown}, so other users can read it. Set it to 0600 or 0400, or to 0440 with a group of this process`,
     );
   const own = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
   if (!own.includes(gid))
     throw new Error(
-      `the pepper file ${file} has mode 0440 and group ${gid}, which is none of this process: change its group, or make it 0400`,
+      `the pepper file ${file} has mode 0440 and group ${gid}, which is not a group of this process. Change its group, or set it to 0400`,
     );
 }
 
 /**
- * Makes a file with one fresh pepper, and its folder too if need be; false where the file is there already. Written whole under another name
- * and then linked: of two processes that start at once one wins, and neither ever reads half a file or keeps a pepper that a crash could take
- * away again.
+ * Creates a file with one new pepper, and its folder if needed; false if the file exists. It is written under another name and then linked:
+ * of two processes that start at once one wins, none reads half a file, and no crash takes away a pepper in use.
  */
 export async function initPepper(file: string, random: Random): Promise<boolean> {
   const text = `1:${random.bytes(32).toString('hex')}\n`;
@@ -131,7 +129,7 @@ export async function initPepper(file: string, random: Random): Promise<boolean>
         throw error;
       },
     );
-    // Also what another has made: it is used from now on.
+    // Sync also the file that another process made: this process uses it from now on.
     await syncFolder(dirname(file));
     return made;
   } finally {

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-/** The one source of chance, so that a test can hand in a seeded one. */
+/** The only source of randomness, so that tests can pass in a seeded one. */
 export interface Random {
   bytes(count: number): Buffer;
   /** Uniform in [0, below). */

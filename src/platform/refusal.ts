@@ -1,24 +1,24 @@
 import { ERRORS, type ErrorRow, type Reason } from '../contract/errors.ts';
 
 export interface RefusalOptions {
-  /** One or two sentences about this case; the row's title when left out. Never a secret. */
+  /** One or two sentences about this case; default: the row's title. Never a secret. */
   detail?: string;
   errors?: { path: string; message: string }[];
   /** Sent as Retry-After and in the body; whole seconds, at least 1. */
   retryAfterSeconds?: number;
-  /** Overrides the table where only the case can tell. */
+  /** Overrides the table where it depends on the case. */
   doNotPayAgain?: boolean;
   nextStep?: string;
-  /** It is said of a proof of x402: the row's `of_proof` counts. */
+  /** The refusal is about an x402 proof: the row's `of_proof` applies. */
   isOfProof?: true;
-  /** Fields of this route, in addition to those of every problem. */
+  /** Extra fields of this route. */
   fields?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
-  /** The named limit that is used up: for the log and the metrics. */
+  /** The exhausted limit, for log and metrics. */
   budget?: string;
 }
 
-/** An expected no: a row of the one table. Anything else that is thrown is a bug and answers 500. */
+/** An expected refusal: a row of the error table. Any other thrown error is a bug and answers 500. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly reason: Reason;

@@ -13,7 +13,7 @@ const GROUP_LENGTH = 5;
 const RECOVERY_GROUPS = 5;
 const PAIRING_GROUPS = 3;
 
-/** How many characters follow `<prefix>_<kind>_`. Fixed, so that a search needs no guess at where a secret ends. */
+/** Characters after `<prefix>_<kind>_`. Fixed, so that a search knows where a secret ends. */
 const LENGTHS = {
   sk: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
   dt: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
@@ -22,26 +22,25 @@ const LENGTHS = {
 } as const;
 export type SecretKind = keyof typeof LENGTHS;
 
-/** Nothing shorter holds a secret of that prefix. */
 function shortestSecret(prefix: string): number {
   return prefix.length + '_sk_'.length + Math.min(...Object.values(LENGTHS));
 }
 
-/** What a prefix may look like: it stands in front of `_sk_`, so it holds no underscore itself. */
+/** No underscore, because the prefix stands before `_sk_`. */
 export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
 
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
 
-function checksum(text: string): string {
+function checksumOf(text: string): string {
   return base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
-/** A merchant key of 256 random bits (W3). */
+/** A merchant key with 256 random bits. */
 export function makeMerchantKey(random: Random, prefix: string): string {
   return makeWord(random, prefix, 'sk');
 }
 
-/** A delivery token of 256 random bits, as a client makes one for itself. */
+/** A delivery token with 256 random bits, as clients make it themselves. */
 export function makeDeliveryToken(random: Random, prefix: string): string {
   return makeWord(random, prefix, 'dt');
 }
@@ -49,22 +48,22 @@ export function makeDeliveryToken(random: Random, prefix: string): string {
 function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt'): string {
   const entropy = BigInt(`0x${random.bytes(KEY_ENTROPY_BYTES).toString('hex')}`);
   const text = `${prefix}_${kind}_${base62(entropy, KEY_BODY_LENGTH)}`;
-  return text + checksum(text);
+  return text + checksumOf(text);
 }
 
-/** A recovery code of 100 random bits. */
+/** A recovery code with 100 random bits. */
 export function makeRecoveryCode(random: Random, prefix: string): string {
   return `${prefix}_rc_${makeGroups(random, RECOVERY_GROUPS)}`;
 }
 
-/** A pairing code of 60 random bits. */
+/** A pairing code with 60 random bits. */
 export function makePairingCode(random: Random, prefix: string): string {
   return `${prefix}_pc_${makeGroups(random, PAIRING_GROUPS)}`;
 }
 
 function makeGroups(random: Random, count: number): string {
   return Array.from({ length: count }, (_, index) => {
-    // 256 is a multiple of 32: the low five bits of a random byte are uniform.
+    // 256 is a multiple of 32, so the low five bits of a random byte are uniform.
     const values = [...random.bytes(WEIGHTS.length)].map((byte) => byte & 31);
     return [...values, checkValue(values, index + 1)].map((value) => CROCKFORD.charAt(value)).join('');
   }).join('-');
@@ -82,7 +81,7 @@ export function isDeliveryToken(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'dt');
 }
 
-/** In any case, as people type it. */
+/** Accepts any case, as people type it. */
 export function isRecoveryCode(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'rc');
 }
@@ -95,7 +94,7 @@ function isWhole(text: string, prefix: string, kind: SecretKind): boolean {
   return text.length === prefix.length + 4 + LENGTHS[kind] && secretAt(text, 0, prefix, kind);
 }
 
-/** Whether a secret with a right checksum begins at that position. Constant work. */
+/** Whether a secret with a valid checksum begins at that position. Looks at a fixed number of characters. */
 function secretAt(text: string, at: number, prefix: string, kind: SecretKind): boolean {
   const bodyAt = at + prefix.length + 4;
   const end = bodyAt + LENGTHS[kind];
@@ -108,7 +107,7 @@ function secretAt(text: string, at: number, prefix: string, kind: SecretKind): b
   return (
     marker === `${prefix}_${kind}_` &&
     BASE62_ONLY.test(text.slice(bodyAt, end)) &&
-    checksum(checked) === text.slice(end - CHECKSUM_LENGTH, end)
+    checksumOf(checked) === text.slice(end - CHECKSUM_LENGTH, end)
   );
 }
 
@@ -120,59 +119,61 @@ function areGroups(text: string): boolean {
   });
 }
 
-/** The one spelling of a code under which it is hashed. */
+/** The spelling of a code that is hashed. */
 export function canonicalCode(text: string, prefix: string): string {
   return (
     prefix + text.slice(prefix.length, prefix.length + 4).toLowerCase() + text.slice(prefix.length + 4).toUpperCase()
   );
 }
 
-/** For official facts: what a secret looks like, as a regular expression. */
+/** Regular expression of a secret, for the official facts. */
 export function secretPattern(kind: SecretKind, prefix: string): string {
   if (kind === 'sk' || kind === 'dt') return `^${prefix}_${kind}_[0-9A-Za-z]{${LENGTHS[kind]}}$`;
   const groups = kind === 'rc' ? RECOVERY_GROUPS : PAIRING_GROUPS;
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }
 
-/** Once blanks and line ends are taken out. */
+/** Applied after whitespace is removed. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** The sign for kelvin: the one character outside ASCII whose canonical form (NFC) is a character of secrets. */
+/** KELVIN SIGN: the only non-ASCII character that NFC turns into a character of secrets. */
 const KELVIN = '\u212a';
 
-/** Spells a text as it would be stored: a secret that is one only after NFC is one here. Each character keeps its place. */
+/** Applies NFC as far as it can complete a secret: text is stored normalized. Keeps all positions. */
 function asStored(text: string): string {
   return text.includes(KELVIN) ? text.replaceAll(KELVIN, 'K') : text;
 }
 
-/** Stands where a secret was taken out of a text. */
 export const SECRET_MASK = '[secret]';
 
 export interface SecretGuard {
-  /** Nothing shorter holds a secret, decoded or not: such texts need not be taken apart. */
+  /** Shorter texts hold no secret, decoded or not, and can be skipped. */
   shortest: number;
   /**
-   * Whether a secret with a right checksum stands anywhere in the text as it would be stored (after NFC), also when the whole text, but for
-   * blanks and line ends, is base64 of it. `own`: it is the place of that kind.
+   * Whether the text holds a secret with a valid checksum, after NFC, or is base64 of one when whitespace is removed. `own`: the kind that
+   * is allowed here.
    */
   inText(text: string, own?: SecretKind): boolean;
-  /** The same in every string and field name of a JSON value. Members called one of `except` at the top are the own place of one kind of secret. */
+  /** Checks every string and field name of a JSON value. Top-level members named in `except` may hold their own kind of secret. */
   inValue(value: unknown, except?: readonly string[]): boolean;
-  /** The text with SECRET_MASK in place of each secret, or in place of all of it where it is base64 of one. */
+  /** Replaces each secret with SECRET_MASK, or the whole text if it is base64 of one. */
   maskText(text: string): string;
-  /** A JSON value in which each string and field name is masked. Strings of members called one of `kept`, at any depth, stay as they are. */
+  /** Masks each string and field name of a JSON value, except strings of members named in `kept`, at any depth. */
   maskValue(value: unknown, kept?: readonly string[]): unknown;
 }
 
-/** Which kind of secret alone a field of that name may hold, where it is named as a secret's own place. */
+/** The only kind of secret that a field of this name may hold, where the endpoint allows it. */
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
-/** Looks for merchant keys, recovery codes, pairing codes and delivery tokens of these prefixes (W1). Time is linear in the text. */
+/**
+ * Finds merchant keys, recovery codes, pairing codes and delivery tokens of these prefixes. No text may hold one outside of its own field
+ * or header. Takes linear time.
+ */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));
 
-  /** Whether the whole text is base64 of one, in lines or with blanks anywhere, as people and mail programs break it. */
+  /** Whether the whole text is base64 of a secret. Whitespace may stand anywhere: people and mail programs break lines. */
   const isEncodedIn = (stored: string, own?: SecretKind): boolean => {
     const bare = stored.replaceAll(/\s+/g, '');
     return BASE64.test(bare) && isIn(Buffer.from(bare, 'base64').toString('latin1'), own);
@@ -199,7 +200,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const maskText = (text: string): string => {
     if (!inText(text)) return text;
     const stored = asStored(text);
-    // Spans come second: behind the one secret, the rest may be base64 of another.
+    // Checked before spans: after one plain secret the rest may be base64 of another.
     if (isEncodedIn(stored)) return SECRET_MASK;
     return maskSpans(
       text,
@@ -222,14 +223,14 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   return { shortest, inText, inValue, maskText, maskValue };
 }
 
-/** From the first character to the one behind the last. */
+/** First character and the one after the last. */
 type Span = readonly [from: number, end: number];
 
-/** Searches a text for secrets, but for the kind whose own place it is. */
+/** Searches a text for secrets of all kinds but `own`. */
 function createSearch(prefixes: readonly string[]) {
   const markers = prefixes.map((prefix) => {
     if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
-    // Any case, because codes are read in any case; secretAt is exact about keys. Looking ahead tells most markers apart without a match.
+    // Case-insensitive because codes are; secretAt is exact about keys. The lookahead rejects most markers cheaply.
     const word = `(sk|dt)_(?=[0-9a-z]{${LENGTHS.sk}})`;
     const groups = `(rc|pc)_(?=[0-9a-z]{${GROUP_LENGTH}}-)`;
     return { prefix, marker: new RegExp(`${prefix}_(?:${word}|${groups})`, 'gi') };
@@ -237,16 +238,16 @@ function createSearch(prefixes: readonly string[]) {
 
   function* spansIn(text: string, own?: SecretKind): Iterable<Span> {
     for (const { prefix, marker } of markers) {
-      for (const found of text.matchAll(marker)) {
-        const kind = (found[1] ?? found[2] ?? '').toLowerCase() as SecretKind;
-        if (kind === own || !secretAt(text, found.index, prefix, kind)) continue;
-        yield [found.index, found.index + prefix.length + 4 + LENGTHS[kind]];
+      for (const match of text.matchAll(marker)) {
+        const kind = (match[1] ?? match[2] ?? '').toLowerCase() as SecretKind;
+        if (kind === own || !secretAt(text, match.index, prefix, kind)) continue;
+        yield [match.index, match.index + prefix.length + 4 + LENGTHS[kind]];
       }
     }
   }
 
   const isIn = (text: string, own?: SecretKind): boolean => {
-    // Every request's headers come this way: most texts are done with after a look for the underscore.
+    // Fast path, since the headers of every request come here.
     if (!text.includes('_')) return false;
     for (const _ of spansIn(text, own)) return true;
     return false;
@@ -255,7 +256,7 @@ function createSearch(prefixes: readonly string[]) {
   return { isIn, spansIn };
 }
 
-/** One mark for each span; one for those that overlap, of which no part is left. The spans are in the order of their beginnings. */
+/** Overlapping spans get one mask, so no part of them is left. Expects spans sorted by their start. */
 function maskSpans(text: string, spans: readonly Span[]): string {
   let masked = '';
   let at = 0;
@@ -271,8 +272,8 @@ const TAG_BYTES = 16;
 const FORM = /^[A-Za-z0-9_-]+$/;
 
 /**
- * Text that only its maker can read or make: AES-256-GCM, as base64url. Keys have 32 bytes. The nonce is made of the text, so that the
- * same text is sealed the same each time, and another one never with the same nonce.
+ * Encrypts with AES-256-GCM to base64url; keys have 32 bytes. The nonce is derived from the text: the same text always seals the same, and
+ * two texts never share a nonce.
  */
 export function sealText(key: Uint8Array, text: string): string {
   const nonce = createHmac('sha256', key).update(text, 'utf8').digest().subarray(0, NONCE_BYTES);
@@ -281,7 +282,7 @@ export function sealText(key: Uint8Array, text: string): string {
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
 }
 
-/** The text that was sealed with one of the keys; null for anything else. */
+/** Decrypts text sealed with one of the keys; null for anything else. */
 export function openSealed(keys: readonly Uint8Array[], sealed: string): string | null {
   const bytes = Buffer.from(FORM.test(sealed) ? sealed : '', 'base64url');
   if (bytes.length <= NONCE_BYTES + TAG_BYTES) return null;
@@ -292,7 +293,7 @@ export function openSealed(keys: readonly Uint8Array[], sealed: string): string 
     try {
       return Buffer.concat([decipher.update(content), decipher.final()]).toString('utf8');
     } catch {
-      // Sealed with another key, or never sealed.
+      // Sealed with another key, or not sealed at all.
     }
   }
   return null;

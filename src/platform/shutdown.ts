@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** The part of `process` that is used; tests hand in their own. */
+/** The used part of `process`; tests pass in their own. */
 export interface StoppableProcess {
   on(signal: (typeof STOP_SIGNALS)[number], listener: () => void): unknown;
   off(signal: (typeof STOP_SIGNALS)[number], listener: () => void): unknown;
@@ -14,34 +14,33 @@ export interface ShutdownOptions {
   process: StoppableProcess;
   clock: Clock;
   log: Log;
-  /** What is in flight may take this long: two calls to the facilitator and a margin are 20 s. */
+  /** Time for requests in flight. Two facilitator calls and a margin take 20 s. */
   drainMs?: number;
-  /** Stops accepting and waits for what is in flight; HttpServer.close. */
+  /** Stops accepting and waits for requests in flight: HttpServer.close. */
   closeServer(options: { drainMs: number }): Promise<void>;
-  /** Then these, one after the other: background work first, the database last. */
+  /** Closed in this order afterwards: background jobs first, the database last. */
   steps: readonly { name: string; close(): Promise<void> | void }[];
 }
 
 export interface Shutdown {
-  /** True from the first signal on: `/readyz` says no. */
+  /** True from the first signal on; `/readyz` then answers no. */
   isStopping(): boolean;
-  /** What a signal does. Resolves when everything is closed; the exit code says whether all of it went well. */
+  /** Does what a signal does. Resolves with the exit code when everything is closed: 0 if no step failed. */
   stop(reason: string): Promise<number>;
-  /** Takes the signal handlers away. */
   dispose(): void;
 }
 
 const DEFAULT_DRAIN_MS = 20_000;
 const STEP_LIMIT_MS = 10_000;
 
-/** A signal stops the process in order; a second one at once. */
+/** Stops the process in order at the first signal, and at once at a second one. */
 export function handleShutdown(options: ShutdownOptions): Shutdown {
   const { log } = options;
   let isStopping = false;
   let closed: Promise<number> | undefined;
 
   const stop = (reason: string): Promise<number> => {
-    // Set before anything closes, so that a caller that asks meanwhile is told.
+    // Set before anything closes, so that `/readyz` says it meanwhile.
     isStopping = true;
     closed ??= closeAll(options, reason);
     return closed;
@@ -79,7 +78,7 @@ async function closeAll(options: ShutdownOptions, reason: string): Promise<numbe
   let failed = false;
   for (const step of steps) {
     try {
-      await within(clock, step.limitMs, async () => step.close());
+      await runWithin(clock, step.limitMs, async () => step.close());
     } catch (error) {
       failed = true;
       log.error('shutdown_step_failed', { step: step.name, error });
@@ -89,8 +88,8 @@ async function closeAll(options: ShutdownOptions, reason: string): Promise<numbe
   return failed ? 1 : 0;
 }
 
-/** One step that hangs must not keep the others from closing. */
-async function within(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
+/** Limits each step: one that hangs must not keep the others from closing. */
+async function runWithin(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
   const done = new AbortController();
   const late = clock.sleep(limitMs, done.signal).then(() => {
     if (!done.signal.aborted) throw new Error(`not closed within ${limitMs} ms`);
@@ -102,7 +101,10 @@ async function within(clock: Clock, limitMs: number, work: () => Promise<void>):
   }
 }
 
-/** Keeps signals from ending the process until `release`, which says whether one came: half-way through a start they would leave a database behind. */
+/**
+ * Holds back signals until `release`, which returns the first one received. A process killed half-way through its start would leave a
+ * database running.
+ */
 export function deferSignals(): { release(): NodeJS.Signals | null } {
   let received: NodeJS.Signals | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -152,8 +154,8 @@ export async function runInFront<Run extends ServerRun>(
 type Undo = () => Promise<void> | void;
 
 /**
- * Runs `start`. When that fails, what it has begun and deferred is undone, the last first, and its error is thrown; when it succeeds nothing is.
- * By hand, since Node 22 has no AsyncDisposableStack.
+ * Runs `start`. If it fails, runs the deferred undo steps in reverse order and throws its error. Replaces AsyncDisposableStack, which Node
+ * 22 lacks.
  */
 export async function undoOnFailure<T>(start: (begun: { defer(undo: Undo): void }) => Promise<T>): Promise<T> {
   const begun: Undo[] = [];

@@ -23,7 +23,7 @@ async function anotherProcess(): Promise<Database> {
   return database;
 }
 
-/** Counts how many run at once. */
+/** Counts how many runs are active at once. */
 function watched(database: Database, name: string): SingletonJob & { lines: ReturnType<typeof recordingLog>['lines'] } {
   const { log, lines } = recordingLog();
   const job = createSingletonJob({

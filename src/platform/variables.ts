@@ -7,42 +7,42 @@ import type { Hex } from './hex.ts';
 import { readJson } from './http/read-json.ts';
 import { SECRET_PREFIX } from './secrets.ts';
 
-/** How the variables read that change some of a site's named limits. */
+/** Parsers for the variables that change named limits. */
 
 const LARGEST = 1_000_000_000;
 
-/** Hears of a fault: names and bounds, never a value. */
+/** Reports a fault: names and bounds, never a value. */
 export type ReportFault = (message: string) => void;
 
-/** The object that the text is; null when it is none. */
-export function readLimitsObject(text: string, tell: ReportFault): Record<string, unknown> | null {
+/** Parses the text as a JSON object; reports a fault and returns null otherwise. */
+export function readLimitsObject(text: string, report: ReportFault): Record<string, unknown> | null {
   try {
     return readJson(Buffer.from(text));
   } catch {
-    tell('this is not one JSON object');
+    report('it is not a JSON object');
     return null;
   }
 }
 
-/** Whole numbers for some of those names. `most`: those that may not go as high as the others. */
+/** Reads whole numbers for some of those names. `most`: lower maximum for some of them. */
 export function readNamed(
-  given: object,
+  values: object,
   names: readonly string[],
-  tell: ReportFault,
+  report: ReportFault,
   most: ReadonlyMap<string, number> = new Map(),
 ): Record<string, number> {
   const limits: Record<string, number> = {};
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(values)) {
     const max = most.get(name) ?? LARGEST;
-    if (!names.includes(name)) tell(`a name is none of ${names.join(', ')}`);
+    if (!names.includes(name)) report(`unknown name; the known ones are ${names.join(', ')}`);
     else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value > max) {
-      tell(`${name} is no whole number from 0 to ${max}`);
+      report(`${name} must be a whole number from 0 to ${max}`);
     } else limits[name] = value;
   }
   return limits;
 }
 
-/** Kinds of environment variables that more than one server has. */
+/** Kinds of variables that several servers share. */
 
 const portText = z
   .string()
@@ -63,7 +63,6 @@ export function wholeNumberVariable(max: number, fallback: number): Variable<num
   return optional(withoutWords(schema), `a whole number from 0 to ${max}`, fallback);
 }
 
-/** A whole number that has a least value as well as a greatest. */
 export function wholeNumberFrom<Fallback extends number | null = number>(
   least: number,
   most: number,
@@ -100,7 +99,7 @@ const httpUrl = withoutWords(
     .transform((text) => text.replace(/\/+$/, '')),
 );
 
-/** Without a trailing slash. */
+/** Removes trailing slashes. */
 export function requiredHttpUrl(): Variable<string> {
   return required(httpUrl, HTTP_URL);
 }
@@ -109,25 +108,25 @@ export function optionalHttpUrl(): Variable<string | null> {
   return optional<string | null>(httpUrl, HTTP_URL, null);
 }
 
-/** Null for `none`, undefined where nothing is said. */
+/** Null for `none`, undefined if unset. */
 export function httpUrlOrNone(): Variable<string | null | undefined> {
   const none = z.literal('none').transform(() => null);
   return optional<string | null | undefined>(z.union([none, httpUrl]), `none, or ${HTTP_URL}`, undefined);
 }
 
-/** Each of them is asked about whatever is decided. */
+/** Bounded, because every decision asks each of them. */
 const MOST_PROVIDERS = 5;
 
-/** Nodes of one network, in the order in which they are asked. The same one twice would be no second opinion. */
+/** RPC nodes of one network, in the order they are asked. Duplicates are refused: they give no second opinion. */
 export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
   const schema = z.string().transform((text, context): readonly [string, ...string[]] => {
     const [first = '', ...others] = text.split(',').map((url) => url.trim());
     const urls = [first, ...others];
     const hrefs = new Set(urls.map((url) => URL.parse(url)?.href));
     if (!urls.every(isHttpUrl)) context.addIssue({ code: 'invalid_format', format: 'url' });
-    else if (hrefs.size < urls.length) context.addIssue({ code: 'custom', message: 'one of them is given twice' });
+    else if (hrefs.size < urls.length) context.addIssue({ code: 'custom', message: 'one URL appears twice' });
     else if (urls.length > MOST_PROVIDERS) {
-      context.addIssue({ code: 'custom', message: `more than ${MOST_PROVIDERS} are given` });
+      context.addIssue({ code: 'custom', message: `there are more than ${MOST_PROVIDERS}` });
     }
     return [first, ...others];
   });
@@ -142,7 +141,7 @@ const origin = withoutWords(
 );
 const ORIGIN = 'an http or https origin such as https://example.org, without a path';
 
-/** Scheme and authority: everything is served from the root. */
+/** Scheme and authority only: everything is served from the root. */
 export function originVariable(): Variable<string | null> {
   return optional<string | null>(origin, ORIGIN, null);
 }
@@ -159,7 +158,6 @@ export function databaseUrlVariable(): Variable<string | null> {
   );
 }
 
-/** What the keys of a site begin with. */
 export function keyPrefixVariable(fallback: string): Variable<string> {
   return optional<string>(z.string().regex(SECRET_PREFIX), '2 to 16 of a-z and 0-9, beginning with a letter', fallback);
 }
@@ -179,12 +177,12 @@ export function optionalAddress(): Variable<Hex | null> {
   return optional<Hex | null>(withoutWords(addressIn), ADDRESS, null);
 }
 
-/** A path as it is; relative ones are relative to the working directory. */
+/** Relative paths start at the working directory. */
 export function pathVariable<Fallback extends string | null>(fallback: Fallback): Variable<string | Fallback> {
   return optional<string | Fallback>(z.string().min(1), 'a path', () => fallback);
 }
 
-/** The words come from the variable, the same whatever was wrong. */
+/** Replaces a schema's messages: the fault then always shows the variable's own words. */
 function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
   return z.string().transform((text, context) => {
     const checked = schema.safeParse(text);
@@ -194,13 +192,16 @@ function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
   });
 }
 
-/** The server's own URL if none is configured. A link to "every address" leads nowhere, so the own machine takes its place. */
+/** URL of this server if none is configured. A wildcard address is no link target, so it becomes 127.0.0.1. */
 export function localUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/** A pepper made in the data folder would be another one on the next machine, and every key stored under the first would be dead. */
+/**
+ * With an external database the pepper must be a named file: one made in the data folder would differ on the next machine, and no stored
+ * key would work.
+ */
 export function pepperFaults(env: Environment, names: { databaseUrl: string; pepperFile: string }): string[] {
   const isSet = (name: string): boolean => (env[name] ?? '').trim() !== '';
   if (!isSet(names.databaseUrl) || isSet(names.pepperFile)) return [];

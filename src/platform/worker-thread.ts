@@ -1,15 +1,15 @@
 import { parentPort, Worker } from 'node:worker_threads';
 
-/** A program on a thread of its own that answers questions, one after another. */
+/** A program on its own thread that answers questions one after another. */
 export interface Thread<Question, Answer> {
-  /** The memory in `given` is handed over and not copied. Rejects when the thread has failed, or was stopped. */
-  ask(question: Question, given: ArrayBuffer[]): Promise<Answer>;
+  /** Transfers the memory in `transfer` without copying. Rejects if the thread failed or was stopped. */
+  ask(question: Question, transfer: ArrayBuffer[]): Promise<Answer>;
   stop(): Promise<void>;
 }
 
-/** The program ends in `answerQuestions`. It gets no environment: nothing that is secret is any of its business. */
+/** Starts a program that calls `answerQuestions`. It gets no environment, which may hold secrets. */
 export function startThread<Question, Answer>(program: URL): Thread<Question, Answer> {
-  // Without the options of this process either, as they may load what belongs to its main thread.
+  // No options of this process either: they may load code meant for its main thread.
   const worker = new Worker(program, { env: {}, execArgv: [] });
   const open: PromiseWithResolvers<Answer>[] = [];
   let ended: Error | null = null;
@@ -22,12 +22,12 @@ export function startThread<Question, Answer>(program: URL): Thread<Question, An
   worker.on('messageerror', end);
   worker.on('exit', (code) => end(new Error(`the thread has ended with ${code}`)));
   return {
-    ask: (question, given) => {
+    ask: (question, transfer) => {
       if (ended !== null) return Promise.reject(ended);
-      const asked = Promise.withResolvers<Answer>();
-      open.push(asked);
-      worker.postMessage(question, given);
-      return asked.promise;
+      const pending = Promise.withResolvers<Answer>();
+      open.push(pending);
+      worker.postMessage(question, transfer);
+      return pending.promise;
     },
     stop: async () => {
       end(new Error('the thread was stopped'));
@@ -38,16 +38,16 @@ export function startThread<Question, Answer>(program: URL): Thread<Question, An
 
 export interface Answered<Answer> {
   answer: Answer;
-  /** Memory of the answer that is handed over and not copied. */
-  given: ArrayBuffer[];
+  /** Memory of the answer to transfer without copying. */
+  transfer: ArrayBuffer[];
 }
 
-/** What the program of a thread ends in. If `answer` throws, the thread ends, and the caller gets the error. */
+/** Serves the questions; call it last in the program. If `answer` throws, the thread ends and the caller gets the error. */
 export function answerQuestions<Question, Answer>(answer: (question: Question) => Answered<Answer>): void {
   const port = parentPort;
   if (port === null) throw new Error('this program is for a thread');
   port.on('message', (question: Question) => {
     const answered = answer(question);
-    port.postMessage(answered.answer, answered.given);
+    port.postMessage(answered.answer, answered.transfer);
   });
 }

@@ -36,31 +36,32 @@ describe('a market that strangers sit on', () => {
     });
   });
 
-  test('10,000 pipelined requests on one connection are answered in their order, and hold up no others', async () => {
+  test('two pipelined requests on one connection are answered in their order', async () => {
+    let text = '';
+    const bytes = ['/healthz', '/nothing-here'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
+    const onData = (data: Buffer): void => {
+      text += data.toString('latin1');
+    };
+    const { close } = await openSockets(market.port, { from: '127.1.0.2', count: 1, bytes, onData });
+    const statuses = (): (string | undefined)[] =>
+      [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
+    await expect.poll(statuses).toEqual(['200', '404']);
+    close();
+  });
+
+  test('3,600 pipelined requests on each of 400 connections hold up no others', async () => {
     await during(async (honest) => {
-      let answers = 0;
-      const paths = Array.from({ length: 10_000 }, (_, index) => (index % 2 === 0 ? '/healthz' : '/nothing-here'));
-      const bytes = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
-      let text = '';
-      const attack = await openSockets(market.port, {
-        from: '127.1.0.2',
-        count: 1,
-        bytes,
-        onData: (data) => {
-          text += data.toString('latin1');
-          let read = 0;
-          for (const head of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
-            expect(head[1]).toBe(answers % 2 === 0 ? '200' : '404');
-            answers += 1;
-            read = head.index + head[0].length;
-          }
-          // What may be the begin of a head stays: what arrives together ends anywhere.
-          text = text.slice(Math.max(read, text.length - 'HTTP/1.1 200'.length));
-        },
-      });
-      await expect.poll(() => answers, { timeout: 80_000 }).toBe(10_000);
-      await last(honest, 100);
-      attack.close();
+      const bytes = Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(3_600));
+      const attacks = await Promise.all(
+        ['127.1.0.3', '127.1.0.4', '127.1.0.5', '127.1.0.6'].map((from) =>
+          openSockets(market.port, { from, count: 100, bytes, onData: () => undefined }),
+        ),
+      );
+      await last(honest, 1_000);
+      for (const { sockets, close } of attacks) {
+        expect(sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(0);
+        close();
+      }
     });
   });
 

@@ -326,7 +326,7 @@ describe('a client that makes us ask for documents', () => {
   test('may be of a network with a limit of its own', async () => {
     const network = readNetwork('127.0.0.0/8');
     if (network === null) throw new Error('a network');
-    const own = { ...network, limits: { oauth_clients_per_ip_hour: 0 } };
+    const own = { network, limits: { oauth_clients_per_ip_hour: 0 } };
     const narrow = await startOauthStage(db, { networkLimits: [own] });
     try {
       expect(clientNetwork('127.0.0.1')).toBe('127.0.0.1');

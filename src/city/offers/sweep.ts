@@ -1,4 +1,4 @@
-import { createPasses, createSingletonJob, repeatTask } from '../../platform/background-jobs.ts';
+import { createSingleFlight, createSingletonJob, repeatTask } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { City } from '../context.ts';
 import { type ChainHead, readHead } from '../payments/read-evidence.ts';
@@ -22,7 +22,7 @@ export interface Sweep {
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
-  const singleFlight = createPasses(() => sweepOffers(city));
+  const singleFlight = createSingleFlight(() => sweepOffers(city));
   const job = createSingletonJob({
     database,
     clock,

@@ -7,10 +7,10 @@ import { isoTime } from '../../platform/clock.ts';
 import { inSnapshot, type Queryable } from '../../platform/database/database.ts';
 import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
 import { type HandleStep, judgeHandle } from '../../platform/judge-handle.ts';
+import { type PresentedKey, requireSameKey } from '../../platform/key-hash.ts';
 import type { Pepper } from '../../platform/pepper.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';
-import { type ConfirmKey, mustBeStagedKey } from '../../platform/staged-key.ts';
 import { type City, takeNetworkQuota } from '../context.ts';
 import {
   closeRegistration,
@@ -93,7 +93,7 @@ export async function confirmRegistration(city: City, { body, bearer, clientNetw
   return { status: 'confirmed' as const, resident_id: Number(id), handle };
 }
 
-type Confirm = ConfirmKey & { body: RegistrationIdentity };
+type Confirm = PresentedKey & { body: RegistrationIdentity };
 
 /** Returns the pending registration if it is the caller's and open, and the key is its own. */
 async function checkRegistration(
@@ -103,7 +103,7 @@ async function checkRegistration(
 ): Promise<PendingRegistration> {
   const pending = await findOwnRegistration(database, body, { lock: by.lock });
   if (pending.closedAs !== null || by.now >= pending.expiresAt.getTime()) throw registrationClosed();
-  mustBeStagedKey(pending, { body, bearer }, by.pepper);
+  requireSameKey(pending, { body, bearer }, by.pepper);
   return pending;
 }
 

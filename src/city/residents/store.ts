@@ -4,8 +4,8 @@ import type { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import type { ResidentOut } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import type { KeyHash } from '../../platform/key-hash.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Resident } from '../context.ts';
 
 const SHOWN_THINGS = 100;

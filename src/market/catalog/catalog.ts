@@ -1,4 +1,4 @@
-import { createPasses } from '../../platform/background-jobs.ts';
+import { createSingleFlight } from '../../platform/background-jobs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
@@ -63,7 +63,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   // While a request waits for a listing's JSON, use the short pause.
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
-  const passes = createPasses(() => refreshModel(feed), pace);
+  const passes = createSingleFlight(() => refreshModel(feed), pace);
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {

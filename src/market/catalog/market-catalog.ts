@@ -1,5 +1,5 @@
+import { createRate } from '../../platform/counter.ts';
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
-import { createRate } from '../../platform/tally.ts';
 import { type Answers, createAnswers } from './answers.ts';
 import { type Catalog, type CatalogFacts, type CatalogOptions, createCatalog } from './catalog.ts';
 import { MOST_PAGES_SHARE } from './feed/refresh-model.ts';

@@ -1,4 +1,4 @@
-import { createPasses, createSingletonJob } from '../../platform/background-jobs.ts';
+import { createSingleFlight, createSingletonJob } from '../../platform/background-jobs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
@@ -44,7 +44,7 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     queued = false;
     return taken;
   };
-  const passes = createPasses(createNumbering({ database, log, takeQueued, stopped: stopping.signal }), {
+  const passes = createSingleFlight(createNumbering({ database, log, takeQueued, stopped: stopping.signal }), {
     clock,
     everyMs: PASS_EVERY_MS,
     atOnce: PASSES_AT_ONCE,

@@ -1,10 +1,10 @@
 import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RECOVERY_CODE_COUNT } from '../../contract/vocabulary.ts';
+import type { KeyHash } from '../../platform/key-hash.ts';
 import { missingPepper, parsePeppers, readPrivate, syncFolder, writeDurably } from '../../platform/pepper.ts';
 import type { Random } from '../../platform/random.ts';
 import { canonicalCode, isRecoveryCode, makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
-import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Market, Pepper } from '../context.ts';
 import type { SecretHashes } from './pending-changes/store.ts';
 import { countPepperUses, type PepperUse } from './store.ts';

@@ -2,7 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { foldHandle, handleSkeleton } from '../../contract/handles.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import type { KeyHash } from '../../platform/staged-key.ts';
+import type { KeyHash } from '../../platform/key-hash.ts';
 import { type ClientClass, type SecretHashes, supersedePendingChanges } from './pending-changes/store.ts';
 
 /** Lets one transaction at a time replace the merchant's key or codes. */

@@ -1,7 +1,7 @@
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
-import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Budget, Reservation } from '../../platform/budget.ts';
 import type { AnyPageRoute, ExtraRoute, Operations, PageCall } from '../../platform/http/server-options.ts';
-import { type Tally, tallied } from '../../platform/tally.ts';
+import { type RequestCost, runCounted } from '../../platform/request-cost.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import { type Budgets, clientOf } from './budgets.ts';
 
@@ -37,15 +37,15 @@ export function limitOperations(budgets: Budgets, operations: MarketOperations):
 function limitChainReads({ chainReads, walletReads }: Budgets, act: AnyOperation): AnyOperation {
   return async (market, call) => {
     const taken = chainReads.take(clientOf(call), READS_RESERVED);
-    let ofWallet: Taken | null = null;
+    let ofWallet: Reservation | null = null;
     const admit = (wallet: string): void => {
       ofWallet ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
     };
-    const tally: Tally = { units: 0, admit };
+    const cost: RequestCost = { units: 0, admit };
     try {
-      return await tallied(tally, () => act(market, call));
+      return await runCounted(cost, () => act(market, call));
     } finally {
-      for (const one of [taken, ofWallet as Taken | null]) one?.settle(tally.units);
+      for (const one of [taken, ofWallet as Reservation | null]) one?.adjustTo(cost.units);
     }
   };
 }

@@ -10,7 +10,7 @@ const limits = Object.fromEntries(NETWORK_LIMITS.map((name) => [name, 1])) as Re
 function rule(network: string, own: NetworkRule['limits']): NetworkRule {
   const read = readNetwork(network);
   if (read === null) throw new Error(network);
-  return { ...read, limits: own };
+  return { network: read, limits: own };
 }
 
 test.each([

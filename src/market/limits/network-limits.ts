@@ -1,6 +1,6 @@
-import { isIPv4, isIPv6, SocketAddress } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import type { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
-import { clientNetwork } from '../../platform/http/client-network.ts';
+import { type Address, isInSubnet, parseSubnet, type Subnet } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
 
 /** Limits per client network and hour or minute. The operator may set them for single networks. */
@@ -20,22 +20,16 @@ export const NETWORK_LIMITS = [
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 
-type Bits = NetworkRule['bits'];
+const IPV6_BITS = 64;
 
-const CIDR = /^([0-9a-f.:]+)\/(0|[1-9]\d?)$/i;
-const CLIENT_IPV6 = /^((?:[0-9a-f]{1,4}:){3}[0-9a-f]{1,4})::\/64$/;
-
-/** Reads `203.0.113.0/24` or `2001:db8::/48`. Null: no network, bits beyond its length, or smaller than the networks counted. */
-export function readNetwork(text: string): Pick<NetworkRule, 'bits' | 'length'> | null {
-  const [, address = '', digits = ''] = CIDR.exec(text) ?? [];
-  if (!isIPv4(address) && !isIPv6(address)) return null;
-  const counted = clientNetwork(address);
-  const bits = bitsOf(counted);
-  const length = Number(digits);
-  // A mapped IPv4 address is counted as IPv4, so this rule would never match.
-  if (bits === null || (isIPv6(address) && bits.width === 32) || length > bits.width) return null;
-  const isRest = (bits.value & ((1n << BigInt(bits.width - length)) - 1n)) !== 0n;
-  return isRest || (bits.width === 64 && !endsInZeros(address, counted)) ? null : { bits, length };
+/** Reads `203.0.113.0/24` or `2001:db8::/48`; null for other text, bits set beyond the length, or IPv6 smaller than a /64. */
+export function readNetwork(text: string): Subnet | null {
+  const network = text.includes('/') && !text.includes('%') ? parseSubnet(text) : null;
+  if (network === null) return null;
+  const [address, length] = network;
+  const isIPv4 = address.kind() === 'ipv4';
+  const first = (isIPv4 ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(text);
+  return String(first) === String(address) && (isIPv4 || length <= IPV6_BITS) ? network : null;
 }
 
 /** Returns the limit for that client network: from the most specific rule that sets it, else the general one. */
@@ -46,32 +40,15 @@ export function limitFor(
   limits: Readonly<Record<NetworkLimit, number>>,
 ): number {
   if (rules.length === 0) return limits[name];
-  const bits = bitsOf(network);
-  const matching = rules
-    .filter((rule) => rule.limits[name] !== undefined && bits !== null && isIn(bits, rule))
-    .sort((a, b) => b.length - a.length);
-  return matching[0]?.limits[name] ?? limits[name];
+  const address = readCounted(network);
+  const [closest] = rules
+    .filter((rule) => rule.limits[name] !== undefined && address !== null && isInSubnet(address, rule.network))
+    .sort((a, b) => b.network[1] - a.network[1]);
+  return closest?.limits[name] ?? limits[name];
 }
 
-function isIn(bits: Bits, rule: NetworkRule): boolean {
-  const rest = BigInt(rule.bits.width - rule.length);
-  return bits.width === rule.bits.width && bits.value >> rest === rule.bits.value >> rest;
-}
-
-/** Takes a client network in the form it is counted by. */
-function bitsOf(network: string): Bits | null {
-  if (isIPv4(network)) return { value: joinParts(network.split('.').map(BigInt), 8n), width: 32 };
-  const groups = CLIENT_IPV6.exec(network)?.[1]?.split(':');
-  if (groups === undefined) return null;
-  const values = groups.map((group) => BigInt(Number.parseInt(group, 16)));
-  return { value: joinParts(values, 16n), width: 64 };
-}
-
-function joinParts(parts: readonly bigint[], width: bigint): bigint {
-  return parts.reduce((sum, part) => (sum << width) | part, 0n);
-}
-
-function endsInZeros(address: string, counted: string): boolean {
-  const spelled = (text: string) => new SocketAddress({ address: text, family: 'ipv6' }).address;
-  return spelled(address) === spelled(counted.replace(/\/64$/, ''));
+/** Null for a client whose address is not known. */
+function readCounted(network: string): Address | null {
+  const text = network.replace(/\/64$/, '');
+  return ipaddr.isValid(text) ? ipaddr.parse(text) : null;
 }

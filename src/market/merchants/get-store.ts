@@ -1,6 +1,6 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { getStore } from '../../contract/listings.ts';
-import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Budget, Reservation } from '../../platform/budget.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { PreparedStream } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -128,7 +128,7 @@ export function limitWholeStores(
     if (!('prepared' in answer)) return answer;
     const { prepared } = answer;
     if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
-    taken.settle(toMegabytes(prepared.body.byteLength));
+    taken.adjustTo(toMegabytes(prepared.body.byteLength));
     return answer;
   };
 }
@@ -138,7 +138,7 @@ function toMegabytes(bytes: number): number {
 }
 
 /** Counts the bytes actually sent, even if the client leaves early. */
-function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
+function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     try {
@@ -147,7 +147,7 @@ function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
         yield piece;
       }
     } finally {
-      taken.settle(toMegabytes(bytes));
+      taken.adjustTo(toMegabytes(bytes));
     }
   }
   return { ...stream, pieces: pieces() };

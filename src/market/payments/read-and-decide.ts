@@ -1,4 +1,4 @@
-import { createPasses, type Passes } from '../../platform/background-jobs.ts';
+import { createSingleFlight, type SingleFlight } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
@@ -13,7 +13,7 @@ import { findPayment } from './store.ts';
 interface SharedReading {
   newest: Payment;
   users: number;
-  passes: Passes<Payment | null>;
+  passes: SingleFlight<Payment | null>;
 }
 
 interface DeciderDependencies {
@@ -37,7 +37,7 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
     const started: SharedReading = {
       newest: payment,
       users: 0,
-      passes: createPasses(() => readAndDecideOne(started.newest)),
+      passes: createSingleFlight(() => readAndDecideOne(started.newest)),
     };
     return started;
   }
@@ -108,7 +108,7 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
   const waiting = new Map<bigint, Payment>();
   const memory = createMemory();
   const pace = { clock: market.clock, everyMs: READING_EVERY_MS, atOnce: READINGS_AT_ONCE };
-  const readings = createPasses(async () => {
+  const readings = createSingleFlight(async () => {
     const payments = [...waiting.values()];
     waiting.clear();
     const head = await orNullIfUnreadable(market, readHead);

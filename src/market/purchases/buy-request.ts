@@ -1,5 +1,5 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Budget, Reservation } from '../../platform/budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
@@ -25,7 +25,7 @@ export interface BuyRequest {
   /** The buyer was told about a transfer that may be this payment, and pays all the same. */
   payAnew: boolean;
   /** Call before a payment is opened: throws if this caller has too many unverified attempts. */
-  takeAttempt(): Taken;
+  takeAttempt(): Reservation;
 }
 
 /** Everything that answering one request to buy a listing needs. */

@@ -174,7 +174,7 @@ async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => 
     isLeft = !(error instanceof Refusal) || UNVERIFIED.has(error.reason);
     throw error;
   } finally {
-    taken.settle(isLeft ? 1 : 0);
+    taken.adjustTo(isLeft ? 1 : 0);
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Network, USDC_DECIMALS } from '../../contract/vocabulary.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { noteSpent } from '../tally.ts';
+import { addRequestCost } from '../request-cost.ts';
 import { measureLogSpan } from './measure-log-span.ts';
 import { type Block, readChainId } from './reads.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
@@ -33,7 +33,7 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   const failures: Record<RpcFailureKind, number> = { timeout: 0, transport: 0, http: 0, malformed: 0, error: 0 };
   let answeredAt: number | null = null;
   const countOutcome = async <T>(call: Promise<T>): Promise<T> => {
-    noteSpent(1);
+    addRequestCost(1);
     try {
       const answer = await call;
       answeredAt = clock.now();

@@ -1,5 +1,5 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
-import { exceeded } from '../budget-share.ts';
+import { limitExceeded } from '../budget-share.ts';
 import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import type { Refusal } from '../refusal.ts';
@@ -169,7 +169,7 @@ function countingOf({ name, subject, limit, windowSeconds }: Quota, now: number)
 
 function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal {
   const { end } = windowAt(now, windowSeconds);
-  return exceeded({ name, limit, windowSeconds, retryAfterMs: end.getTime() - now });
+  return limitExceeded({ name, limit, windowSeconds, retryAfterMs: end.getTime() - now });
 }
 
 /** The column is an int4. */

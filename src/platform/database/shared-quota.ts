@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { exceeded, judgeShare, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
+import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
 import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import { drawOf, type Random } from '../random.ts';
@@ -26,9 +26,9 @@ export interface SharedQuota {
 /** Takes one unit, or throws. Refused calls use nothing; otherwise strangers could use up the quota just by asking. */
 export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
-  const { site, region } = networkLevels(clientNetwork);
+  const { site, supernet } = networkLevels(clientNetwork);
   const share: Share = { limit, windowMs: windowSeconds * 1_000, newcomerUnits: 1 };
-  const names: SharedNames = { name, network: clientNetwork, site, region };
+  const names: SharedNames = { name, network: clientNetwork, site, supernet };
   const retryAfterMs = await context.database.transaction(async (tx) => {
     await tx.lock(`quota:${name}:all`);
     const now = context.clock.now();
@@ -45,7 +45,7 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
         }),
       );
     const isAsking = needsKept(share, use, request);
-    if (isAsking) count(`${name}:asked`, region, slots.current);
+    if (isAsking) count(`${name}:asked`, supernet, slots.current);
     const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () => drawOf(context.random));
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
@@ -53,24 +53,24 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
     if (verdict.part === 'kept') countKept(count, names, start);
     return null;
   });
-  if (retryAfterMs !== null) throw exceeded({ name, limit, windowSeconds, retryAfterMs });
+  if (retryAfterMs !== null) throw limitExceeded({ name, limit, windowSeconds, retryAfterMs });
 }
 
 function countKept(
   count: (name: string, subject: string, at: Date) => void,
-  { name, site, region }: SharedNames,
+  { name, site, supernet }: SharedNames,
   start: Date,
 ): void {
   count(name, `kept site ${site}`, start);
-  count(name, `kept region ${region}`, start);
+  count(name, `kept region ${supernet}`, start);
 }
 
 /** Adds this request to the usage. */
 function withThisRequest(use: ShareUse): ShareUse {
   return {
     ...use,
-    regionsAsking: use.regionsAsking + (use.asksOfRegion === 0 ? 1 : 0),
-    asksOfRegion: use.asksOfRegion + 1,
+    supernetsAsking: use.supernetsAsking + (use.asksOfSupernet === 0 ? 1 : 0),
+    asksOfSupernet: use.asksOfSupernet + 1,
   };
 }
 
@@ -85,13 +85,13 @@ interface SharedNames {
   name: string;
   network: string;
   site: string;
-  region: string;
+  supernet: string;
 }
 
 /** Reads the use of the window that began at `start`, and who has asked for the reserved part since `since`. */
 async function readShareUse(
   queryable: Queryable,
-  { name, network, site, region }: SharedNames,
+  { name, network, site, supernet }: SharedNames,
   { start, since }: { start: Date; since: Date },
 ): Promise<ShareUse> {
   const used = (subject: string) => sql`coalesce((select used from rate_counters
@@ -99,8 +99,8 @@ async function readShareUse(
   const requests = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
   const row = await queryable.one<Record<keyof ShareUse, number>>(sql`
     select ${used('all')} as "open", ${used('kept')} as "kept", ${used(`network ${network}`)} as "network",
-      ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${region}`)} as "regionKept",
-      (select count(distinct subject)::int4 ${requests}) as "regionsAsking",
-      (select coalesce(max(used), 0) ${requests} and subject = ${region}) as "asksOfRegion"`);
+      ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${supernet}`)} as "supernetKept",
+      (select count(distinct subject)::int4 ${requests}) as "supernetsAsking",
+      (select coalesce(max(used), 0) ${requests} and subject = ${supernet}) as "asksOfSupernet"`);
   return { ...row };
 }

@@ -13,12 +13,12 @@ import {
 } from './caller-headers.ts';
 import { refuseIssues } from './failure.ts';
 import { guardBody } from './guard-request.ts';
-import { abandon, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
+import { abandonBody, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
 import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation.ts';
 
 type AnyCall = Call<EndpointShape, unknown>;
 
-/** An operation with its types forgotten: the server's options have checked that it fits the endpoint. */
+/** An operation without its types: the server's options have checked that it fits its endpoint. */
 export type AnyOperation = (call: AnyCall) => Promise<AnyAnswer | PreparedAnswer>;
 
 interface AnyAnswer {
@@ -42,17 +42,21 @@ export interface EndpointEntry<Caller> extends Identification<Caller> {
 const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
 const NUL = '\u0000';
 
-/** A request's way through one endpoint: guard, caller, schemas, operation, answer schema. Address and headers are guarded already. */
+/** Answers a request to an endpoint: secret guard, caller, schemas, operation, answer schema. Target and headers are guarded already. */
 export async function answerEndpoint<Caller>(
   entry: EndpointEntry<Caller>,
   route: EndpointRoute,
   incoming: Incoming,
-  known?: Caller,
+  knownCaller?: Caller,
 ): Promise<Outgoing> {
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
   guardBody(entry.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
-  const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, entry);
+  const { caller, bearer } = await identifyCaller(
+    endpoint.auth,
+    { rawHeaders: incoming.rawHeaders, known: knownCaller },
+    entry,
+  );
   if (caller !== null) incoming.notes['merchant_id'] = entry.callerId(caller);
   const { rawHeaders } = incoming;
   const payment = endpoint.payment ? readPaymentHeaders(rawHeaders) : { ...NO_PROOF, ...readSlip(rawHeaders) };
@@ -62,7 +66,7 @@ export async function answerEndpoint<Caller>(
   const early = route.preSchema?.(read.value);
   if (early) throw early;
   const body = checkBody(endpoint, read.value);
-  // The schemas made these values; their types are known where the operation is written, not here.
+  // The schemas made these values; only the operation knows their types.
   const call = {
     params,
     query,
@@ -80,11 +84,13 @@ export async function answerEndpoint<Caller>(
   } as AnyCall;
   const answer = await route.operation(call);
   const outgoing =
-    'prepared' in answer ? presentPrepared(endpoint, answer.prepared) : present(endpoint, answer, call.wantsBytes);
+    'prepared' in answer
+      ? presentPrepared(endpoint, answer.prepared)
+      : presentAnswer(endpoint, answer, call.wantsBytes);
   return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
 }
 
-/** A secret's own place is where the step that is asked for knows its field; at any other step it is out of place there too. */
+/** Fields that may hold a secret in the requested step. In other steps the same field may not. */
 function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknown): readonly string[] | undefined {
   if (fields === undefined || !(body instanceof z.ZodDiscriminatedUnion)) return fields;
   const { action } = (value ?? {}) as { action?: unknown };
@@ -94,7 +100,7 @@ function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknow
   return step instanceof z.ZodObject ? fields.filter((field) => Object.hasOwn(step.shape, field)) : [];
 }
 
-/** The guard comes before any word about the body's shape, so a refusal waits until it is due. */
+/** Returns a refusal instead of throwing: the secret guard must run before any word about the body's form. */
 function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknown; refusal?: Refusal } {
   const { body, headers } = incoming;
   if (!endpoint.body) {
@@ -113,7 +119,7 @@ function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknow
   }
 }
 
-/** An id that cannot be one names nothing. */
+/** A malformed id answers like an unknown one. */
 function checkParams(endpoint: EndpointShape, params: Readonly<Record<string, string>>): unknown {
   if (!endpoint.params) return undefined;
   const checked = endpoint.params.safeParse(params);
@@ -122,13 +128,13 @@ function checkParams(endpoint: EndpointShape, params: Readonly<Record<string, st
 }
 
 function checkQuery(endpoint: EndpointShape, text: string): unknown {
-  const given = readQuery(text);
+  const values = readQuery(text);
   if (endpoint.query) {
-    const checked = endpoint.query.safeParse(given);
+    const checked = endpoint.query.safeParse(values);
     if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_query');
     return checked.data;
   }
-  const keys = Object.keys(given);
+  const keys = Object.keys(values);
   if (keys.length > 0) {
     throw refuseIssues([{ code: 'unrecognized_keys', keys, path: [], message: '' }], 'invalid_query');
   }
@@ -142,8 +148,8 @@ function checkBody(endpoint: EndpointShape, value: unknown): unknown {
   return checked.data;
 }
 
-/** The answer's schema is the list of what may leave: whatever it does not name stays in. */
-function present(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
+/** Sends only what the answer's schema names; everything else is left out. */
+function presentAnswer(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
   const checked = endpoint.answers[answer.status]?.safeParse(answer.body);
   if (!checked?.success) {
     const places = checked?.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
@@ -165,7 +171,7 @@ function present(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): 
 function presentPrepared(endpoint: EndpointShape, prepared: Prepared | PreparedStream): Outgoing {
   const outgoing = sendPrepared(prepared);
   if (endpoint.cache === 'public') return outgoing;
-  abandon(outgoing);
+  abandonBody(outgoing);
   throw new Error(`${endpoint.name} is no public read, so its answer may not pass its schema by`);
 }
 

@@ -2,9 +2,8 @@ import { sha256 } from '../canonical-json.ts';
 import { Refusal } from '../refusal.ts';
 import type { PageAnswer } from './server-options.ts';
 
-/** A file that pages name. */
 export interface Asset {
-  /** The address. It changes with the content, so that it may be kept for ever. */
+  /** Contains a hash of the content, so that it can be cached for ever. */
   path: string;
   type: string;
   body: Buffer;
@@ -17,9 +16,8 @@ export function asset(name: string, extension: string, type: string, body: Buffe
   return { path: `/assets/${name}-${hash}.${extension}`, type, body };
 }
 
-/** By its name with the hash in it. */
 export function answerAsset(assets: readonly Asset[], name: string): PageAnswer {
-  const found = assets.find(({ path }) => path === `/assets/${name}`);
-  if (found === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
-  return { status: 200, headers: { 'content-type': found.type }, body: found.body };
+  const file = assets.find(({ path }) => path === `/assets/${name}`);
+  if (file === undefined) throw new Refusal('not_found', { detail: 'This file does not exist.' });
+  return { status: 200, headers: { 'content-type': file.type }, body: file.body };
 }

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { acceptsGzip } from './caller-headers.ts';
-import { abandon, isPieces, type Outgoing } from './message.ts';
+import { abandonBody, isPieces, type Outgoing } from './message.ts';
 
 const ETAG_CHARACTERS = 27;
 
-/** A strong ETag: the beginning of the SHA-256 of the bytes that are sent. */
+/** Makes a strong ETag: the beginning of the SHA-256 of the sent bytes. */
 export function etagOf(bytes: string | Uint8Array): string {
   return `"${hash('sha256', bytes, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
 }
@@ -14,7 +14,7 @@ export function etagOf(bytes: string | Uint8Array): string {
 /** Whether If-None-Match names this tag (weak comparison, RFC 9110 13.1.2). */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  // What nearly every client sends: the one tag it was given.
+  // Fast path: nearly every client sends back the one tag it got.
   if (ifNoneMatch === etag) return true;
   if (ifNoneMatch.trim() === '*') return true;
   return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
@@ -23,7 +23,7 @@ export function matchesEtag(ifNoneMatch: string | undefined, etag: string): bool
 export const PUBLIC_CACHE = 'public, max-age=1, stale-while-revalidate=5';
 const PRIVATE = 'private, no-store';
 
-/** Sets how an answer may be kept, and answers 304 to a client that has it already. */
+/** Sets the caching headers, and answers 304 to a client that has this version. */
 export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNoneMatch: string | undefined): Outgoing {
   if (cache === 'private' || answer.status !== 200) {
     return { ...answer, headers: { ...answer.headers, 'cache-control': PRIVATE } };
@@ -33,7 +33,7 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
   if (etag === null) return { ...answer, headers, compress: true };
   headers['etag'] = etag;
   if (!matchesEtag(ifNoneMatch, etag)) return { ...answer, headers, compress: true };
-  abandon(answer);
+  abandonBody(answer);
   delete headers['content-type'];
   delete headers['content-encoding'];
   return { status: 304, headers, body: '' };
@@ -45,16 +45,13 @@ function tagOf({ etag, body }: Outgoing): string | null {
 }
 
 const WORTH_IT_BYTES = 1_024;
-/** One part in a hundred larger than with the usual level, in two thirds of the time. */
+/** 1 % larger than with the default level, in two thirds of the time. */
 const LEVEL = 4;
-/** JSON, text and pages; pictures and fonts are small already. */
+/** Compressible types. Pictures and fonts are compressed already. */
 const SHRINKS = /^(?:text\/|application\/(?:json|atom\+xml)|image\/svg)/;
 const gzipLater = promisify(gzip);
 
-/**
- * Compresses an answer that is marked for it and that nothing compressed before. Its ETag becomes a weak one: other bytes of the same
- * answer (RFC 9110 8.8.3.3).
- */
+/** Compresses an answer that allows it and is not compressed yet. The ETag becomes weak, because the bytes differ (RFC 9110 8.8.3.3). */
 export async function compressAnswer(
   outgoing: Outgoing,
   acceptEncoding: string | string[] | undefined,
@@ -71,7 +68,7 @@ export async function compressAnswer(
   const { etag } = headers;
   return {
     status,
-    headers: { ...varied, 'content-encoding': 'gzip', ...(typeof etag === 'string' ? { etag: weak(etag) } : {}) },
+    headers: { ...varied, 'content-encoding': 'gzip', ...(typeof etag === 'string' ? { etag: weakenEtag(etag) } : {}) },
     body: packed,
   };
 }
@@ -82,6 +79,6 @@ function varyOf(before: string | string[] | undefined): string {
   return vary === '' ? 'accept-encoding' : `${vary}, accept-encoding`;
 }
 
-function weak(etag: string): string {
+function weakenEtag(etag: string): string {
   return etag.startsWith('W/') ? etag : `W/${etag}`;
 }

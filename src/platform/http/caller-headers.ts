@@ -6,34 +6,36 @@ import type { PaymentHeaders } from './operation.ts';
 
 export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
 
-/** Whether a proof, a token or a slip came with the request; which one, and whether it is any, is looked at later. */
+/** Whether the request brings a proof, a token or a slip, valid or not. */
 export function bringsPayment(headers: IncomingHttpHeaders): boolean {
   return PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
 }
 
-/** Every value of a header as sent; Node joins repeated ones with a comma, which would hide that there were two. */
+/** Every value of a header as sent. Node joins repeated ones with a comma, which would hide the repetition. */
 export function headerValues(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }
 
-/** At most one proof, once (W7). */
+/** Reads the payment headers; refuses more than one proof or token. */
 export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeaders {
   const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => boundedValues(rawHeaders, name));
   const proofs = [...(v1 ?? []), ...(v2 ?? [])];
   if (proofs.length > 1) {
-    throw new Refusal('two_proofs', { detail: 'X-PAYMENT and PAYMENT-SIGNATURE together hold more than one proof.' });
+    throw new Refusal('two_proofs', {
+      detail: 'X-PAYMENT and PAYMENT-SIGNATURE together contain more than one proof.',
+    });
   }
   if ((tokens?.length ?? 0) > 1)
     throw new Refusal('two_proofs', { detail: 'X-Delivery-Token was sent more than once.' });
   return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null, ...readSlip(rawHeaders) };
 }
 
-/** What a market once said of a payment, which it may have lost since; read on every route that acts. */
+/** Reads the recovery slip: the market's own record of a payment that it may have lost since. Every route that acts reads it. */
 export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
   return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
 }
 
-/** Bounds each value: a tool passes fields of a body on as headers, which the limit on headers has not counted. */
+/** Limits each value: a tool passes body fields on as headers, and the limit on headers has not counted those. */
 function boundedValues(rawHeaders: readonly string[], name: string): string[] {
   const values = headerValues(rawHeaders, name);
   if (values.some((value) => value.length > HEADER_LIMIT_BYTES)) throw new Refusal('headers_too_large');
@@ -42,21 +44,20 @@ function boundedValues(rawHeaders: readonly string[], name: string): string[] {
 
 interface Identified<Caller> {
   caller: Caller | null;
-  /** As sent, only where the operation judges it itself. */
+  /** As sent; set only where the operation checks it itself. */
   bearer: string | null;
 }
 
 export interface Identification<Caller> {
-  /** Whether that is a secret whose place is not Authorization: a code. */
+  /** True for a recovery or pairing code, which never belongs in Authorization. */
   isCode(bearer: string): boolean;
   authenticate(bearer: string): Promise<Caller | null>;
   isMaintainer(caller: Caller): boolean;
 }
 
-/** One token behind the word. */
 export const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
-/** Who calls, as far as the route wants to know. `audit` and `public` never look. */
+/** Finds the caller as the route requires. `audit` and `public` never look at Authorization. */
 export async function identifyCaller<Caller>(
   auth: Auth,
   from: { rawHeaders: readonly string[]; known?: Caller | undefined },
@@ -77,7 +78,7 @@ async function callerOf<Caller>(bearer: string | null, by: Identification<Caller
   return caller;
 }
 
-/** The key as sent; it is not judged here. A code there is a secret out of its place (W1). */
+/** Reads the key from Authorization without checking it. Refuses a code there: its place is the body. */
 export function readBearer(
   rawHeaders: readonly string[],
   { isCode }: Pick<Identification<never>, 'isCode'>,
@@ -91,7 +92,7 @@ export function readBearer(
   return token;
 }
 
-/** On every answer, whatever it is, in addition to its request id. */
+/** Sent with every answer, beside the request id. */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -102,8 +103,8 @@ export function commonHeaders(requestId: string): Record<string, string> {
 }
 
 /**
- * Also the token: an answer of bytes alone has no other place for it, and the script that sent the request is its buyer. And the date: who
- * signs does it by the market's clock.
+ * Includes the token, because an answer of bytes has no other place for it and the script that sent the request is its buyer. Includes the
+ * date, because clients sign by the market's clock.
  */
 const EXPOSED = [
   'x-request-id',
@@ -130,7 +131,7 @@ const ACCEPTED = [
 
 const PREFLIGHT_SECONDS = 600;
 
-/** For answers that scripts of any origin may read. Credentials are never allowed: there are none but the key a caller sends itself. */
+/** For answers that scripts of any origin may read. Cookies are never allowed: callers send their own key. */
 export const CORS_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': EXPOSED,
@@ -145,7 +146,7 @@ export function preflightHeaders(methods: readonly string[]): Record<string, str
   };
 }
 
-/** What a header of preferences names, in lower case, and how much each of it is wanted: 0 to 1. */
+/** Parses a header of preferences: names in lower case, each with its weight from 0 to 1. */
 function wishesOf(header: string): ReadonlyMap<string, number> {
   const wishes = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {
@@ -157,8 +158,8 @@ function wishesOf(header: string): ReadonlyMap<string, number> {
 }
 
 /**
- * How much a client wants a media type, from its Accept header: 0 to 1. The most exact range that fits decides (RFC 9110, 12.5.1).
- * Without a header everything is as welcome.
+ * How much the client wants a media type, 0 to 1. The most specific matching range decides (RFC 9110, 12.5.1). Without an Accept header
+ * every type gets 1.
  */
 export function acceptQuality(accept: string | undefined, type: string): number {
   if (accept === undefined || accept.trim() === '') return 1;
@@ -166,7 +167,7 @@ export function acceptQuality(accept: string | undefined, type: string): number 
   return wishes.get(type) ?? wishes.get(`${type.split('/')[0]}/*`) ?? wishes.get('*/*') ?? 0;
 }
 
-/** The offered type that the client likes best; among equals the first offered; null when it wants none of them. */
+/** The offered type with the highest weight, the first of equals; null if the client accepts none. */
 export function preferredType<Type extends string>(accept: string | undefined, offered: readonly Type[]): Type | null {
   let best: Type | null = null;
   let bestQuality = 0;
@@ -179,7 +180,7 @@ export function preferredType<Type extends string>(accept: string | undefined, o
   return best;
 }
 
-/** Bytes are sent only to those who ask for them by name and not less than for JSON. */
+/** True if Accept names octet-stream with at least the weight of JSON. */
 export function wantsBytes(accept: string | undefined): boolean {
   if (accept === undefined || !accept.toLowerCase().includes('application/octet-stream')) return false;
   const bytes = acceptQuality(accept, 'application/octet-stream');
@@ -188,14 +189,14 @@ export function wantsBytes(accept: string | undefined): boolean {
 
 const MOST_REMEMBERED = 256;
 const LONGEST_REMEMBERED = 200;
-// Clients send the same few texts again and again. What is kept depends on the text alone.
+// Clients repeat the same few values, and the result depends on nothing else.
 const remembered = new Map<string, boolean>();
 
-/** Whether gzip is welcome, and not less than plain bytes. Without the header it is not: only those who ask for it get it. */
+/** Whether the client wants gzip at least as much as plain bytes. Without the header it does not. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined || acceptEncoding === '') return false;
-  const known = remembered.get(acceptEncoding);
-  if (known !== undefined) return known;
+  const cached = remembered.get(acceptEncoding);
+  if (cached !== undefined) return cached;
   const wishes = wishesOf(acceptEncoding);
   const gzip = wishes.get('gzip') ?? wishes.get('x-gzip') ?? wishes.get('*') ?? 0;
   const welcome = gzip > 0 && gzip >= (wishes.get('identity') ?? 0);

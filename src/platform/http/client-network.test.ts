@@ -28,8 +28,8 @@ describe('networkLevels', () => {
     ['::1', '0:0:0:0::/64', '0:0:0:0::/64'],
     ['2001:db8:1:2::9', '2001:db8:1::/48', '2001:db8::/32'],
     ['nothing', 'unknown', 'unknown'],
-  ])('puts %s in %s and %s', (address, site, region) => {
-    expect(networkLevels(clientNetwork(address))).toEqual({ site, region });
+  ])('puts %s in %s and %s', (address, site, supernet) => {
+    expect(networkLevels(clientNetwork(address))).toEqual({ site, supernet });
   });
 });
 
@@ -62,7 +62,7 @@ it.each([
   // This machine and its neighbours.
   ...['0.0.0.0', '0.1.2.3', '127.0.0.1', '127.255.255.255', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
   ...['169.254.169.254', '100.64.0.1', '100.127.255.255', '::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd12::1'],
-  // Documentation, measurements, groups, everybody.
+  // Documentation, benchmarks, multicast, reserved and broadcast.
   ...[
     '192.0.0.1',
     '192.0.2.1',
@@ -74,10 +74,10 @@ it.each([
     '240.0.0.1',
   ],
   ...['255.255.255.255', '192.88.99.1', '2001:db8::1', '2001::1', '3fff::1', 'ff02::1', '100::1', '5f00::1', '4000::1'],
-  // IPv4 in another dress.
+  // Embedded IPv4.
   ...['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:8.8.8.8', '::127.0.0.1', '64:ff9b::7f00:1', '64:ff9b:1::a00:1'],
   ...['2002:7f00:1::', '2002:a00:1::1', '2001:0:7f00:1::'],
-  // None at all.
+  // Not addresses.
   ...['', 'localhost', 'example.org', '127.1', '0x7f.0.0.1', '2130706433', '1.2.3.4.5', 'gggg::1'],
 ])('“%s” is not', (address) => {
   expect(isPublicAddress(address)).toBe(false);

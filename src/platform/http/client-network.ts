@@ -9,31 +9,28 @@ const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface ClientNames {
-  /** Whether that peer may say for whom it asks. */
+  /** Whether that peer is trusted to name its client. */
   isProxy(address: string | undefined): boolean;
-  /** The counted network of who asks: the peer's, or the nearest that trusted proxies name. */
+  /** The client's counted network: the peer's, or the nearest one that trusted proxies name. */
   of(request: AddressedRequest): string;
-  /** The same where the peer is known to be a trusted proxy. */
+  /** The same for a peer known to be a trusted proxy. */
   ofForwarded(request: AddressedRequest): string;
 }
 
 type AddressedRequest = Pick<IncomingMessage, 'headers' | 'socket'>;
 
-/** The one place that reads X-Forwarded-For. */
+/** The only code that reads X-Forwarded-For. */
 export function createClientNames(trusted: false | readonly string[]): ClientNames {
   const networks = (trusted || []).flatMap((name) => NAMED_RANGES[name] ?? [name]);
-  const proxies = networks.map((network) =>
-    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${isIPv4(network) ? 32 : 128}`),
-  );
-  const matches = (address: Address): boolean =>
-    proxies.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+  const proxies = networks.map(parseSubnet).filter((network) => network !== null);
+  const matches = (address: Address): boolean => proxies.some((network) => isInSubnet(address, network));
   const isProxy = (text: string | undefined): boolean => {
     const address = proxies.length === 0 ? null : readAddress(text);
     return address !== null && matches(address);
   };
   const ofForwarded = ({ headers, socket }: AddressedRequest): string => {
     const hops = String(headers['x-forwarded-for'] ?? '').split(',');
-    // Nearest last; the first that is no proxy of ours is the client. What stands before it anybody may have written.
+    // Starts at the nearest hop. The first that is not our proxy is the client; anybody may have written the hops before it.
     for (let at = hops.length - 1; at >= 0; at -= 1) {
       const address = readAddress(hops[at]?.trim());
       // A proxy may forward any text as an address.
@@ -54,14 +51,32 @@ export function createClientNames(trusted: false | readonly string[]): ClientNam
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Null: no address. A mapped IPv4 address is that IPv4 address, and a zone is left out. */
+/** An address of the network, and how many of its leading bits count. */
+export type Subnet = readonly [Address, number];
+
+const CIDR = /^([^/]+)\/(0|[1-9]\d*)$/;
+
+/** Reads an address, or a network as in 203.0.113.0/24 or 2001:db8::/48; null for any other text. */
+export function parseSubnet(text: string): Subnet | null {
+  const [, address = text, length = isIPv4(text) ? '32' : '128'] = CIDR.exec(text) ?? [];
+  // The library alone would also accept 10.1/8 and 0x0a000000/8.
+  if (isIP(address) === 0) return null;
+  const cidr = `${address}/${length}`;
+  return ipaddr.isValidCIDR(cidr) ? ipaddr.parseCIDR(cidr) : null;
+}
+
+export function isInSubnet(address: Address, [network, bits]: Subnet): boolean {
+  return network.kind() === address.kind() && address.match(network, bits);
+}
+
+/** Null: not an address. Turns a mapped IPv4 address into IPv4 and drops a zone. */
 function readAddress(text: string | undefined): Address | null {
   const plain = (text ?? '').replace(/%.*$/, '');
-  // The library alone would take 127.1 and 0x7f000001 as well.
+  // The library alone would also accept 127.1 and 0x7f000001.
   return isIP(plain) === 0 ? null : ipaddr.process(plain);
 }
 
-/** The network that limits count: an IPv4 address, or the /64 of an IPv6 one. A mapped IPv4 address is that IPv4 address. */
+/** The network that limits count: an IPv4 address, or the /64 of an IPv6 address. A mapped IPv4 address counts as IPv4. */
 export function clientNetwork(text: string | undefined): string {
   const address = readAddress(text);
   return address === null ? 'unknown' : networkOf(address);
@@ -73,32 +88,32 @@ function networkOf(address: Address): string {
   return `${groups.join(':')}::/64`;
 }
 
-/** The wider networks around a counted one that budgets count as well: IPv4 /24 and /16, IPv6 /48 and /32. */
+/** The wider networks that budgets also count: site (IPv4 /24, IPv6 /48) and supernet (IPv4 /16, IPv6 /32). */
 export interface NetworkLevels {
   site: string;
-  region: string;
+  supernet: string;
 }
 
 const LOOPBACK_V6 = '0:0:0:0::/64';
 
-/** Takes what `clientNetwork` gives. On loopback, and where nothing is known, the network stands for itself at every level. */
+/** Takes a result of `clientNetwork`. On loopback, and for an unknown address, each network is its own site and supernet. */
 export function networkLevels(counted: string): NetworkLevels {
   const [a, b, c] = counted.split(/[.:]/);
   const isLocal = counted === LOOPBACK_V6 || counted.startsWith('127.');
-  if (isIPv4(counted) && !isLocal) return { site: `${a}.${b}.${c}.0/24`, region: `${a}.${b}.0.0/16` };
-  if (counted.endsWith('::/64') && !isLocal) return { site: `${a}:${b}:${c}::/48`, region: `${a}:${b}::/32` };
-  return { site: counted, region: counted };
+  if (isIPv4(counted) && !isLocal) return { site: `${a}.${b}.${c}.0/24`, supernet: `${a}.${b}.0.0/16` };
+  if (counted.endsWith('::/64') && !isLocal) return { site: `${a}:${b}:${c}::/48`, supernet: `${a}:${b}::/32` };
+  return { site: counted, supernet: counted };
 }
 
-/** All of IPv6 that is given out to the public. */
+/** All IPv6 addresses assigned to the public. */
 const GIVEN_OUT = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Whether a server that others told us to ask may be at that address: not this machine, not its neighbours. */
+/** Whether this address may be asked for documents of strangers: not this machine, not its neighbours. */
 export function isPublicAddress(text: string): boolean {
-  // With a zone it is a neighbour's.
+  // An address with a zone is a neighbour's.
   if (isIP(text) === 0 || text.includes('%')) return false;
   const address = ipaddr.parse(text);
   if (address instanceof ipaddr.IPv6 && !address.match(GIVEN_OUT)) return false;
-  // IPv4 in another dress (mapped, NAT64, 6to4) is of a range of its own.
+  // Embedded IPv4 (mapped, NAT64, 6to4) has a range of its own.
   return address.range() === 'unicast';
 }

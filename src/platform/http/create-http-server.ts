@@ -46,17 +46,17 @@ import type { Endpoints, ServerOptions } from './server-options.ts';
 
 export interface HttpServer {
   listen(at: { host: string; port: number }): Promise<{ url: string; port: number }>;
-  /** Stops accepting, lets what is in flight finish for that long, then cuts. */
+  /** Stops accepting, lets requests in flight finish for that long, then cuts the rest. */
   close(options: { drainMs: number }): Promise<void>;
   /** A request without a socket, for tests. */
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
-  /** What was answered from memory; these reads have no lines of their own in the access log. */
+  /** Reads answered from memory; the access log has no line for each of them. */
   readCounts(): readonly Readonly<ReadCount>[];
-  /** What is open and in flight, and what was turned away or cut, by rule. */
+  /** Open sockets, requests in flight, and refusals by rule. */
   admission(): AdmissionFacts;
 }
 
-/** HTTP for a table of endpoints and a few pages. Knows no business: what it refuses by itself is the shape of a request. */
+/** Serves a table of endpoints and a few pages over HTTP. Contains no business rules: by itself it refuses only malformed requests. */
 export function createHttpServer<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
 ): HttpServer {
@@ -108,8 +108,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   addRoutes(app, routes, async (route, request, reply) => {
     const exchange = begin(request, reply);
-    const given = await route.answer(readIncoming(request, exchange, clientOf));
-    const outgoing = await compressAnswer(given, request.headers['accept-encoding']);
+    const plain = await route.answer(readIncoming(request, exchange, clientOf));
+    const outgoing = await compressAnswer(plain, request.headers['accept-encoding']);
     return sendOutgoing(reply, outgoing, { exchange, log });
   });
   return {
@@ -128,7 +128,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   };
 }
 
-/** By the clock that judges what clients sign, and not by the library's own. */
+/** Sets Date by the clock that checks clients' signatures, not by the library's own. */
 function dateAnswers(app: FastifyInstance, clock: Clock): void {
   app.addHook('onSend', (_, reply, payload, done) => {
     reply.raw.setHeader('Date', new Date(clock.now()).toUTCString());
@@ -136,11 +136,11 @@ function dateAnswers(app: FastifyInstance, clock: Clock): void {
   });
 }
 
-/** Idempotent: the exchange of a request, with what is said on every answer. */
+/** Idempotent: returns a request's exchange and sets the headers that every answer has. */
 function createBegin({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
   const beginExchange = createExchanges({
     ...{ clock, log, flights, leave: admission.leave },
-    // A tool's refusal is a 200 of HTTP.
+    // Needed because a refused tool call is HTTP 200.
     refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
   });
   return (request: FastifyRequest, reply: FastifyReply): Exchange => {
@@ -151,7 +151,7 @@ function createBegin({ clock, log }: AnswerContext, admission: Admission, flight
   };
 }
 
-/** To a client whose request never became one. */
+/** Answers a client whose request could not be parsed. */
 function answerUnparsed({ clock, log, random, docsUrl }: AnswerContext, refusal: Refusal, socket: Socket): void {
   const requestId = random.uuid();
   log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
@@ -161,7 +161,6 @@ function answerUnparsed({ clock, log, random, docsUrl }: AnswerContext, refusal:
 
 type AnswerContext = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
 
-/** Endpoints, pages and extra routes. */
 function allRoutes<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
@@ -201,7 +200,7 @@ function readIncoming(request: FastifyRequest, exchange: Exchange, clientOf: Adm
   };
 }
 
-/** Asked at once for QUERY, which the framework else refuses by an error of its own where the type of a body is missing. */
+/** Also called early for QUERY, because fastify would answer with its own error if the content type is missing. */
 function refuseMethod(allowed: readonly AllowedMethod[]): Refusal {
   return allowed.length === 0
     ? new Refusal('not_found')
@@ -225,7 +224,7 @@ declare module 'fastify' {
   }
 }
 
-// Above the limit that we count ourselves, so that the common case is answered with all that a problem carries.
+// Above our own limit, so that most oversized heads get our full problem document.
 const PARSER_HEADER_BYTES = 24_576;
 const REQUEST_TIMEOUT_MS = 30_000;
 // Longer than any handler takes: payments wait about 20 s for others.
@@ -235,13 +234,13 @@ const LONGEST_PARAMETER = 200;
 interface AppOptions {
   random: Random;
   admission: Admission;
-  /** Asked first; what it does not answer is fastify's. */
+  /** Called first; fastify gets what it does not answer. */
   fromMemory: AnswerFromMemory;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
   onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
 }
 
-/** fastify with everything off that guesses: coercion, content sniffing, JSON parsing of its own, trusted request ids. */
+/** Creates fastify without its guesses: no coercion, content sniffing, own JSON parser or client request ids. */
 function createApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -249,7 +248,7 @@ function createApp(options: AppOptions): FastifyInstance {
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => options.random.uuid(),
-    // While draining, what still arrives on an open connection is served; the answer closes it.
+    // While draining, requests on open connections are served; their answers close them.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: LONGEST_PARAMETER, querystringParser: () => ({}) },
@@ -257,7 +256,7 @@ function createApp(options: AppOptions): FastifyInstance {
     clientErrorHandler: options.onUnparsed,
     frameworkErrors: options.onRouterError,
   });
-  // Node does not even open a body that was not announced, so the parser must not wait for its end.
+  // Node never starts a body that was not announced, so the content parser must not wait for its end.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
     const nothingComes = type !== undefined && length === undefined && coding === undefined;
@@ -278,13 +277,13 @@ function createNodeServer(
   const server = createAdmittedServer(admission, answer, {
     maxHeaderSize: PARSER_HEADER_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Answered by us, with a problem.
+    // We answer this with a problem.
     requireHostHeader: false,
-    // Most requests have no body, and getting ready to read one takes a tenth of what an answer from memory takes.
+    // Most requests have no body, and preparing to read one costs a tenth of an answer from memory.
     optimizeEmptyRequests: true,
   });
   server.setTimeout(SILENT_SOCKET_MS);
-  // None dropped silently; their bytes are counted.
+  // Drops none silently; their bytes are limited instead.
   server.maxHeadersCount = 0;
   return server;
 }

@@ -3,11 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
-/** What a server has begun to answer and not sent yet. */
+/** Answers begun and not yet sent. */
 export interface InFlightAnswers {
-  /** In flight until the answer is written or the client has gone; then `ended` runs. What it returns takes the answer out before. */
+  /** Counts the answer until it is written or the client has gone; then runs `ended`. The returned function stops counting earlier. */
   track(response: ServerResponse, ended?: () => void): () => void;
-  /** Resolves once nothing is in flight. */
   idle(): Promise<void>;
 }
 
@@ -34,17 +33,17 @@ export function createInFlightAnswers(): InFlightAnswers {
 /** One request and its answer, from the first header to the last byte. */
 export interface Exchange {
   requestId: string;
-  /** Aborted when the client has gone before it had its answer. */
+  /** Aborted if the client goes before it has its answer. */
   signal: AbortSignal;
-  /** For the access log. */
+  /** Written to the access log. */
   notes: Record<string, unknown>;
-  /** Runs that once the last byte is written or the client has gone. */
+  /** Runs once the last byte is written or the client has gone. */
   atEnd(run: () => void): void;
-  /** Its answer goes on without an end: not in flight any more, though its line in the access log is still to come. */
+  /** The answer has no end: it no longer counts as in flight. Its log line still comes when it ends. */
   leave(): void;
 }
 
-/** Idempotent: the same request always has the same exchange. */
+/** Idempotent: a request always has the same exchange. */
 export type BeginExchange = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -56,18 +55,18 @@ export interface ExchangesOptions {
   clock: Clock;
   log: Log;
   flights: InFlightAnswers;
-  /** Hears of answers that go on without an end. */
+  /** Called for answers without an end. */
   leave(request: IncomingMessage): void;
-  /** Hears of the reason of each refusal. */
+  /** Called with the reason of each refusal. */
   refused(request: IncomingMessage, reason: unknown): void;
 }
 
-/** Knows what is answered to whom, and writes the access log. */
+/** Creates the exchange of each request, and writes the access log. */
 export function createExchanges({ clock, log, flights, leave, refused }: ExchangesOptions): BeginExchange {
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   return (request, response, requestId, route) => {
-    const known = exchanges.get(request);
-    if (known) return known;
+    const existing = exchanges.get(request);
+    if (existing) return existing;
     const gone = new AbortController();
     const notes: Exchange['notes'] = {};
     const startedAt = clock.now();
@@ -94,10 +93,10 @@ export function createExchanges({ clock, log, flights, leave, refused }: Exchang
   };
 }
 
-/** For the last bytes of the last answers, once nothing is in flight. */
+/** Time for the last bytes once nothing is in flight. */
 const FLUSH_MS = 250;
 
-/** Stops accepting at once, waits for what is in flight, then cuts what is left. */
+/** Stops accepting, waits for answers in flight, then cuts the rest. */
 export async function closeServer(
   app: FastifyInstance,
   flights: Pick<InFlightAnswers, 'idle'>,
@@ -106,7 +105,7 @@ export async function closeServer(
   const { clock, drainMs } = options;
   const { server } = app;
   const closeIdle = server.closeIdleConnections.bind(server);
-  // To Node a connection is idle once its answer is handed over, even if a slow client is still reading it. So not before all is written.
+  // Node calls a connection idle once its answer is handed over, even if a slow client is still reading it. So wait until all is written.
   server.closeIdleConnections = () => undefined;
   const stop = new AbortController();
   let closed = false;
@@ -117,7 +116,7 @@ export async function closeServer(
   await Promise.race([closing, flights.idle(), clock.sleep(drainMs, stop.signal)]);
   if (!closed) {
     closeIdle();
-    // A connection that never sent a request would hold the server open for ever.
+    // A connection that never sent a request would keep the server open for ever.
     await Promise.race([closing, clock.sleep(FLUSH_MS, stop.signal)]);
     server.closeAllConnections();
   }

@@ -17,7 +17,7 @@ import type { RefusedPage, RefusedRequest } from './server-options.ts';
 interface ProblemContext {
   requestId: string;
   docsUrl: (reason: string) => string;
-  /** Set on routes that take payments or claims of them: every answer there says whether paying again is safe. */
+  /** Set on routes that take payments or claims: every answer there says whether paying again is safe. */
   payment?: { proofSent: boolean };
 }
 
@@ -27,16 +27,16 @@ export interface ProblemAnswer {
   body: string;
 }
 
-/** Refusals that come before the ledger is looked at. */
+/** Statuses of refusals that come before the ledger is read. */
 const UNLOOKED: ReadonlySet<number> = new Set([401, 429]);
 
-/** A refusal as it goes out (W2). */
+/** Builds the problem document of a refusal. */
 export function buildProblem(refusal: Refusal, context: ProblemContext): ProblemAnswer {
   const { row, options, reason } = refusal;
   const detail = options.detail ?? row.title;
   const retryAfter =
     options.retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(options.retryAfterSeconds));
-  // The ledger was not looked at, so the proof that was sent, or the key, may have a payment: unknown is never "safe".
+  // The ledger was not read, so the sent proof or key may have a payment: unknown is never "safe".
   const unlooked = context.payment && (context.payment.proofSent || row.status >= 500 || UNLOOKED.has(row.status));
   const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? unlooked;
   const problem: Problem = {
@@ -68,14 +68,14 @@ export function buildProblem(refusal: Refusal, context: ProblemContext): Problem
   };
 }
 
-/** What Node's parser could not read, as a row of the table. */
+/** Maps a parser error of Node to a row of the error table. */
 export function refuseUnparsed(code: string | undefined): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return new Refusal('headers_too_large');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal('request_timeout');
   return new Refusal('malformed_request', { detail: 'The request is not valid HTTP.' });
 }
 
-/** A whole answer as text, for a connection that has no request object yet. */
+/** Formats a whole answer for a connection that has no request object yet. */
 export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -84,9 +84,10 @@ export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
 
 const LINGER_MS = 500;
 
-/** Says the last word and lets the client read it: closing at once on unread input would take the answer back. */
+/** Sends a last answer and gives the client time to read it: closing at once with unread input would discard the answer. */
 export function endWith(socket: Socket, text: string, clock: Clock): void {
-  socket.removeAllListeners('data');
+  // A `data` listener takes the bytes from Node's parser, which would fail on them again.
+  socket.removeAllListeners('data').on('data', () => {});
   socket.end(text);
   socket.resume();
   void clock.sleep(LINGER_MS).then(() => socket.destroy());
@@ -94,7 +95,7 @@ export function endWith(socket: Socket, text: string, clock: Clock): void {
 
 type Issue = z.core.$ZodIssue;
 
-/** What a schema found wrong, as a refusal that names places and never values. */
+/** Turns schema issues into a refusal that names fields and never values. */
 export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_fields' | 'invalid_query'): Refusal {
   const unknown = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
@@ -102,21 +103,21 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
       : [],
   );
   if (unknown.length > 0) {
-    const names = unknown.map(({ path }) => path || 'a field without a name');
+    const names = unknown.map(({ path }) => path || 'an empty field name');
     return new Refusal('unexpected_fields', {
-      detail: `Not known here: ${list(names)}.${total(unknown)}`,
+      detail: `Not known here: ${joinNames(names)}.${countErrors(unknown)}`,
       errors: unknown.slice(0, MOST_ERRORS),
     });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
   const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new Refusal(otherwise, {
-    detail: `Not acceptable: ${list(said)}.${total(errors)}`,
+    detail: `Not acceptable: ${joinNames(said)}.${countErrors(errors)}`,
     errors: errors.slice(0, MOST_ERRORS),
   });
 }
 
-function total(errors: readonly unknown[]): string {
+function countErrors(errors: readonly unknown[]): string {
   return errors.length > MOST_ERRORS
     ? ` There are ${errors.length} in all; the first ${MOST_ERRORS} are in errors.`
     : '';
@@ -125,8 +126,8 @@ function total(errors: readonly unknown[]): string {
 const MOST_NAMED = 10;
 const LONGEST_NAME = 100;
 
-function list(given: readonly string[]): string {
-  const different = [...new Set(given)];
+function joinNames(names: readonly string[]): string {
+  const different = [...new Set(names)];
   const rest = different.length - MOST_NAMED;
   return different.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
 }
@@ -139,7 +140,6 @@ interface AnswerOptions extends FailureOptions {
   refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;
 }
 
-/** Answers whatever was thrown. */
 export function answerFailure(
   options: AnswerOptions,
   error: unknown,
@@ -150,7 +150,7 @@ export function answerFailure(
   const { requestId, notes } = exchange;
   const { headers } = request;
   const { facts } = request.routeOptions.config;
-  // Without facts fastify found no route of ours, whatever it calls the place where it says so.
+  // Without facts fastify found none of our routes, whatever it calls this place.
   const route = facts === undefined ? null : (request.routeOptions.url ?? null);
   const show = (refusal: Refusal): RefusedPage | null =>
     options.refusedPage?.(refusal, { accept: headers.accept, requestId, route }) ?? null;
@@ -163,14 +163,13 @@ export interface FailureOptions {
   classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
 }
 
-/** The request that failed. */
 export interface FailedRequest {
   requestId: string;
   notes: Record<string, unknown>;
   facts?: RouteFacts | undefined;
 }
 
-/** Whatever was thrown, as a problem. Only the log sees what a bug was. `show`: how it looks to who asked, where that is a person. */
+/** Turns any thrown error into a problem. Only the log gets the details of a bug. `show`: how the refusal looks to a person. */
 export function presentFailure(
   options: FailureOptions,
   error: unknown,
@@ -187,7 +186,8 @@ export function presentFailure(
     docsUrl: (reason) => options.docsUrl(reason),
     ...(facts?.payment || facts?.claim ? { payment: { proofSent: bringsPayment(sent) || facts.claim } } : {}),
   };
-  // Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. So is a page that cannot be made.
+  // Refusal fields that are not JSON are a bug too and must not leave in fastify's words. The same holds for a page that cannot be
+  // rendered.
   try {
     const problem = buildProblem(refusal, context);
     const { headers = {}, body = problem.body } = request.show?.(refusal) ?? {};
@@ -198,7 +198,7 @@ export function presentFailure(
   }
 }
 
-/** What was thrown, as a refusal, with what the log is to know of it; null when it is a bug. */
+/** Turns a thrown error into a refusal and notes it for the log; null: it is a bug. */
 export function expectFailure(
   { log, classifyError }: Pick<FailureOptions, 'log' | 'classifyError'>,
   error: unknown,
@@ -221,7 +221,7 @@ const BY_FRAMEWORK: Readonly<Record<string, Reason>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 };
 
-/** What the framework and Node throw, as a row of the table; null when it is something else. */
+/** Maps errors of fastify and Node to the error table; null: not one of them. */
 function refuseFailure(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   const { code, statusCode } = fieldsOf(error);
@@ -230,7 +230,7 @@ function refuseFailure(error: unknown): Refusal | null {
   if (code === 'FST_ERR_BAD_URL') {
     return new Refusal('malformed_request', { detail: 'The address has malformed percent-encoding.' });
   }
-  // The client broke off or lied about the length while its body was read.
+  // The client broke off or announced a wrong length while its body was read.
   const byClient = code.startsWith('FST_ERR_CTP') || code === 'ECONNRESET' || code === 'ABORT_ERR';
   return byClient && statusCode === 400 ? new Refusal('malformed_request', { detail: 'The body broke off.' }) : null;
 }
@@ -243,13 +243,13 @@ function fieldsOf(error: unknown): { code: string; statusCode: unknown } {
   };
 }
 
-/** Query canceled, serialization failure, deadlock: nothing was done, and the same request may do it. */
+/** Query cancelled, serialization failure, deadlock: nothing was done, and a retry may work. */
 const PASSING: ReadonlySet<string> = new Set(['57014', '40001', '40P01']);
 const RETRY_SECONDS = 2;
 
 /**
- * What a database that is away, or too slow, means on a route with these reasons: a read about money that cannot be served must not
- * look like "nothing was paid" (W2). Null: the error is something else.
+ * Refusal for a database that is away or too slow, on a route with these reasons. A failed read about money must not look like "nothing was
+ * paid". Null: another error.
  */
 export function refuseUnreadable(error: unknown, reasons: readonly Reason[]): Refusal | null {
   if (!isUnavailable(error) && !PASSING.has(fieldsOf(error).code)) return null;

@@ -14,14 +14,13 @@ export interface ReadCount {
   route: string;
   /** Answers with content since the start. */
   answered: number;
-  /** Answers 304 since the start. */
   notModified: number;
 }
 
 interface ReadCounts {
   add(route: string, status: 200 | 304): void;
   list(): readonly Readonly<ReadCount>[];
-  /** Writes what is not written yet, and stops. */
+  /** Writes the outstanding line and stops. */
   close(): void;
 }
 
@@ -31,7 +30,7 @@ interface Counted extends ReadCount {
 
 const LINE_EVERY_MS = 60_000;
 
-/** The access log of reads that take less time than a line about each of them would: one line a minute, and none where there was nothing. */
+/** Access log for reads that are faster than a log line: one line a minute, none if there were no reads. */
 export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): ReadCounts {
   const counts = new Map<string, Counted>();
   const stop = new AbortController();
@@ -51,7 +50,7 @@ export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): Re
   };
   const begin = (): void => {
     since = clock.now();
-    // At the end close() has written already.
+    // After close() the line is written already.
     void clock.sleep(LINE_EVERY_MS, stop.signal).then(() => stop.signal.aborted || write());
   };
   return {
@@ -80,34 +79,34 @@ export interface MemoryOptions {
   counts: ReadCounts;
   random: Random;
   log: Log;
-  /** Refused for load, or the server is closing: the framework path says so. */
+  /** Overloaded or closing: the framework path says so. */
   isBusy(request: IncomingMessage): boolean;
   clientOf(request: IncomingMessage): string;
   reads: MeasureReads;
 }
 
-/** Answers the request if that can be done at once; false: nothing has happened. */
+/** Answers at once if possible; false: it did nothing. */
 export type AnswerFromMemory = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Sent with each of these answers: names and values in turn. */
+/** Sent with all these answers: names and values alternate. */
 const FIXED = Object.entries({ ...COMMON_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
-/** What describes a body, and is not sent with a 304. */
+/** Describe a body, so a 304 leaves them out. */
 const OF_BODY = new Set(['content-type', 'content-encoding']);
 
-/** The in-memory path: GETs whose bytes are ready are answered before the framework sees them. Whatever is unusual is the framework's. */
+/** Answers GETs from memory before the framework sees them. Anything unusual is left to the framework. */
 export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
   const { flights, counts, random } = options;
   return (request, response) => {
     const memoryRequest = readPlain(request, options);
     if (memoryRequest === null) return false;
-    const answer = options.reads.measure(request, () => ask(options, memoryRequest));
+    const answer = options.reads.measure(request, () => readSafely(options, memoryRequest));
     if (answer === null) return false;
     const status = matchesEtag(request.headers['if-none-match'], answer.etag) ? 304 : 200;
     counts.add(answer.route, status);
     response.writeHead(status, headOf(answer, status, random.uuid()) as string[]);
     if (status === 304 || request.method === 'HEAD') response.end();
     else response.end(answer.body);
-    // Usually the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
+    // Usually the kernel has taken everything by now, but not behind another answer or from a slow client.
     if (response.writableLength === 0) answer.release?.();
     else flights.track(response, answer.release);
     return true;
@@ -129,9 +128,9 @@ function readPlain(request: IncomingMessage, options: MemoryOptions): MemoryRequ
   };
 }
 
-function ask({ read, log }: MemoryOptions, asked: MemoryRequest): MemoryAnswer | null {
+function readSafely({ read, log }: MemoryOptions, request: MemoryRequest): MemoryAnswer | null {
   try {
-    return read?.(asked) ?? null;
+    return read?.(request) ?? null;
   } catch (error) {
     log.error('cached_read_failed', { error });
     return null;
@@ -149,18 +148,17 @@ function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId
   return all;
 }
 
-/** What it takes of a budget in milliseconds. */
+/** The part of a budget in milliseconds that is used here. */
 export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
 
-/** Nearly all answers out of memory take less; those are not worth knowing whose they are. */
+/** Nearly all answers from memory are faster. Only slower ones are charged to their client. */
 const SLOW_MS = 1;
 
-/** One read in so many is looked at, and charged for all of them: two looks at the time are a good part of what a quick read takes. */
+/** Measures one read in this many and charges it for all: reading the clock twice costs much of a fast read. */
 const SAMPLE = 8;
 
-/** Charges reads that were slow to who asked for them. */
+/** Charges slow reads to their clients. */
 export interface MeasureReads {
-  /** Whether this network has used up what it may. */
   isSpent(request: IncomingMessage): boolean;
   measure<T>(request: IncomingMessage, read: () => T): T;
 }
@@ -171,7 +169,7 @@ export function createMeasureReads(
   random: Pick<Random, 'int'>,
 ): MeasureReads {
   if (meter === undefined) return { isSpent: () => false, measure: (_request, read) => read() };
-  // So that no client can tell which ones are looked at. Nothing else rests on it.
+  // Random, so that no client can tell which reads are measured. Not a security property.
   let state = random.int(2 ** 31);
   const isSampled = (): boolean => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;

@@ -13,7 +13,7 @@ const secrets = [
   makePairingCode(systemRandom, 'c1').toLowerCase(),
 ];
 
-/** The rule without a thought of speed: every piece, as it is and decoded. */
+/** The rule without optimizations: checks every piece, raw and decoded. */
 function everyPieceLookedAt(by: SecretGuard, url: string, rawHeaders: readonly string[]): boolean {
   const { whole, query } = splitTarget(url);
   const decoded = (text: string) =>

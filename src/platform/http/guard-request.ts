@@ -5,14 +5,14 @@ import type { SecretGuard } from '../secrets.ts';
 import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { splitTarget, type Target } from './message.ts';
 
-/** What is wrong with a request as far as it can be said before its body is read; null: nothing. */
+/** Checks a request before its body is read; null: no fault. */
 export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refusal | null {
   const { method, headers } = request;
   if (headBytes(request) > HEADER_LIMIT_BYTES) return new Refusal('headers_too_large');
   const target = splitTarget(request.url ?? '/');
   if (secretInHead(guard, target, request.rawHeaders)) return new Refusal('secret_in_payload');
   if (target.whole.includes('#')) {
-    return new Refusal('malformed_request', { detail: 'An address on the line holds no #.' });
+    return new Refusal('malformed_request', { detail: 'The address must not contain #.' });
   }
   if (headers.host === undefined && request.httpVersion === '1.1') {
     return new Refusal('malformed_request', { detail: 'The Host header is missing.' });
@@ -26,7 +26,7 @@ export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refus
   return null;
 }
 
-/** Request line and headers as they came over the line: `name: value` and a line end each. */
+/** Request line and headers as sent: `name: value` and a line end each. */
 function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
   let bytes = (method?.length ?? 0) + (url?.length ?? 0) + ' HTTP/1.1  \r\n'.length;
   for (const text of rawHeaders) bytes += text.length + 2;
@@ -35,7 +35,7 @@ function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
 
 const HOST = 'host';
 
-/** Node keeps the first of several; a proxy in front may have gone by another. */
+/** Node keeps the first Host header; a proxy in front may have used another one. */
 function hostLines({ rawHeaders }: IncomingMessage): number {
   let lines = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -51,8 +51,8 @@ function carriesBody(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Whether address or headers hold a secret. Authorization is left out: where a route takes a key it is the key's own place, and other
- * routes do not read it.
+ * Whether target or headers hold a secret. Authorization is skipped: where a route takes a key it is its place, and other routes do not
+ * read it.
  */
 export function secretInHead(guard: SecretGuard, target: Target, rawHeaders: readonly string[]): boolean {
   return secretInTarget(guard, target) || secretInHeaders(guard, rawHeaders);
@@ -61,7 +61,7 @@ export function secretInHead(guard: SecretGuard, target: Target, rawHeaders: rea
 function secretInTarget(guard: SecretGuard, { whole, query }: Target): boolean {
   if (whole.length < guard.shortest) return false;
   if (secretInPiece(guard, whole)) return true;
-  // Names and values of the query, one by one: each may be base64 of a secret.
+  // Checks names and values of the query one by one: each may be base64 of a secret.
   for (let from = 0, at = 0; at <= query.length; at += 1) {
     const ends = at === query.length || query[at] === '&' || query[at] === '=';
     if (!ends) continue;
@@ -87,16 +87,16 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
   return false;
 }
 
-/** The body as it was read, or its bytes where it could not be. */
+/** Checks the parsed body, or its bytes if it could not be parsed. */
 export function guardBody(guard: SecretGuard, body: unknown, ownPlaces: readonly string[] | undefined): void {
-  const found =
+  const isLeaked =
     body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('utf8')) : guard.inValue(body, ownPlaces);
-  if (found) throw new Refusal('secret_in_payload');
+  if (isLeaked) throw new Refusal('secret_in_payload');
 }
 
 /**
- * Looks for a secret in names and texts of a JSON value of any depth. It keeps a list instead of calling itself: deep JSON would use up the
- * stack, and an exception in front of the framework ends the process.
+ * Looks for a secret in names and strings of a JSON value. Keeps a list instead of recursing: deep JSON would overflow the stack, and an
+ * exception in front of the framework ends the process.
  */
 export function secretInJson(guard: SecretGuard, json: unknown): boolean {
   const left: unknown[] = [json];
@@ -112,17 +112,17 @@ export function secretInJson(guard: SecretGuard, json: unknown): boolean {
   return false;
 }
 
-// Decoded as UTF-8 like whoever reads the address. A secret is ASCII, so a malformed rest does no harm.
+// Decodes as UTF-8, like readers of the address. A secret is ASCII, so malformed bytes around it do no harm.
 function percentDecoded(text: string): string {
   const bytes = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
 function isPaymentHeader(name: string): boolean {
-  return PAYMENT_HEADER_NAMES.some((known) => known === name);
+  return PAYMENT_HEADER_NAMES.some((header) => header === name);
 }
 
-/** JSON may spell a secret with escapes that a search of its text would miss. */
+/** JSON escapes could hide a secret from a search of the raw text. */
 function decodedJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString('utf8'));

@@ -13,7 +13,7 @@ const dressed = dressedSecret(PREFIXES);
 type Body = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
-/** Every place in a body at which a text stands, at whatever depth. */
+/** Paths of all strings in a body, at any depth. */
 function textsIn(value: unknown, path: Path = []): Path[] {
   if (typeof value === 'string') return [path];
   if (typeof value !== 'object' || value === null) return [];
@@ -21,7 +21,7 @@ function textsIn(value: unknown, path: Path = []): Path[] {
   return Object.entries(value).flatMap(([name, member]) => textsIn(member, [...path, name]));
 }
 
-/** The same value with another text at that place. */
+/** Copies the value with another string at that path. */
 function withText(value: unknown, [first, ...rest]: Path, text: string): unknown {
   if (first === undefined) return text;
   if (Array.isArray(value)) return value.map((item, at) => (at === first ? withText(item, rest, text) : item));

@@ -4,7 +4,7 @@ import type { Incoming } from './message.ts';
 import type { Route } from './route.ts';
 import type { InternalRequest, InternalRequests } from './server-options.ts';
 
-/** How extra routes call the server's own routes: the same way through guard, schemas and operation, without a socket. */
+/** Lets extra routes call the server's own routes without a socket, through the same guard, schemas and operation. */
 export function createInternalRequests<Caller>(
   routes: readonly Route<Caller>[],
   guard: SecretGuard,
@@ -29,7 +29,7 @@ export function createInternalRequests<Caller>(
   };
 }
 
-/** Path and query of an inside request, as a client would send them. */
+/** Path and query of an internal request, as a client would send them. */
 export function targetOf({ route, params = {}, query = '' }: InternalRequest): Incoming['target'] {
   const pattern = route.slice(route.indexOf(' ') + 1);
   const path = pattern.includes(':')
@@ -38,13 +38,13 @@ export function targetOf({ route, params = {}, query = '' }: InternalRequest): I
   return { path, query, whole: query === '' ? path : `${path}?${query}` };
 }
 
-function internalIncoming(asked: InternalRequest, from: Incoming): Incoming {
-  const { route, params = {}, headers = {}, body } = asked;
+function internalIncoming(request: InternalRequest, from: Incoming): Incoming {
+  const { route, params = {}, headers = {}, body } = request;
   const [method = 'GET'] = route.split(' ');
   const all = body === undefined ? { ...headers } : { ...headers, 'content-type': 'application/json' };
   return {
     method,
-    target: targetOf(asked),
+    target: targetOf(request),
     params,
     headers: all,
     rawHeaders: Object.entries(all).flat(),

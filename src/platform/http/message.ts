@@ -4,13 +4,13 @@ import { JsonFault, readJson } from './read-json.ts';
 
 export interface Target {
   path: string;
-  /** Without the question mark; empty when there is none. */
+  /** Without the question mark; empty if there is none. */
   query: string;
   /** Path and query as sent. */
   whole: string;
 }
 
-/** The address of a request as sent; the absolute form that proxies may send is cut to its path. */
+/** Splits a request target as sent. The absolute form that proxies may send is cut to its path. */
 export function splitTarget(url: string): Target {
   const whole = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/';
   const mark = whole.indexOf('?');
@@ -19,7 +19,7 @@ export function splitTarget(url: string): Target {
     : { path: whole.slice(0, mark), query: whole.slice(mark + 1), whole };
 }
 
-/** Text after percent-decoding (and `+` for a space), null when it is malformed. */
+/** Decodes percent-encoding, and `+` as a space; null if malformed. */
 export function decodeComponent(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -31,7 +31,7 @@ export function decodeComponent(text: string): string | null {
 const MAX_PARAMETERS = 100;
 const NUL = '\u0000';
 
-/** Names and values as forms and queries spell them, each name once. What is wrong is made an error of by `refuse`. */
+/** Parses form or query text; a repeated name is a fault. `refuse` builds the error. */
 function readPairs(
   text: string,
   most: number,
@@ -40,7 +40,7 @@ function readPairs(
   const read: Record<string, string> = Object.create(null);
   if (text === '') return read;
   const pairs = text.split('&');
-  if (pairs.length > most) throw refuse(`is one of more than ${most}`, '');
+  if (pairs.length > most) throw refuse(`exceeds the limit of ${most}`, '');
   for (const pair of pairs) {
     const mark = pair.indexOf('=');
     const name = decodeComponent(mark < 0 ? pair : pair.slice(0, mark));
@@ -53,7 +53,7 @@ function readPairs(
   return read;
 }
 
-/** Each parameter once, as text; what they may be is the schema's to say. */
+/** Parses a query; a schema checks the values. */
 export function readQuery(query: string): Record<string, string> {
   return readPairs(query, MAX_PARAMETERS, (message, name) => {
     const path = name.slice(0, 100);
@@ -62,7 +62,7 @@ export function readQuery(query: string): Record<string, string> {
   });
 }
 
-/** The cookies of a request. A name that occurs twice is left out: one of the two is not ours, and the server cannot tell which. */
+/** Parses Cookie. A repeated name is left out: the server cannot tell which one is ours. */
 export function readCookies(header: string | undefined): Record<string, string> {
   const read: Record<string, string> = Object.create(null);
   if (header === undefined) return read;
@@ -78,37 +78,36 @@ export function readCookies(header: string | undefined): Record<string, string> 
   return read;
 }
 
-/** A request as the routes see it: read in full, nothing checked yet. */
+/** A request as routes get it: read in full, nothing checked yet. */
 export interface Incoming {
   method: string;
   target: Target;
   params: Readonly<Record<string, string>>;
   headers: IncomingHttpHeaders;
   rawHeaders: readonly string[];
-  /** Empty when there is no body. */
   body: Uint8Array;
   requestId: string;
   clientNetwork: string;
   signal: AbortSignal;
-  /** What the access log shall say about it. */
+  /** Written to the access log. */
   notes: Record<string, unknown>;
 }
 
 export type Pieces = AsyncIterable<Uint8Array>;
 
-/** What goes back, before the standing headers. */
+/** An answer without the headers that every answer has. */
 export interface Outgoing {
   status: number;
-  /** A list only where a header is sent more than once, as Set-Cookie is. */
+  /** A list only for headers sent more than once, such as Set-Cookie. */
   headers: Record<string, string | string[]>;
   body: string | Uint8Array | Pieces;
-  /** Known already; null: it has none. Left out: made from the body where one is due. */
+  /** Null: the answer has none. Omitted: made from the body where needed. */
   etag?: string | null;
-  /** To be called once, when the body is sent or given up. */
+  /** Called once, when the body is sent or dropped. */
   release?(): void;
-  /** May be sent in gzip: the body holds no secret next to text that the client has chosen. */
+  /** Allows gzip: the body mixes no secret with text chosen by the client. */
   compress?: boolean;
-  /** In place of a body: the answer of a mount stays open, and goes on through this. Not called for HEAD. */
+  /** Instead of a body: keeps the answer open and writes it through the listener. Not called for HEAD. */
   listen?(listener: Listener): void;
 }
 
@@ -116,15 +115,15 @@ export function isPieces(body: Outgoing['body']): body is Pieces {
   return typeof body !== 'string' && !(body instanceof Uint8Array);
 }
 
-/** Lets go of a body that will not be read. */
-export function abandon({ body, release }: Outgoing): void {
+/** Releases a body that nobody will read. */
+export function abandonBody({ body, release }: Outgoing): void {
   release?.();
   if (!isPieces(body)) return;
-  // Whatever goes wrong while it is put away, the answer does not need it.
+  // The answer does not need this body, so errors of its cleanup are ignored.
   void (async () => body[Symbol.asyncIterator]().return?.())().catch(() => undefined);
 }
 
-/** What another route of this server answered, as text, wherever its bytes lie; then they are let go. */
+/** Reads the answer of another route as text and releases its bytes. */
 export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'release'>): Promise<string> {
   try {
     if (typeof body === 'string') return body;
@@ -137,20 +136,19 @@ export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'r
   }
 }
 
-/** Without copying the bytes. */
+/** Does not copy the bytes. */
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-/** A client whose answer goes on for as long as it stays. When it goes, the answer's `release` says so. */
+/** A client whose answer stays open. The answer's `release` is called when it goes. */
 export interface Listener {
-  /** The bytes are not copied and may be shared by many. False: enough for now; a writer that does not wait fills the memory. */
+  /** Writes without copying; many listeners may share the bytes. False: wait for `onceDrained`, or the memory fills. */
   write(bytes: Uint8Array): boolean;
-  /** Runs once, when all that was written has been taken. */
+  /** Runs once when the client has taken all that was written. */
   onceDrained(run: () => void): void;
-  /** Says the last word; the connection closes when it is taken. */
+  /** Writes the last bytes; the connection closes when they are taken. */
   end(bytes: Uint8Array): void;
-  /** Closes the connection at once. */
   cut(): void;
 }
 
@@ -160,10 +158,10 @@ export const FORM_LIMIT_BYTES = 16_384;
 const MOST_FIELDS = 40;
 const BODY_TYPE =
   /^(application\/(?:json|x-www-form-urlencoded))[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i;
-/** Browsers percent-encode everything else. */
+/** Browsers percent-encode all other characters. */
 const PLAIN_FORM = /^[\x20-\x7e]*$/;
 
-/** The JSON object in a body that is not empty. Throws a Refusal. */
+/** Parses a non-empty body as a JSON object. Throws a Refusal. */
 export function readBody(bytes: Uint8Array, headers: BodyHeaders): Record<string, unknown> {
   if (isEncoded(headers)) {
     throw new Refusal('unsupported_media_type', { detail: 'The body has a content encoding; send it plain.' });
@@ -179,14 +177,16 @@ export function readBody(bytes: Uint8Array, headers: BodyHeaders): Record<string
   }
 }
 
-/** The fields of a form, each of them once. Throws a Refusal that names no value. */
+/** Parses the fields of a form, each given once. Throws a Refusal that contains no value. */
 export function readForm(bytes: Uint8Array, headers: BodyHeaders): Record<string, string> {
   if (isEncoded(headers) || bodyTypeOf(headers) !== 'application/x-www-form-urlencoded') {
-    throw new Refusal('unsupported_media_type', { detail: 'This page takes its own form, as browsers send it.' });
+    throw new Refusal('unsupported_media_type', {
+      detail: 'This page accepts only its own form, as browsers send it.',
+    });
   }
   const fault = (what: string): Refusal => new Refusal('malformed_request', { detail: `The form ${what}.` });
   const text = Buffer.from(bytes).toString('latin1');
-  if (!PLAIN_FORM.test(text)) throw fault('holds characters that are not encoded');
+  if (!PLAIN_FORM.test(text)) throw fault('contains characters that must be percent-encoded');
   return readPairs(text, MOST_FIELDS, (message) => fault(`has a field that ${message}`));
 }
 
@@ -194,7 +194,7 @@ function isEncoded({ 'content-encoding': encoding = 'identity' }: BodyHeaders): 
   return encoding.trim().toLowerCase() !== 'identity';
 }
 
-/** In lower case; undefined: none that is read here. */
+/** In lower case; undefined for any other type. */
 function bodyTypeOf({ 'content-type': type = '' }: BodyHeaders): string | undefined {
   return BODY_TYPE.exec(type.trim())?.[1]?.toLowerCase();
 }

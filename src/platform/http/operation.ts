@@ -1,6 +1,6 @@
 import type { AnswerOf, BodyOf, EndpointShape, ParamsOf, QueryOf } from '../../contract/endpoint.ts';
 
-/** Payment headers as they came, undecoded. Never logged, never stored. */
+/** Payment headers as sent, undecoded. Never logged, never stored. */
 export interface PaymentHeaders {
   /** X-PAYMENT. */
   v1: string | null;
@@ -18,22 +18,22 @@ type CallerOf<E extends EndpointShape, Caller> = E['auth'] extends 'key' | 'main
     ? Caller | null
     : null;
 
-/** What an operation is called with: everything has passed the endpoint's schemas. */
+/** Input of an operation, checked by the endpoint's schemas. */
 export interface Call<E extends EndpointShape, Caller> {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
-  /** The JSON body as sent, before schemas changed anything in it. */
+  /** The JSON body as sent, before schemas changed it. */
   rawBody: unknown;
   caller: CallerOf<E, Caller>;
-  /** Only where auth is `staged_key`: the bearer as sent. */
+  /** The bearer as sent; only for auth `staged_key`. */
   bearer: string | null;
   payment: PaymentHeaders;
   /** Path and query as sent, for absolute resource URLs. */
   path: string;
   /** The client prefers bytes over JSON (accept: application/octet-stream). */
   wantsBytes: boolean;
-  /** For prepared answers; everything else is sent as it is. */
+  /** Used for prepared answers; all others are sent plain. */
   acceptsGzip: boolean;
   requestId: string;
   /** Client address by the configured proxy rule; IPv6 is cut to its /64. */
@@ -42,7 +42,7 @@ export interface Call<E extends EndpointShape, Caller> {
   signal: AbortSignal;
 }
 
-/** Bytes in place of a body, for public reads: no schema looks at them, so the code that made them answers for what they hold. */
+/** Ready bytes for public reads. No schema checks them: the code that made them is responsible for their content. */
 export interface PreparedAnswer {
   status: 200;
   prepared: Prepared | PreparedStream;
@@ -53,47 +53,46 @@ export type Operation<E extends EndpointShape, Context, Caller> = (
   call: Call<E, Caller>,
 ) => Promise<AnswerOf<E>>;
 
-/** An operation that may answer with prepared bytes, where its endpoint is a public read. */
+/** An operation that may return prepared bytes if its endpoint is a public read. */
 export type ReadOperation<E extends EndpointShape, Context, Caller> = (
   context: Context,
   call: Call<E, Caller>,
 ) => Promise<AnswerOf<E> | (E['cache'] extends 'public' ? PreparedAnswer : never)>;
 
-/** Bytes of a public read that are ready to be sent. */
+/** Bytes of a public read, ready to send. */
 export interface Prepared {
-  /** Strong, quotes included: names these very bytes in this encoding. */
+  /** Strong, with quotes: names these bytes in this encoding. */
   etag: string;
-  /** Names and values in turn: content-type, and content-encoding and vary where they apply. Not length, ETag or caching. */
+  /** Names and values alternate: content-type, and content-encoding and vary where they apply. No length, ETag or caching. */
   head: readonly string[];
   body: Uint8Array;
-  /** To be called once, when the bytes are not needed any more: their memory may be written again. */
+  /** Call once when the bytes are no longer needed: their memory may be overwritten. */
   release?(): void;
 }
 
-/** The same where it is too long to be held at once; sent in pieces, as fast as the client reads. Null ETag: it has none. */
+/** The same for answers too long to hold at once: sent in pieces as fast as the client reads. ETag null: it has none. */
 export interface PreparedStream {
   etag: string | null;
   head: readonly string[];
-  /** Each piece belongs to the answer from then on: its memory may not be written again. */
+  /** Each piece then belongs to the answer: its memory must not be overwritten. */
   pieces: AsyncIterable<Uint8Array>;
 }
 
-/** A GET or HEAD with a plain head: sound, without a secret out of place, without a body. */
+/** A GET or HEAD with a valid head, without a body and without a misplaced secret. */
 export interface MemoryRequest {
   /** Path and query as sent, from `/` on. */
   target: string;
   accept: string | undefined;
   acceptsGzip: boolean;
-  /** Carries an Authorization header. */
+  /** Has an Authorization header. */
   hasKey: boolean;
-  /** The network of the client, as budgets count it. */
   network(): string;
 }
 
 export interface MemoryAnswer extends Prepared {
-  /** Under which name it is counted: the path's pattern, never an id. */
+  /** Name for the counts: the path's pattern, never with an id. */
   route: string;
 }
 
-/** Answers at once, or null: then the framework path answers. It must neither throw nor wait. */
+/** Answers at once; null: the framework path answers. Must neither throw nor wait. */
 export type ReadFromMemory = (request: MemoryRequest) => MemoryAnswer | null;

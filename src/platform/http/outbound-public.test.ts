@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isPublicAddress } from './client-network.ts';
-import { createPublicFetch, OutboundFailure, type PublicMeans, readPublicJson } from './outbound-requests.ts';
+import { createPublicFetch, OutboundFailure, type PublicNetwork, readPublicJson } from './outbound-requests.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -37,8 +37,8 @@ function sendJson(response: ServerResponse, value: unknown, type = 'application/
   response.writeHead(200, { 'content-type': type }).end(JSON.stringify(value));
 }
 
-/** As in production, but that the one server there is passes for a public one and speaks no TLS. */
-function means(changed: Partial<PublicMeans> = {}): PublicMeans {
+/** As in production, except that the only server counts as public and speaks no TLS. */
+function means(changed: Partial<PublicNetwork> = {}): PublicNetwork {
   return {
     resolve: async (host) => {
       resolved.push(host);
@@ -60,7 +60,7 @@ async function whyOf(act: Promise<unknown>): Promise<string> {
   }
   return 'none';
 }
-const read = (url = 'https://host.example/client.json', changed?: Partial<PublicMeans>) =>
+const read = (url = 'https://host.example/client.json', changed?: Partial<PublicNetwork>) =>
   readPublicJson(url, createPublicFetch(means(changed)));
 
 test('a document is read from the address that was looked at, and nothing is sent along', async () => {

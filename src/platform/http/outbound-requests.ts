@@ -6,10 +6,10 @@ import { isPublicAddress } from './client-network.ts';
 
 export type OutboundWhy =
   | ('timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json')
-  // Only of documents of strangers: an address that is none for the public and was not asked at all; another status than 200.
+  // Only for documents of strangers: an address that is not public and was not asked; another status than 200.
   | ('address' | 'status');
 
-/** Another server gave no answer that can be read. Says nothing about what that server did. */
+/** Another server gave no readable answer. It may have acted all the same. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly why: OutboundWhy;
@@ -21,7 +21,7 @@ export class OutboundFailure extends Error {
 }
 
 export interface AskOptions {
-  /** POSTed as JSON; null asks with GET. */
+  /** POSTed as JSON; null sends a GET. */
   body: unknown;
   /** For connection, headers and body together. */
   deadlineMs: number;
@@ -29,7 +29,7 @@ export interface AskOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** One request, no redirects, a bounded answer. Any status is handed back; what cannot be read is an OutboundFailure. */
+/** Sends one request without redirects and reads a bounded answer of any status. Throws OutboundFailure if it cannot be read. */
 export async function askJson(url: string, options: AskOptions): Promise<{ status: number; json: unknown }> {
   const signal = AbortSignal.timeout(options.deadlineMs);
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
@@ -57,7 +57,6 @@ function isRedirect({ type, status }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
-/** The JSON of an answer of so many bytes at most; otherwise an OutboundFailure. */
 async function readBoundedJson({ body }: Response, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -73,17 +72,17 @@ async function readBoundedJson({ body }: Response, maxBytes: number): Promise<un
   }
 }
 
-/** Asks for a document at an address that a stranger named. */
+/** Fetches a document from an address that a stranger named. */
 export type PublicFetch = (url: string, signal: AbortSignal) => Promise<Response>;
 
-interface Found {
+interface ResolvedAddress {
   address: string;
   family: number;
 }
 
-/** What is taken from the machine. Tests serve on a port of their own, and answer for the DNS. */
-export interface PublicMeans {
-  resolve(host: string): Promise<Found[]>;
+/** Access to network and DNS, which tests replace. */
+export interface PublicNetwork {
+  resolve(host: string): Promise<ResolvedAddress[]>;
   isPublic(address: string): boolean;
   request(
     options: RequestOptions & { servername: string },
@@ -92,7 +91,7 @@ export interface PublicMeans {
   port: number;
 }
 
-const MACHINE: PublicMeans = {
+const MACHINE: PublicNetwork = {
   resolve: (host) => lookup(host, { all: true, verbatim: true }),
   isPublic: isPublicAddress,
   request: requestHttps,
@@ -104,15 +103,15 @@ const MOST_BYTES = 65_536;
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
 
 /**
- * GET by https at port 443 of a public host, and nowhere else: every address that the DNS gives is looked at, and the connection goes to
- * one of those, so that an answer which changes meanwhile changes nothing. No redirects, no connection kept, no proxy.
+ * GETs by https on port 443 of a public host only. Checks every address the DNS gives and connects to one of those, so a DNS answer that
+ * changes meanwhile has no effect. No redirects, kept connections or proxies.
  */
-export function createPublicFetch({ resolve, isPublic, request, port }: PublicMeans = MACHINE): PublicFetch {
-  const find = async (host: string) => {
-    const found = await resolve(host);
-    if (!found.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
-    if (found.length === 0) throw new OutboundFailure('unreachable');
-    return found;
+export function createPublicFetch({ resolve, isPublic, request, port }: PublicNetwork = MACHINE): PublicFetch {
+  const resolvePublic = async (host: string) => {
+    const addresses = await resolve(host);
+    if (!addresses.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
+    if (addresses.length === 0) throw new OutboundFailure('unreachable');
+    return addresses;
   };
   return async (text, signal) => {
     const url = publicUrl(text);
@@ -123,26 +122,26 @@ export function createPublicFetch({ resolve, isPublic, request, port }: PublicMe
         ...{ host: url.hostname, servername: url.hostname, port, path: url.pathname + url.search },
         ...{ agent: false, signal, headers: { host: url.host, ...headers } },
         lookup: (host, { all }, done) => {
-          const tell = (found: Found[]): void =>
-            all ? done(null, found) : done(null, found[0]?.address ?? '', found[0]?.family);
-          find(host).then(tell, (error: Error) => done(error, ''));
+          const answer = (addresses: ResolvedAddress[]): void =>
+            all ? done(null, addresses) : done(null, addresses[0]?.address ?? '', addresses[0]?.family);
+          resolvePublic(host).then(answer, (error: Error) => done(error, ''));
         },
       };
-      const asked = request(options, (message) => {
+      const sent = request(options, (message) => {
         const { statusCode: status = 0 } = message;
         if (status === 200) return fulfil(toResponse(message));
         message.destroy();
         reject(new OutboundFailure(status >= 300 && status < 400 ? 'redirect' : 'status'));
       });
-      asked.on('error', reject);
-      asked.end();
+      sent.on('error', reject);
+      sent.end();
     });
   };
 }
 
 export const fetchPublic = createPublicFetch();
 
-/** An address literal is no name of a host that publishes something; the default port alone is left out of `port`. */
+/** Refuses IP literals, which are no host names, and every port but the default, for which `port` is empty. */
 function publicUrl(text: string): URL | null {
   const url = text.length > LONGEST_ADDRESS ? null : URL.parse(text);
   if (url === null || url.protocol !== 'https:' || url.port !== '') return null;
@@ -154,12 +153,12 @@ function publicUrl(text: string): URL | null {
 function toResponse(message: IncomingMessage): Response {
   const type = message.headers['content-type'];
   const chunks: AsyncIterable<Uint8Array> = message;
-  // As a stream of the web, so that a caller's fetch of another kind is read in the same way.
+  // A web stream, so that an answer reads the same as one of another fetch.
   const body = ReadableStream.from(chunks);
   return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
 }
 
-/** What is published at that address as JSON: small, and soon. Throws an OutboundFailure. */
+/** Fetches a small JSON document in a short time. Throws OutboundFailure. */
 export async function readPublicJson(
   url: string,
   fetchDocument: PublicFetch,

@@ -1,6 +1,6 @@
 import { BODY_DEPTH, BODY_MEMBERS } from '../../contract/vocabulary.ts';
 
-/** Why a body is not the JSON that this service reads, and where. Never holds a name or value of the body. */
+/** Why a body is not acceptable JSON, and where. Never contains a name or value of the body. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault';
 }
@@ -13,8 +13,8 @@ const UNLIKE_ITSELF = /[\\\u0000-\u001f]/;
 const PLAIN_NUMBER = /^(?:0|[1-9][0-9]*)(?:\.[0-9]{1,6})?$/;
 
 /**
- * JSON as W1 wants it, which JSON.parse is too kind for: UTF-8 without a byte order mark, no repeated or magic keys, bounded depth,
- * numbers that a double holds exactly, in plain spelling. The top is an object.
+ * Parses JSON more strictly than JSON.parse: UTF-8 without a byte order mark, no repeated keys or `__proto__`, limited depth and size, and
+ * numbers in plain spelling that a double holds exactly. The top value must be an object.
  */
 export function readJson(bytes: Uint8Array): Record<string, unknown> {
   let text: string;
@@ -31,7 +31,6 @@ class Reader {
   readonly #text: string;
   #at = 0;
   #depth = 0;
-  /** Fields and items so far. */
   #members = 0;
 
   constructor(text: string) {
@@ -55,15 +54,15 @@ class Reader {
     return new JsonFault(`Line ${line}, column ${at - lineAt + 1}: ${problem}.`);
   }
 
-  /** Takes what fits from here on; null: it does not. */
+  /** Consumes a match at the current position; null: no match. */
   #take(pattern: RegExp): string | null {
     pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text)?.[0] ?? null;
-    this.#at += found?.length ?? 0;
-    return found;
+    const match = pattern.exec(this.#text)?.[0] ?? null;
+    this.#at += match?.length ?? 0;
+    return match;
   }
 
-  /** The first character that is no space, not taken; empty at the end. */
+  /** Skips whitespace and returns the next character without consuming it; empty at the end. */
   #next(): string {
     this.#take(SPACE);
     return this.#text[this.#at] ?? '';
@@ -84,7 +83,7 @@ class Reader {
     this.#at += 1;
     for (let isFirst = true; this.#next() !== close; isFirst = false) {
       if (!isFirst && this.#take(/,/y) === null) throw this.#fault(`expected a comma or ${close}`);
-      // Each costs time wherever it is looked at later, so they are counted before there are many.
+      // Later checks cost time for each member, so they are limited before there are many.
       this.#members += 1;
       if (this.#members > BODY_MEMBERS) throw this.#fault(`more than ${BODY_MEMBERS} fields and items`);
       takeItem();
@@ -107,7 +106,7 @@ class Reader {
       const name = this.#string();
       if (name === '__proto__') throw this.#fault('a field of this name is not allowed', nameAt);
       if (Object.hasOwn(members, name)) {
-        // Not named: a secret spelled with escapes is one only now, and the guard has looked at the bytes.
+        // Names no field: escapes may have hidden a secret, since the guard has only seen the bytes.
         throw this.#fault('a field is given twice', nameAt);
       }
       if (this.#next() !== ':') throw this.#fault('expected a colon');
@@ -144,7 +143,7 @@ class Reader {
       throw this.#fault(plain, begin);
     }
     const value = Number(spelled);
-    // Beyond these a double would round silently.
+    // Larger numbers would be rounded silently.
     const isExact = spelled.includes('.') ? value < 1e9 : Number.isSafeInteger(value);
     if (!isExact) throw this.#fault('a number is too large', begin);
     return value;

@@ -2,15 +2,15 @@ import type { EndpointShape } from '../../contract/endpoint.ts';
 import type { Reason } from '../../contract/errors.ts';
 import type { AnyPageRoute } from './server-options.ts';
 
-/** What hooks and error answers have to know about a route. */
+/** Facts about a route that hooks and error answers need. */
 export interface RouteFacts {
-  /** Read by scripts of any origin. No such route ever takes cookies, so this gives away nothing that a key does not. */
+  /** Scripts of any origin may read it. These routes never take cookies, so this reveals nothing that needs a key. */
   cors: boolean;
   payment: boolean;
   /** The client says that money was sent. */
   claim: boolean;
   unlimited: boolean;
-  /** What the endpoint may refuse with beyond what every route may. */
+  /** Reasons of this endpoint, beyond those of every route. */
   errors: readonly Reason[];
 }
 
@@ -21,7 +21,7 @@ export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   return { cors: open || payment, payment, claim, unlimited: false, errors: endpoint.errors };
 }
 
-/** Of pages and extra routes. */
+/** For pages and extra routes. */
 export function factsOfPage({ ownOrigin, unlimited }: Pick<AnyPageRoute, 'ownOrigin' | 'unlimited'>): RouteFacts {
   return { cors: ownOrigin !== true, payment: false, claim: false, unlimited: unlimited === true, errors: [] };
 }
@@ -30,20 +30,20 @@ export interface AllowedMethod extends RouteFacts {
   method: string;
 }
 
-/** Which methods an address takes, for 405 and OPTIONS; none: there is nothing at that address. */
+/** Returns the methods of a path, for 405 and OPTIONS; empty: no such path. */
 export function createRouteTable(
   routes: readonly { path: string; methods: readonly string[]; facts: RouteFacts }[],
 ): (path: string) => AllowedMethod[] {
-  const known = routes.map((route) => ({ ...route, steps: route.path.split('/') }));
+  const entries = routes.map((route) => ({ ...route, steps: route.path.split('/') }));
   return (path) => {
     const steps = path.split('/');
-    return known
-      .filter((route) => fits(route.steps, steps))
+    return entries
+      .filter((route) => matchesPath(route.steps, steps))
       .flatMap((route) => route.methods.map((method) => ({ ...route.facts, method })));
   };
 }
 
-function fits(pattern: readonly string[], steps: readonly string[]): boolean {
+function matchesPath(pattern: readonly string[], steps: readonly string[]): boolean {
   return (
     pattern.length === steps.length &&
     pattern.every((step, at) => (step.startsWith(':') ? steps[at] !== '' : step === steps[at]))

@@ -25,7 +25,7 @@ export interface Route<Caller = unknown> {
   methods: string[];
   bodyLimit: number;
   facts: RouteFacts;
-  /** `caller`: already known to code that asks from inside; then Authorization is not looked at. */
+  /** `caller`: known already to internal code; then Authorization is not read. */
   answer(incoming: Incoming, caller?: Caller): Promise<Outgoing>;
 }
 
@@ -33,7 +33,6 @@ function methodsOf(method: string): string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
 
-/** Every endpoint and page as one kind of thing. */
 export function routesOf<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
@@ -47,7 +46,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
     callerId: (caller) => options.callerId(caller),
   };
   const endpoints = Object.entries<EndpointShape>(options.endpoints).map(([name, endpoint]) => {
-    // The mapping type of the options has checked this pair; a table of many types can only be walked without them.
+    // The options' mapped type has checked this pair; a loop over all of them loses the types.
     const typed = options.operations[name] as unknown as (
       context: Context,
       ...rest: Parameters<AnyOperation>
@@ -77,7 +76,6 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   return [...endpoints, ...pages];
 }
 
-/** An extra route as a route. */
 export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
   return {
     path: extra.path,
@@ -88,10 +86,7 @@ export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
   };
 }
 
-/**
- * The routes as they are mounted, with the representations that some endpoints have for people. Code that asks from inside the server gets what
- * the endpoint itself answers.
- */
+/** Adds the representations for people that some endpoints have. Internal requests still get the endpoint's own answer. */
 export function addRepresentations<E extends Endpoints, Context, Caller>(
   routes: readonly Route<Caller>[],
   { endpoints, representations }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'representations'>,
@@ -123,26 +118,27 @@ async function answerWith<Caller>(
 
 interface PageGuard {
   guard: SecretGuard;
-  /** What was thrown, as a refusal; null when it is a bug. */
+  /** Turns a thrown error into a refusal; null: it is a bug. */
   expect(error: unknown, incoming: Incoming): Refusal | null;
 }
 
-/** For a year: whatever changes gets another address. */
+/** One year: changed content has another address. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
-/** A request's way through a route written by hand. */
 async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard): Promise<Outgoing> {
-  const answer = await handle(page, incoming, by.guard).catch((error: unknown) => present(page, error, incoming, by));
+  const answer = await callHandler(page, incoming, by.guard).catch((error: unknown) =>
+    presentRefusal(page, error, incoming, by),
+  );
   const plain = { ...answer, headers: lowerCased(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
   const cache = page.cache ?? 'public';
   const cached = cacheAnswer(plain, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
   if (cache === 'immutable' && cached.status < 400) cached.headers['cache-control'] = IMMUTABLE;
-  // No page by GET repeats what was sent to it, so that the length of a compressed one tells nothing of a form's token.
+  // GET pages never repeat client input, so the compressed length reveals nothing about a form's token.
   return { ...cached, compress: true };
 }
 
-async function handle(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
+async function callHandler(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
   if (page.method === 'POST') return await answerForm(page, incoming, guard);
   return await page.handler(readCall(incoming));
 }
@@ -160,7 +156,7 @@ function readCall(incoming: Incoming): PageCall {
   };
 }
 
-/** The guard comes before any word about the form's shape. */
+/** The secret guard runs before any word about the form's fields. */
 async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
   const { headers, body } = incoming;
   let form: Record<string, string>;
@@ -176,8 +172,8 @@ async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard
   return await page.handler({ ...readCall(incoming), form, sentFrom });
 }
 
-/** A refusal as this page shows it. Bugs, and pages that show none, are answered like everything else. */
-function present(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageGuard): PageAnswer {
+/** Shows a refusal in the page's own way. Bugs, and refusals of pages without one, are thrown on. */
+function presentRefusal(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageGuard): PageAnswer {
   const refusal = page.refused && by.expect(error, incoming);
   if (!refusal || page.refused === undefined) throw error;
   return page.refused(refusal);

@@ -3,20 +3,20 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
 import type { Exchange } from './exchanges.ts';
-import { abandon, isPieces, type Listener, type Outgoing, type Pieces } from './message.ts';
+import { abandonBody, isPieces, type Listener, type Outgoing, type Pieces } from './message.ts';
 
 type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 
 export function sendAnswer(reply: FastifyReply, { status, headers, body }: With<string | Uint8Array>): FastifyReply {
   reply.code(status).headers(headers);
   if (status === 204 || status === 304) return reply.send();
-  // Always bytes: to text fastify adds a charset of its own.
+  // Sends bytes, because fastify adds a charset to text.
   return reply.send(
     typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
   );
 }
 
-/** Also what comes in pieces, what stays open, and what has to be given back. */
+/** Sends any answer: a body at once, in pieces or as an open stream, and releases it afterwards. */
 export async function sendOutgoing(
   reply: FastifyReply,
   outgoing: Outgoing,
@@ -29,15 +29,15 @@ export async function sendOutgoing(
     return sendAnswer(reply, { status, headers, body });
   }
   if (reply.request.method === 'HEAD' || at.exchange.signal.aborted) {
-    abandon(outgoing);
+    abandonBody(outgoing);
     return reply.code(status).headers(headers).send();
   }
   const iterator = body[Symbol.asyncIterator]();
-  // Pulled before anything is said, so that what fails at the start is answered like any other failure.
+  // Reads the first piece before the head is sent, so that an early error is answered normally.
   const first = await iterator.next();
-  // Also where the client has gone before the first piece: a generator that was never begun would not pass `return` on.
+  // Needed even if the client goes before the first piece: a generator that never started does not pass `return` on.
   at.exchange.atEnd(() => void iterator.return?.().catch(() => undefined));
-  // Its buffer holds one piece; fastify destroys the connection when it fails, and it when the connection has gone.
+  // Buffers one piece. fastify destroys the connection when the stream fails, and the stream when the connection closes.
   const pieces = Readable.from(resumed(first, iterator, at), { highWaterMark: 1 });
   return reply.code(status).headers(headers).send(pieces);
 }
@@ -59,9 +59,9 @@ async function* resumed(
 type StreamOutgoing = Outgoing & Required<Pick<Outgoing, 'listen'>>;
 
 /**
- * Answers with a head and leaves the connection to the listener. The body ends with the connection: without a length and without
- * chunks, the same bytes go to everybody. The head leaves with the first of them. The server takes such an answer for finished: it
- * holds up neither others nor a close.
+ * Answers with a head and leaves the connection to the listener. The body ends with the connection: without length and chunks, all
+ * listeners get the same bytes. The head leaves with the first of them. The server counts the answer as finished: it blocks neither other
+ * requests nor a close.
  */
 function sendStream(reply: FastifyReply, outgoing: StreamOutgoing, exchange: Exchange): FastifyReply {
   const { status, headers, listen, release } = outgoing;
@@ -78,13 +78,13 @@ function sendStream(reply: FastifyReply, outgoing: StreamOutgoing, exchange: Exc
   return reply;
 }
 
-/** The head is not read again, and what a browser says of itself takes as much memory as all the rest. */
+/** Frees the head: it is not read again, and a browser's headers take as much memory as all the rest. */
 function forgetHead(request: IncomingMessage): void {
   request.headers = {};
   request.rawHeaders = [];
 }
 
-/** There are thousands of these: one field each. */
+/** One field only: there are thousands of these. */
 class StreamResponse implements Listener {
   readonly #response: ServerResponse;
 
@@ -92,7 +92,7 @@ class StreamResponse implements Listener {
     this.#response = response;
   }
 
-  /** Writing to a connection that has just gone would be an error that no code handles. */
+  /** Writing to a closed connection would raise an error that no code handles. */
   #takes(): boolean {
     return !this.#response.destroyed && !this.#response.writableEnded;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listenSample, openSocket, type SampleOptions } from '../../../test/support/sample-server.ts';
 
-// More than the buffers of both ends of a connection take.
+// More than the buffers at both ends of a connection hold.
 const LONG = Buffer.alloc(32 * 1_024 * 1_024, 'a');
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
@@ -37,7 +37,7 @@ async function listenLong(changed: Partial<SampleOptions> = {}) {
   return { ...sample, open: () => open(), asked, released: () => released };
 }
 
-/** A client that has asked and does not read on. */
+/** A client that sends a request and stops reading. */
 async function askAndPause(port: number, path: string) {
   const client = await openSocket(port, get(path));
   await new Promise((resolve) => client.socket.once('data', resolve));
@@ -97,9 +97,9 @@ describe('a server that closes', () => {
     await expect.poll(slow.heard).toMatch(/slow$/);
   });
 
-  it('does not wait for requests that wait unread behind another', async () => {
+  it('does not wait for a request that waits behind another', async () => {
     const { server, port, open, asked } = await listenLong();
-    const { heard } = await openSocket(port, get('/slow') + get('/short') + get('/short'));
+    const { heard } = await openSocket(port, get('/slow') + get('/short'));
     await expect.poll(() => asked.length).toBe(1);
     const started = performance.now();
     const closing = server.close({ drainMs: 20_000 });

@@ -47,7 +47,7 @@ export function createTextReader(): (texts: TextsToRead) => Answered<TextsRead> 
       from = end;
     }
     const tokens = list.tokens.slice(0, list.count);
-    return { answer: { tokens, ends, newWords }, given: [tokens.buffer, ends.buffer] };
+    return { answer: { tokens, ends, newWords }, transfer: [tokens.buffer, ends.buffer] };
   };
 }
 

@@ -1,8 +1,8 @@
 import type { Limits } from '../../../contract/vocabulary.ts';
+import { createCounter } from '../../../platform/counter.ts';
 import { networkLevels } from '../../../platform/http/client-network.ts';
 import { drawOf, type Random } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { createTally } from '../../../platform/tally.ts';
 
 const FULL_RETRY_SECONDS = 30;
 /** One in this many slots is reserved for networks without a stream. */
@@ -40,7 +40,7 @@ interface Slot {
 export function createSlots({ most, mostPerNetwork, networksPerSite, random }: SlotOptions) {
   const reserved = Math.floor(most / RESERVED_PART);
   const regionMost = Math.max(1, Math.floor(reserved / REGION_PART));
-  const used = { network: createTally(), site: createTally(), reservedOfRegion: createTally() };
+  const used = { network: createCounter(), site: createCounter(), reservedOfRegion: createCounter() };
   const reservedSlots = new Map<string, Set<Slot>>();
   let [openUsed, reservedUsed] = [0, 0];
 
@@ -67,7 +67,7 @@ export function createSlots({ most, mostPerNetwork, networksPerSite, random }: S
     used.network.of(network) === 0 && used.reservedOfRegion.of(region) < regionMost;
 
   return (network: string, endStream: () => void): (() => void) => {
-    const { site, region } = networkLevels(network);
+    const { site, supernet: region } = networkLevels(network);
     const slot: Slot = { network, site, region, isReserved: openUsed >= most - reserved, endStream };
     if (used.network.of(network) >= mostPerNetwork || used.site.of(site) >= mostPerNetwork * networksPerSite) {
       throw tooManyOfNetwork(mostPerNetwork);

@@ -4,8 +4,8 @@ import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
+import { type PresentedKey, requireSameKey } from '../../../platform/key-hash.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { type ConfirmKey, mustBeStagedKey } from '../../../platform/staged-key.ts';
 import type { Market, Pepper } from '../../context.ts';
 import {
   type ChangeKind,
@@ -72,7 +72,7 @@ function isOfKind<Kind extends ChangeKind>(
 }
 
 /** A confirm names the pending change and shows its new key. */
-type Confirm = ConfirmKey & { body: PendingChangeSession };
+type Confirm = PresentedKey & { body: PendingChangeSession };
 
 /** Returns the change if it is the caller's, still open, and its new key is shown. */
 export async function findConfirmableChange<Kind extends ChangeKind>(
@@ -83,7 +83,7 @@ export async function findConfirmableChange<Kind extends ChangeKind>(
 ): Promise<ChangeOfKind<Kind>> {
   const pending = await findOwnPendingChange(database, kind, body, { lock: by.lock });
   if (pending.closedAs !== null || by.now >= pending.expiresAt.getTime()) throw new Refusal('stage_closed');
-  mustBeStagedKey(pending.change, { body, bearer }, by.pepper);
+  requireSameKey(pending.change, { body, bearer }, by.pepper);
   return pending.change;
 }
 

@@ -1,7 +1,7 @@
 import sql, { empty } from 'sql-template-tag';
 import type { CLIENT_CLASSES } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import type { KeyHash } from '../../../platform/staged-key.ts';
+import type { KeyHash } from '../../../platform/key-hash.ts';
 
 export type ClientClass = (typeof CLIENT_CLASSES)[number];
 

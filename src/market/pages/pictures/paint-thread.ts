@@ -19,5 +19,5 @@ answerQuestions((question: PictureQuestion): Answered<Uint8Array> => {
   const bytes = new Uint8Array(image.asPng());
   image.free();
   drawing.free();
-  return { answer: bytes, given: [bytes.buffer] };
+  return { answer: bytes, transfer: [bytes.buffer] };
 });

@@ -1,4 +1,4 @@
-import { createPasses, type Passes } from '../../../platform/background-jobs.ts';
+import { createSingleFlight, type SingleFlight } from '../../../platform/background-jobs.ts';
 import { acceptHead, noteVerdict, readLeadingHead, readProviderHead } from '../../../platform/chain/accept-head.ts';
 import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import { type Block, readBlock } from '../../../platform/chain/reads.ts';
@@ -83,7 +83,7 @@ const AT_ONCE = 4;
 export function followHeads(
   { clock, config }: Pick<Market, 'clock' | 'config'>,
   readHead: (askAlso: () => void) => Promise<ChainHead>,
-): Passes<FollowedHead> {
+): SingleFlight<FollowedHead> {
   const blockMs = config.network.blockSeconds * 1_000;
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
   let rewrites = 0;
@@ -98,7 +98,7 @@ export function followHeads(
     const again = await (early ?? readOrNull(head.rpc, before.latest.number));
     return again?.hash === hash;
   };
-  return createPasses(
+  return createSingleFlight(
     async () => {
       const before = last;
       // After a few blocks the previous head is neither the latest block nor its parent, so ask for it in the same request as the heads.

@@ -1,4 +1,4 @@
-import { createPasses } from '../../../platform/background-jobs.ts';
+import { createSingleFlight } from '../../../platform/background-jobs.ts';
 import { checkClaim, readProviderHead } from '../../../platform/chain/accept-head.ts';
 import type { Provider, ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import { type Block, readBlock, readCode } from '../../../platform/chain/reads.ts';
@@ -61,7 +61,7 @@ export function createWatch(
       log.error('chain_watch_failed', { error });
     }
   };
-  const passes = createPasses(() => readState(true));
+  const passes = createSingleFlight(() => readState(true));
 
   async function runLoop(): Promise<void> {
     while (!stopping.signal.aborted) {

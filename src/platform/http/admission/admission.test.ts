@@ -8,9 +8,10 @@ const get = (path: string, headers: string[] = []): string =>
 const statusesIn = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
-/** `/slow` answers when the gate opens; `asked` is what has begun. */
+/** `/slow` answers when the gate opens; `asked` lists requests that have begun. */
 async function listen(changed: Partial<SampleOptions> = {}) {
   const gate = Promise.withResolvers<void>();
+  const pause = Promise.withResolvers<void>();
   const asked: string[] = [];
   const slow = page({
     method: 'GET',
@@ -32,8 +33,9 @@ async function listen(changed: Partial<SampleOptions> = {}) {
   let aheadMs = 0;
   const clock = {
     now: () => systemClock.now() + aheadMs,
-    // The look at all sockets comes often here, so that a test need not wait for it.
-    sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms === 1_000 ? 5 : ms, signal),
+    // Checks all sockets more often than in production, so that tests need not wait.
+    sleep: (ms: number, signal?: AbortSignal) =>
+      ms === 2_000 ? pause.promise : systemClock.sleep(ms === 1_000 ? 5 : ms, signal),
   };
   const sample = await listenSample({ pages: [slow, quick], clock, ...changed });
   onTestFinished(() => gate.resolve());
@@ -41,6 +43,8 @@ async function listen(changed: Partial<SampleOptions> = {}) {
     ...sample,
     asked,
     open: () => gate.resolve(),
+    /** Ends the time in which a network is not read. */
+    readAgain: () => pause.resolve(),
     later: (ms: number) => {
       aheadMs += ms;
     },
@@ -53,16 +57,50 @@ async function from(port: number, localAddress: string, text: string) {
 }
 
 describe('one connection', () => {
-  it('is answered one request at a time, the next one unread until then', async () => {
+  it('is answered one request at a time, and one more waits', async () => {
     const { port, asked, open } = await listen();
-    const { heard } = await openSocket(port, get('/slow?1') + get('/quick?2') + get('/quick?3'));
+    const { heard } = await openSocket(port, get('/slow?1') + get('/quick?2'));
     await expect.poll(() => asked).toEqual(['/slow?1']);
     const other = await openSocket(port, get('/quick?other'));
     await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
     expect(asked).toEqual(['/slow?1', '/quick?other']);
     open();
-    await expect.poll(() => statusesIn(heard())).toEqual([200, 200, 200]);
-    expect(asked).toEqual(['/slow?1', '/quick?other', '/quick?2', '/quick?3']);
+    await expect.poll(() => statusesIn(heard())).toEqual([200, 200]);
+    expect(asked).toEqual(['/slow?1', '/quick?other', '/quick?2']);
+  });
+
+  it('is closed at a third request, in one piece with the others or later; the second never begins', async () => {
+    for (const isLater of [false, true]) {
+      const { port, asked, open, server } = await listen();
+      const third = get('/quick?3');
+      const first = await openSocket(port, get('/slow?1') + get('/quick?2') + (isLater ? '' : third));
+      await expect.poll(() => asked).toEqual(['/slow?1']);
+      if (isLater) first.socket.write(third);
+      await expect.poll(first.closed).toBe(true);
+      await expect.poll(() => server.admission()).toMatchObject({ slotsTaken: 0, rules: { pipelined: 1 } });
+      open();
+      const other = await openSocket(port, get('/quick?other'));
+      await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
+      expect(first.heard()).toBe('');
+      expect(asked).toEqual(['/slow?1', '/quick?other']);
+    }
+  });
+
+  it('that sends thousands at once has its network read again after two seconds, and others at once', async () => {
+    const { port, server, readAgain } = await listen();
+    const kept = await from(port, '127.0.1.1', get('/quick'));
+    await expect.poll(kept.statuses).toEqual([200]);
+    const flood = await from(port, '127.0.1.1', 'GET /quick HTTP/1.1\r\n\r\n'.repeat(2_500));
+    await expect.poll(flood.closed).toBe(true);
+    expect(server.admission().rules.pipelined).toBe(1);
+    const late = await from(port, '127.0.1.1', get('/quick'));
+    kept.socket.write(get('/quick'));
+    const other = await from(port, '127.0.2.1', get('/quick'));
+    await expect.poll(other.statuses).toEqual([200]);
+    expect([late.statuses(), kept.statuses()]).toEqual([[], [200]]);
+    readAgain();
+    await expect.poll(late.statuses).toEqual([200]);
+    await expect.poll(kept.statuses).toEqual([200, 200]);
   });
 
   it('has one request begun also where the end of its head comes with the next ones', async () => {
@@ -85,22 +123,22 @@ describe('one connection', () => {
   it('may send its requests in pieces of any size, bodies of either kind between them', async () => {
     const body = '{"collect":\r\n\r\ntrue}';
     const post = ['POST /api/buy/1 HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
-    const text = [
-      get('/quick?1'),
-      [...post, `Content-Length: ${body.length}`, '', body].join('\r\n'),
-      get('/quick?2'),
-      [...post, 'Transfer-Encoding: chunked', '', `${body.length.toString(16)}`, body, '0', '', ''].join('\r\n'),
-      get('/quick?3'),
-    ].join('');
+    const sized = [...post, `Content-Length: ${body.length}`, '', body].join('\r\n');
+    const chunked = [...post, 'Transfer-Encoding: chunked', '', `${body.length.toString(16)}`, body, '0', '', ''].join(
+      '\r\n',
+    );
+    const texts = [get('/quick?1') + sized, sized + chunked, chunked + get('/quick?2')];
     const { port } = await listen();
-    for (const size of [1, 2, 3, 5, 7, 64, 91, text.length]) {
+    for (const size of [1, 2, 3, 5, 7, 64, 91, 1_000]) {
       const { socket, statuses } = await from(port, '127.0.0.1', '');
       socket.setNoDelay(true);
-      for (let at = 0; at < text.length; at += size) {
-        socket.write(text.slice(at, at + size));
-        await new Promise((resolve) => setImmediate(resolve));
+      for (const [index, text] of texts.entries()) {
+        for (let at = 0; at < text.length; at += size) {
+          socket.write(text.slice(at, at + size));
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        await expect.poll(statuses).toEqual(Array(2 * index + 2).fill(200));
       }
-      await expect.poll(statuses).toEqual([200, 200, 200, 200, 200]);
     }
   });
 
@@ -108,7 +146,7 @@ describe('one connection', () => {
     const { port, later, server } = await listen();
     const head = 'POST /api/buy/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
     const { heard, closed } = await openSocket(port, `${head}{`);
-    await expect.poll(() => server.admission().placesTaken).toBe(1);
+    await expect.poll(() => server.admission().slotsTaken).toBe(1);
     later(2_000);
     const other = await openSocket(port, get('/quick'));
     await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
@@ -117,7 +155,7 @@ describe('one connection', () => {
     await expect.poll(closed).toBe(true);
     expect(statusesIn(heard())).toEqual([408]);
     expect(heard()).toContain('"reason":"request_timeout"');
-    expect(server.admission()).toMatchObject({ placesTaken: 0, rules: { body_too_slow: 1 } });
+    expect(server.admission()).toMatchObject({ slotsTaken: 0, rules: { body_too_slow: 1 } });
   });
 
   it('is cut when it takes nothing of its answer for ten seconds', async () => {
@@ -128,18 +166,18 @@ describe('one connection', () => {
     const { socket } = await openSocket(port, get('/long'));
     await new Promise((resolve) => socket.once('data', resolve));
     socket.pause();
-    await expect.poll(() => server.admission().placesTaken).toBe(1);
-    // Until what the system takes for it has settled.
+    await expect.poll(() => server.admission().slotsTaken).toBe(1);
+    // Waits until the kernel's buffers are full.
     await new Promise((resolve) => setTimeout(resolve, 200));
     later(9_000);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(server.admission().rules.answer_not_taken).toBe(0);
     later(2_000);
-    await expect.poll(() => server.admission()).toMatchObject({ placesTaken: 0, rules: { answer_not_taken: 1 } });
+    await expect.poll(() => server.admission()).toMatchObject({ slotsTaken: 0, rules: { answer_not_taken: 1 } });
   });
 });
 
-describe('places', () => {
+describe('slots', () => {
   const FEW = { bounds: { requestsInFlight: 40 } };
   const take = (port: number, count: number, address: (index: number) => string, headers: string[] = []) =>
     Promise.all(Array.from({ length: count }, (_, index) => from(port, address(index), get('/slow', headers))));
@@ -160,7 +198,7 @@ describe('places', () => {
     const { port, asked, later } = await listen(FEW);
     await take(port, 21, () => '127.0.1.1');
     await expect.poll(() => asked.length).toBe(21);
-    // One each: an address may not hold more while the server is busy.
+    // One from each address: an address may not hold more while the server is busy.
     await take(port, 15, (index) => `127.0.3.${index + 1}`);
     await expect.poll(() => asked.length).toBe(36);
     const plain = await from(port, '127.0.4.1', get('/quick'));

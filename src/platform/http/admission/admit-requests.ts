@@ -1,14 +1,27 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Refusal } from '../../refusal.ts';
 import { createClientNames } from '../client-network.ts';
 import { endWith, type ProblemAnswer, rawAnswer } from '../failure.ts';
-import { type Bounds, DEFAULT_BOUNDS, noneCounted, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
-import { type Connection, connectionOf, createSockets, type Place } from './connections.ts';
-import { createPlaces, failedToProve } from './places.ts';
-import { serializePipelined } from './serialize-pipelined.ts';
+import {
+  type Bounds,
+  DEFAULT_BOUNDS,
+  DROPPED_IN_FLOOD,
+  noneCounted,
+  type RuleCounts,
+  STARTED_IN_TURN,
+} from './bounds.ts';
+import { type Connection, connectionOf, createSockets, type Slot } from './connections.ts';
+import { createSlots, failedToProve } from './slots.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -16,28 +29,27 @@ export interface AdmissionOptions {
   /** Proxies that may name the client's address; false: none. */
   trustProxy: false | readonly string[];
   bounds?: Partial<Bounds> | undefined;
-  /** Says on this socket that what was asked came too slowly; the socket is closed by it. */
+  /** Answers on this socket that the request came too slowly, and closes it. */
   sayTooSlow(socket: Socket): void;
 }
 
 export interface AdmissionFacts {
-  placesTaken: number;
+  slotsTaken: number;
   socketsOpen: number;
   rules: RuleCounts;
 }
 
 export interface Admission {
-  /** Takes over the sockets of that server, and stands before what answers its requests. */
+  /** Takes over the sockets of the server. Returns the listener for its requests, which admits them and calls `answer`. */
   guard(server: Server, answer: RequestListener): RequestListener;
-  /** Why a request that was let through is not to be served now; undefined: it is. */
+  /** Reason not to serve this request now; undefined: serve it. */
   refusalOf(request: IncomingMessage): Refusal | undefined;
-  /** The counted network of who asks. */
   clientOf(request: IncomingMessage): string;
-  /** Its answer goes on without an end: it holds no place, and its socket is counted elsewhere. */
+  /** The answer has no end: releases the request's slot; its socket is counted elsewhere. */
   leave(request: IncomingMessage): void;
-  /** What it showed as key, token or proof is none, where its status does not say so. */
+  /** Reports an invalid key, token or proof that the status of the answer does not show. */
   distrust(request: IncomingMessage): void;
-  /** Whether an answer on this socket is under way, so that nothing else may be written there. */
+  /** True while an answer is being written to this socket: nothing else may be written there. */
   isAnswering(socket: Socket): boolean;
   rules: RuleCounts;
   facts(): AdmissionFacts;
@@ -45,9 +57,9 @@ export interface Admission {
 
 const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
-  'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
+  'A peer that is not in OPENAISLE_TRUST_PROXY forwards client addresses. They are ignored, and all its requests count as one client. If it is your proxy, add it there.';
 
-/** What one client may hold of the server: decided before anything of a request is looked at, the same for every server (W15). */
+/** Limits what one client may use of a server, before anything of its request is read. The same for every server. */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
@@ -60,46 +72,46 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const { peer } = connectionOf(request.socket) ?? {};
     return peer === null ? names.ofForwarded(request) : (peer?.address ?? names.of(request));
   };
-  const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
+  const slots = createSlots({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
 
-  const open = (socket: Socket): void => {
-    const connection = sockets.admit(socket);
-    if (connection !== null) serializePipelined(connection);
-  };
-  const check = (): void => {
-    for (const connection of sockets.each()) cutIfLate(connection, options, rules);
-  };
-  const distrust = (place: Place | null): void => {
-    if (place?.isKept) places.suspendReserved(place.site);
+  const distrust = (slot: Slot | null): void => {
+    if (slot?.isReserved) slots.suspendReserved(slot.site);
   };
 
   const start = (answer: RequestListener, connection: Connection): void => {
     const { request, response } = connection;
     if (request === null || response === null || request.socket.destroyed) return;
-    connection.refusal = places.judge(request);
+    connection.refusal = slots.judge(request);
     answer(request, response);
-    // Nearly always what lies ready is out by now, and held no place.
+    // Answers from memory are usually out by now and never take a slot.
     const isOut = response.writableEnded && response.writableLength === 0;
     if (isOut || connection.refusal !== null || connection.isStream) return;
-    connection.place = places.take(request);
+    connection.slot = slots.take(request);
     response.once('close', () => {
-      const place = giveBack(connection);
-      if (failedToProve(request, response.statusCode)) distrust(place);
+      const slot = releaseSlot(connection);
+      if (failedToProve(request, response.statusCode)) distrust(slot);
     });
   };
+  const beginWith =
+    (answer: RequestListener): Begin =>
+    (connection, request, response) => {
+      if (!connection.socket.writable) return;
+      connection.begin(request, response, clock);
+      warnOnce(request, connection);
+      // With few sockets open there cannot be many requests.
+      if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
+      turns.run(request, () => start(answer, connection));
+    };
   return {
     guard: (server, answer) => {
-      server.on('connection', open);
-      checkPeriodically(server, clock, check);
+      server.on('connection', sockets.admit);
+      checkPeriodically(server, sockets, options, rules);
+      const enqueue = createQueue(sockets, rules, beginWith(answer));
       return (request, response) => {
         const connection = connectionOf(request.socket);
-        if (connection === undefined) return void answer(request, response);
-        connection.begin(request, response, clock);
-        warnOnce(request, connection);
-        // With few sockets open there cannot be many requests.
-        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
-        turns.run(request, () => start(answer, connection));
+        if (connection === undefined) answer(request, response);
+        else enqueue(connection, request, response);
       };
     },
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
@@ -107,19 +119,50 @@ export function createAdmission(options: AdmissionOptions): Admission {
     leave: (request) => {
       const connection = connectionOf(request.socket);
       if (connection === undefined) return;
-      giveBack(connection);
+      releaseSlot(connection);
       sockets.leave(connection);
-      // What waits behind an answer without an end would wait for ever.
-      if (connection.isWaiting) request.socket.destroy();
+      // A request queued behind an endless answer would wait for ever.
+      if (connection.isQueued) request.socket.destroy();
     },
-    distrust: (request) => distrust(connectionOf(request.socket)?.place ?? null),
+    distrust: (request) => distrust(connectionOf(request.socket)?.slot ?? null),
     isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
     rules,
-    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules }),
+    facts: () => ({ slotsTaken: slots.taken(), socketsOpen: sockets.count(), rules }),
   };
 }
 
-/** Warns once when a peer that is no trusted proxy forwards the addresses of clients. */
+type Sockets = ReturnType<typeof createSockets>;
+type Begin = (connection: Connection, request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Begins a request when the one before it on its connection is answered: Node emits it as soon as it is parsed. One request may wait; the next
+ * one closes the connection.
+ */
+function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
+  /** Node has already read more requests after this one; they are dropped too. */
+  const drop = (connection: Connection): void => {
+    if (!connection.socket.destroyed) {
+      rules.pipelined += 1;
+      connection.socket.destroy();
+    }
+    connection.dropped += 1;
+    if (connection.dropped === DROPPED_IN_FLOOD) sockets.pauseReading(connection);
+  };
+  return (connection, request, response) => {
+    if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);
+    const current = connection.response;
+    if (current === null || current.closed) return begin(connection, request, response);
+    connection.isQueued = true;
+    // Begins in a later turn, so that other clients are served between two requests of one connection.
+    const beginNext = (): void => {
+      connection.isQueued = false;
+      begin(connection, request, response);
+    };
+    current.once('close', () => setImmediate(beginNext));
+  };
+}
+
+/** Warns once if a peer that is not a trusted proxy forwards client addresses. */
 function createWarning(log: Log): (request: IncomingMessage, connection: Connection) => void {
   let hasWarned = false;
   return ({ headers }, { peer }) => {
@@ -129,40 +172,40 @@ function createWarning(log: Log): (request: IncomingMessage, connection: Connect
   };
 }
 
-function giveBack(connection: Connection): Place | null {
-  const { place } = connection;
-  connection.place = null;
-  place?.giveBack();
-  return place;
+function releaseSlot(connection: Connection): Slot | null {
+  const { slot } = connection;
+  connection.slot = null;
+  slot?.release();
+  return slot;
 }
 
-/** Closes the connection of a client that is too slow by now. */
+/** Closes the connection if its client has become too slow. */
 function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptions, rules: RuleCounts): void {
   const { socket, response } = connection;
   const lateness = socket.destroyed ? null : connection.findLateness(clock.now());
   if (lateness === null) return;
   rules[lateness] += 1;
   if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
-  // For the access log, and for the lane.
+  // For the access log and for `failedToProve`.
   response.statusCode = 408;
   sayTooSlow(socket);
 }
 
-/** For as long as the server listens. */
-function checkPeriodically(server: Server, clock: Clock, check: () => void): void {
+/** Looks at all connections every second until the server is closed. */
+function checkPeriodically(server: Server, sockets: Sockets, options: AdmissionOptions, rules: RuleCounts): void {
   const closing = new AbortController();
   server.once('close', () => closing.abort());
   server.once('listening', async () => {
     while (!closing.signal.aborted) {
-      await clock.sleep(CHECK_EVERY_MS, closing.signal);
-      check();
+      await options.clock.sleep(CHECK_EVERY_MS, closing.signal);
+      for (const connection of sockets.each()) cutIfLate(connection, options, rules);
     }
   });
 }
 
 /**
- * Many sockets of one client may all have something to read in the same turn of the event loop, and others would wait for all of it.
- * So of one client only a few requests begin in a turn; the rest begin in later ones, between which everybody else is heard.
+ * Many sockets of one client can have a request in the same turn of the event loop, and other clients would wait for all of them. So only a
+ * few requests of a client begin in a turn; the others begin in later turns, with everybody else in between.
  */
 function createTurns(clientOf: (request: IncomingMessage) => string) {
   const begun = new Map<string, number>();
@@ -186,7 +229,7 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
     setImmediate(endTurn);
   };
   return {
-    /** At once, or in a later turn. */
+    /** Starts now or in a later turn. */
     run: (request: IncomingMessage, start: () => void): void => {
       const client = clientOf(request);
       const count = begun.get(client) ?? 0;
@@ -205,14 +248,13 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
 const TIMES = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** A server under the rules of this folder. */
 export function createAdmittedServer(admission: Admission, answer: RequestListener, options: ServerOptions): Server {
   const server = createServer({ ...TIMES, ...options });
   server.on('request', admission.guard(server, answer));
   return server;
 }
 
-/** The same for who brings a framework of its own, as fastify's `serverFactory`, and has no problems to answer with. */
+/** The same for a framework such as fastify (`serverFactory`) without problem documents of its own. */
 export function admitFramework(options: Omit<AdmissionOptions, 'sayTooSlow'>): (answer: RequestListener) => Server {
   const admission = createAdmission({
     ...options,

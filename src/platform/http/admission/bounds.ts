@@ -1,46 +1,56 @@
-/** What strangers may hold of one process. Sizes an operator may set come first; the shares and times are fixed. */
+/** Limits on what strangers may use of one process. An operator may set these two; shares and times are fixed. */
 export interface Bounds {
-  /** Places: requests from the end of their head until their answer is out. */
+  /** Slots: a request holds one from the end of its head until its answer is out. */
   requestsInFlight: number;
-  /** Sockets that are not event streams. */
+  /** Sockets without event streams. */
   openSockets: number;
 }
 
 export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_000 };
 
-/** Of all places, those that only requests with a key, token or proof may take. */
+/** Divisor: this part of all slots is reserved for requests with a key, token or proof. */
 export const RESERVED_PART = 10;
-/** What one network holds at most: of the sockets always, of all places and of those kept while over half of the places are taken. */
+/**
+ * Divisor: one network's share. Of the sockets it always applies; of all slots and of the reserved ones while over half of the slots are
+ * taken.
+ */
 export const NETWORK_PART = 10;
-/** The same for one address, of the places. */
+/** Divisor: one address's share of the slots. */
 export const ADDRESS_PART = 40;
 
-/** A body that is longer, or whose length is not announced, takes one of these places as well. */
+/** A longer body, or one of unknown length, also counts against these limits. */
 export const SHORT_BODY_BYTES = 65_536;
 export const LONG_BODIES = 64;
 export const LONG_BODIES_PER_NETWORK = 8;
 
-/** Bytes of an answer that wait for that long without one being taken. */
+/** A connection is cut if the client takes no byte of a waiting answer for this long. */
 export const STALLED_ANSWER_MS = 10_000;
-/** A body may begin slowly; from then on it must have come at this rate on the whole. */
+/** Grace period of a slow body. After it, the body must keep up with the rate below. */
 export const BODY_GRACE_MS = 5_000;
 export const LEAST_BODY_BYTES_PER_SECOND = 4_096;
 
-/** After what failed on a kept place its network takes none for that long. */
+/** After an invalid credential on a reserved slot, its network gets no reserved slot for this long. */
 export const RESERVED_SUSPENDED_MS = 60_000;
 export const RETRY_SECONDS = 1;
 
-/** Of one address, requests that begin in one turn of the event loop; the rest wait for the next turn. */
+/** Requests of one address that begin in one turn of the event loop; the rest begin in later turns. */
 export const STARTED_IN_TURN = 16;
 
-export function part(of: number, share: number): number {
+/** Node reads up to 64 KiB at once. A read with this many dropped requests is a flood. */
+export const DROPPED_IN_FLOOD = 16;
+/** The network of a flood is not read for this long. */
+export const READING_PAUSED_MS = 2_000;
+/** After this many floods in one turn of the event loop nobody is read until the next turn. */
+export const FLOODS_IN_TURN = 8;
+
+export function shareOf(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));
 }
 
-/** Why something was turned away or cut, as metrics and log call it. */
+/** Reasons to refuse a request or cut a connection, as metrics and log name them. */
 const RULES = [
   ...(['server_full', 'network_share', 'address_share', 'long_bodies', 'sockets_full', 'sockets_of_network'] as const),
-  ...(['idle_closed', 'answer_not_taken', 'body_too_slow', 'request_late', 'lane_lost'] as const),
+  ...(['idle_closed', 'answer_not_taken', 'body_too_slow', 'request_late', 'lane_lost', 'pipelined'] as const),
 ];
 export type Rule = (typeof RULES)[number];
 export type RuleCounts = Record<Rule, number>;

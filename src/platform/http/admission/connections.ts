@@ -5,12 +5,14 @@ import type { Refusal } from '../../refusal.ts';
 import { type ClientNames, clientNetwork, networkLevels } from '../client-network.ts';
 import {
   BODY_GRACE_MS,
+  FLOODS_IN_TURN,
   LEAST_BODY_BYTES_PER_SECOND,
   NETWORK_PART,
-  part,
+  READING_PAUSED_MS,
   type Rule,
   type RuleCounts,
   STALLED_ANSWER_MS,
+  shareOf,
 } from './bounds.ts';
 
 interface SocketsOptions {
@@ -20,33 +22,33 @@ interface SocketsOptions {
   rules: RuleCounts;
 }
 
-/** Of all sockets, those that are closed at once when idle ones have to make room. */
+/** Divisor: this part of all sockets is closed at once when idle ones must make room. */
 const ROOM_PART = 16;
 const LOOK_PAUSE_MS = 100;
 
-/** Open sockets: how many there are, and of which network. Those on which nothing is asked make room for new ones. */
+/** Counts open sockets, in all and by network, and closes idle ones to make room for new ones. */
 export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
-  const ofNetwork = part(total, NETWORK_PART);
+  const ofNetwork = shareOf(total, NETWORK_PART);
+  const pause = createReadPause(all, clock);
   let streams = 0;
   let lookAgainAt = 0;
 
-  const refuse = (socket: Socket, rule: Rule): null => {
+  const refuse = (socket: Socket, rule: Rule): void => {
     rules[rule] += 1;
     socket.destroy();
-    return null;
   };
   const remove = (connection: Connection): void => {
     const { peer } = connection;
-    const own = peer === null ? undefined : bySite.get(peer.site);
-    own?.delete(connection);
-    if (peer !== null && own?.size === 0) bySite.delete(peer.site);
+    if (peer === null) return;
+    bySite.get(peer.site)?.delete(connection);
+    if (bySite.get(peer.site)?.size === 0) bySite.delete(peer.site);
   };
-  /** With none idle, the network that holds most gives one up for a newcomer that holds much less. */
+  /** Closes idle sockets. If none is idle, the network with most sockets loses one to a newcomer with far fewer. */
   const makeRoom = (newcomers: number): boolean => {
-    if (clock.now() >= lookAgainAt && closeIdle(all, part(total, ROOM_PART), rules) > 0) return true;
-    // Looking at all of them for each that comes would be work that strangers could ask for.
+    if (clock.now() >= lookAgainAt && closeIdle(all, shareOf(total, ROOM_PART), rules) > 0) return true;
+    // A look at all sockets for each new one would be work that strangers could cause.
     lookAgainAt = Math.max(lookAgainAt, clock.now() + LOOK_PAUSE_MS);
     const [largest] = [...bySite.values()].toSorted((a, b) => b.size - a.size);
     if (largest === undefined || largest.size <= 2 * (newcomers + 1)) return false;
@@ -58,16 +60,16 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     return false;
   };
   return {
-    /** Null: there is no room, and the socket is closed. */
-    admit: (socket: Socket): Connection | null => {
+    /** Closes the socket if there is no room for it. */
+    admit: (socket: Socket): void => {
       const address = socket.remoteAddress;
       const counted = clientNetwork(address);
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
       const own = peer === null ? undefined : bySite.get(peer.site);
       if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1, rules) === 0) {
-        return refuse(socket, 'sockets_of_network');
+        return void refuse(socket, 'sockets_of_network');
       }
-      if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return refuse(socket, 'sockets_full');
+      if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return void refuse(socket, 'sockets_full');
       const connection = new Connection(socket, peer);
       all.add(connection);
       own?.add(connection);
@@ -77,9 +79,11 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
         if (connection.isStream) streams -= 1;
         else remove(connection);
       });
-      return connection;
+      // Node starts to read in the next tick, which would undo an earlier pause.
+      if (pause.includes(connection)) process.nextTick(() => socket.pause());
     },
-    /** From now on a stream, which its own pool counts. */
+    pauseReading: pause.start,
+    /** Makes it a stream, which its own pool counts. */
     leave: (connection: Connection): void => {
       if (connection.isStream) return;
       connection.isStream = true;
@@ -88,12 +92,44 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       remove(connection);
     },
     count: (): number => all.size - streams,
-    /** All, streams included. */
+    /** Includes streams. */
     each: (): Iterable<Connection> => all,
   };
 }
 
-/** Idle ones, those that came first before the others. How many were found. */
+/**
+ * Stops reading from the network of a client for a while, and from everybody until the next turn when several clients need it at once. One read
+ * can hold thousands of requests, and Node keeps them in memory until the closed socket is gone, at the end of the turn: many such sockets would
+ * fill the memory.
+ */
+function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
+  const sites = new Set<string>();
+  let inTurn = 0;
+  const includes = ({ peer }: Connection): boolean => peer !== null && sites.has(peer.site);
+  const endTurn = (): void => {
+    if (inTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
+    inTurn = 0;
+  };
+  const pauseSite = async (site: string): Promise<void> => {
+    const members = () => [...all].filter(({ peer }) => peer?.site === site);
+    sites.add(site);
+    for (const { socket } of members()) socket.pause();
+    await clock.sleep(READING_PAUSED_MS);
+    sites.delete(site);
+    for (const { socket } of members()) socket.resume();
+  };
+  return {
+    includes,
+    start: ({ peer }: Connection): void => {
+      if (inTurn === 0) setImmediate(endTurn);
+      inTurn += 1;
+      if (inTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
+      if (peer !== null && !sites.has(peer.site)) void pauseSite(peer.site);
+    },
+  };
+}
+
+/** Closes the oldest idle sockets, and returns how many. */
 function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts): number {
   let closed = 0;
   for (const connection of among) {
@@ -106,43 +142,42 @@ function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts)
   return closed;
 }
 
-/** What one request holds of the server. */
-export interface Place {
+export interface Slot {
   site: string;
-  /** One of those that are kept for requests with a key, token or proof. */
-  isKept: boolean;
-  /** To be called once. */
-  giveBack(): void;
+  /** Taken from the slots reserved for requests with a key, token or proof. */
+  isReserved: boolean;
+  /** Call once. */
+  release(): void;
 }
 
-const KNOWN = Symbol('connection');
+const CONNECTION = Symbol('connection');
 
-/** The connection that a socket is, where it came in through a guarded server. */
+/** The connection of a socket that came through a guarded server. */
 export function connectionOf(socket: Socket): Connection | undefined {
-  return (socket as { [KNOWN]?: Connection })[KNOWN];
+  return (socket as { [CONNECTION]?: Connection })[CONNECTION];
 }
 
-/** One socket of a client, and the one request that is being read from it or answered on it. There are thousands of these. */
+/** One client socket and the request being read or answered on it. Kept small: there are thousands. */
 export class Connection {
   readonly socket: Socket;
-  /** The peer's counted network and the wider one around it; null: a trusted proxy, which stands for many. */
+  /** The peer's counted network and its site; null: a trusted proxy, which stands for many clients. */
   readonly peer: { address: string; site: string } | null;
   request: IncomingMessage | null = null;
   response: ServerResponse | null = null;
-  /** Why it is not to be served now; null: it is. */
+  /** Reason not to serve the request now; null: serve it. */
   refusal: Refusal | null = null;
-  /** Where it brings a body: when its head was read in full, and how much had come on the socket by then. */
+  /** For a request with a body: when its head was complete, and the socket's bytes by then. */
   headAt = 0;
   bytesAtHead = 0;
-  /** Of a body whose length was named. */
-  bodyLeft = 0;
-  /** More has come behind the request that is being answered. */
-  isWaiting = false;
-  /** Its answer goes on without an end. */
+  /** A second request has been read; it begins when this one is answered. */
+  isQueued = false;
+  /** Requests read after that one. The first of them closes the connection. */
+  dropped = 0;
+  /** The answer has no end. */
   isStream = false;
-  /** What it holds until its answer is out. */
-  place: Place | null = null;
-  /** What has not been taken at the last look, all that was written until then, and since when neither has changed. */
+  /** Held until the answer is out. */
+  slot: Slot | null = null;
+  /** At the last check: bytes not taken by the client, bytes written in all, and the time since when neither changed. */
   #queued = 0;
   #written = 0;
   #stalledSince = 0;
@@ -150,8 +185,8 @@ export class Connection {
   constructor(socket: Socket, peer: Connection['peer']) {
     this.socket = socket;
     this.peer = peer;
-    // On the socket itself: a map would be looked into for every request.
-    (socket as { [KNOWN]?: Connection })[KNOWN] = this;
+    // Stored on the socket: a map would cost a lookup for every request.
+    (socket as { [CONNECTION]?: Connection })[CONNECTION] = this;
   }
 
   begin(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
@@ -159,32 +194,33 @@ export class Connection {
     this.response = response;
     this.refusal = null;
     const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
-    this.bodyLeft = length === undefined ? 0 : Number(length) || 0;
     if (length === undefined && coding === undefined) return;
     this.headAt = clock.now();
     this.bytesAtHead = this.socket.bytesRead;
   }
 
-  /** A request has been read in full, and its answer is not out yet. */
+  /** The request is complete and its answer is not out yet. */
   isAnswering(): boolean {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
-  /** The same where the answer has begun before all of the request had come. */
+  /** Also true if the answer began before the request was complete. False once the kernel has all of the answer. */
   hasBegunToAnswer(): boolean {
-    return this.isAnswering() || (this.response?.headersSent === true && !this.response.writableFinished);
+    const { response } = this;
+    if (response === null || (response.writableEnded && response.writableLength === 0)) return false;
+    return this.isAnswering() || response.headersSent;
   }
 
   isReadingBody(): boolean {
     return this.request !== null && !this.request.complete;
   }
 
-  /** It has been answered before, and asks nothing now. */
+  /** It had an answer before and has no request now. */
   isIdle(): boolean {
-    return this.request?.complete === true && this.response?.writableFinished === true;
+    return !this.isQueued && this.request?.complete === true && this.response?.writableFinished === true;
   }
 
-  /** What is wrong with the client's pace now; null: nothing. To be asked once a second or so. */
+  /** Tells how the client is too slow; null: it is not. Call about once a second. */
   findLateness(now: number): 'answer_not_taken' | 'body_too_slow' | null {
     if (this.#isStalled(now)) return 'answer_not_taken';
     const due = ((now - this.headAt - BODY_GRACE_MS) / 1_000) * LEAST_BODY_BYTES_PER_SECOND;
@@ -205,10 +241,10 @@ export class Connection {
   }
 }
 
-/** Handed to the system or waiting for that. What the system itself holds for a client is not seen, and is little. */
+/** Bytes the kernel has not taken yet. The kernel's own buffer is not visible, and is small. */
 function queuedBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: unknown } };
   const queued = handle?.writeQueueSize;
-  // The number falls with every byte that the system takes, which the stream's own count does not.
+  // Falls with every byte the kernel takes, unlike the stream's own count.
   return typeof queued === 'number' && queued > 0 ? queued : socket.writableLength;
 }

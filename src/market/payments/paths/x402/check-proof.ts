@@ -18,7 +18,7 @@ import {
 import { isoTime } from '../../../../platform/clock.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
-import { admitSpender } from '../../../../platform/tally.ts';
+import { admitSpender } from '../../../../platform/request-cost.ts';
 import type { Market, MarketConfig } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';

@@ -3,7 +3,7 @@ import { codeOut } from '../../../../contract/answer-forms.ts';
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { sayUsdc, usdcOfUnits } from '../../../../contract/money.ts';
 import { FACILITATOR_ANSWER_LIMIT_BYTES, FACILITATOR_DEADLINE_SECONDS } from '../../../../contract/vocabulary.ts';
-import { createPasses } from '../../../../platform/background-jobs.ts';
+import { createSingleFlight } from '../../../../platform/background-jobs.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { askJson, OutboundFailure } from '../../../../platform/http/outbound-requests.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
@@ -34,7 +34,7 @@ export async function refreshSigners(market: SignerMarket): Promise<boolean> {
 /** Does the same for all concurrent callers at once, and at most once in ten seconds: until then the last outcome holds. */
 export function createSignerRefresh(market: SignerMarket): () => Promise<boolean> {
   let last = { at: Number.NEGATIVE_INFINITY, outcome: false };
-  const passes = createPasses(async () => {
+  const passes = createSingleFlight(async () => {
     if (market.clock.now() - last.at >= ASK_AGAIN_MS) {
       const outcome = await refreshSigners(market);
       last = { at: market.clock.now(), outcome };

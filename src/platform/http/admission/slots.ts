@@ -1,39 +1,39 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../clock.ts';
+import { createCounter } from '../../counter.ts';
 import { Refusal } from '../../refusal.ts';
-import { createTally } from '../../tally.ts';
 import { bringsPayment } from '../caller-headers.ts';
 import { networkLevels } from '../client-network.ts';
 import * as bound from './bounds.ts';
-import type { Place } from './connections.ts';
+import type { Slot } from './connections.ts';
 
 const DETAILS = {
-  server_full: 'The server has as many requests as it can take.',
-  network_share: 'The server is busy, and this network has its share of requests under way.',
-  address_share: 'The server is busy, and this address has its share of requests under way.',
-  long_bodies: `Of bodies over ${bound.SHORT_BODY_BYTES} bytes as many are on their way as the server takes at once.`,
+  server_full: 'The server is handling as many requests as it can.',
+  network_share: 'The server is busy, and this network already has its share of requests in progress.',
+  address_share: 'The server is busy, and this address already has its share of requests in progress.',
+  long_bodies: `The server is already receiving as many bodies over ${bound.SHORT_BODY_BYTES} bytes as it accepts at once.`,
 };
-/** Networks are forgotten together when there are more. */
-const MOST_LOST = 10_000;
+/** If more networks are suspended, all of them are forgotten. */
+const MOST_SUSPENDED = 10_000;
 
-export interface PlacesOptions {
+export interface SlotsOptions {
   total: number;
   clock: Clock;
   rules: bound.RuleCounts;
   clientOf(request: IncomingMessage): string;
 }
 
-/** Requests in flight: who holds how many, and who still gets one. */
-export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
+/** Counts requests in flight by client and decides who gets a slot. */
+export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   const open = total - Math.floor(total / bound.RESERVED_PART);
-  const ofNetwork = bound.part(total, bound.NETWORK_PART);
-  const ofAddress = bound.part(total, bound.ADDRESS_PART);
-  const keptOfNetwork = bound.part(total - open, bound.NETWORK_PART);
-  const bySite = createTally();
-  const byAddress = createTally();
-  const keptBySite = createTally();
-  const lostUntil = new Map<string, number>();
-  /** Bodies that may become long and are still on their way. Few, so they are counted by looking at each. */
+  const ofNetwork = bound.shareOf(total, bound.NETWORK_PART);
+  const ofAddress = bound.shareOf(total, bound.ADDRESS_PART);
+  const mostReserved = bound.shareOf(total - open, bound.NETWORK_PART);
+  const bySite = createCounter();
+  const byAddress = createCounter();
+  const reserved = createCounter();
+  const suspended = new Map<string, number>();
+  /** Bodies that are or may become long and are still arriving. Few, so a scan counts them. */
   const longBodies = new Map<IncomingMessage, string>();
   let taken = 0;
 
@@ -43,7 +43,7 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
   const mayUseReserved = (request: IncomingMessage, site: string): boolean =>
-    showsCredential(request) && keptBySite.of(site) < keptOfNetwork && (lostUntil.get(site) ?? 0) <= clock.now();
+    showsCredential(request) && reserved.of(site) < mostReserved && (suspended.get(site) ?? 0) <= clock.now();
   const judgeBusy = (request: IncomingMessage): Refusal | null => {
     if (taken >= total) return refuse('server_full');
     const address = clientOf(request);
@@ -59,43 +59,43 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
   };
   return {
     taken: () => taken,
-    /** Why this request gets no place now; null: it gets one. */
+    /** Reason to give this request no slot; null: it gets one. */
     judge: (request: IncomingMessage): Refusal | null => {
       const refusal = taken * 2 > total || taken >= open ? judgeBusy(request) : null;
       if (refusal !== null || !bringsLongBody(request)) return refusal;
       return hasRoomForLong(networkLevels(clientOf(request)).site) ? null : refuse('long_bodies');
     },
-    take: (request: IncomingMessage): Place => {
+    take: (request: IncomingMessage): Slot => {
       const address = clientOf(request);
       const { site } = networkLevels(address);
-      const isKept = taken >= open;
+      const isReserved = taken >= open;
       const add = (by: 1 | -1): void => {
         taken += by;
         bySite.add(site, by);
         byAddress.add(address, by);
-        if (isKept) keptBySite.add(site, by);
+        if (isReserved) reserved.add(site, by);
       };
       add(1);
       if (bringsLongBody(request)) longBodies.set(request, site);
       return {
         site,
-        isKept,
-        giveBack: () => {
+        isReserved,
+        release: () => {
           add(-1);
           longBodies.delete(request);
         },
       };
     },
-    /** What came on a kept place was worth nothing: its network takes none for a while. */
+    /** A credential on a reserved slot was invalid: its network gets no reserved slot for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
-      if (lostUntil.size >= MOST_LOST) lostUntil.clear();
-      lostUntil.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
+      if (suspended.size >= MOST_SUSPENDED) suspended.clear();
+      suspended.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
     },
   };
 }
 
-/** A key, token or proof stands in the head. Whether it is one is looked at later. */
+/** Whether the head holds a key, token or proof, valid or not. */
 function showsCredential({ headers }: IncomingMessage): boolean {
   return headers.authorization !== undefined || bringsPayment(headers);
 }
@@ -106,7 +106,7 @@ function bringsLongBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-/** Whether what a request showed was found to be worth nothing, as far as the status of its answer says. */
+/** Whether the status of the answer shows that the credential was invalid. */
 export function failedToProve({ headers }: IncomingMessage, status: number): boolean {
   if (status === 401 || status === 408) return true;
   if (status === 404) return headers['x-delivery-token'] !== undefined;

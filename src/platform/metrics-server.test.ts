@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { recordingLog } from '../../test/support/recording-log.ts';
-import { serveText } from './serve-text.ts';
+import { startMetricsServer } from './metrics-server.ts';
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -9,7 +9,7 @@ afterEach(async () => {
 
 async function serve(read: () => Promise<{ type: string; body: string }>) {
   const { log, lines } = recordingLog();
-  const at = await serveText({ host: '127.0.0.1', port: 0, path: '/metrics', read, log });
+  const at = await startMetricsServer({ host: '127.0.0.1', port: 0, path: '/metrics', read, log });
   closing.push(at.close);
   return { url: `http://127.0.0.1:${at.port}`, port: at.port, lines, close: at.close };
 }
@@ -44,7 +44,7 @@ test('what cannot be read is a 500 that says nothing', async () => {
 
 test('a port that is taken is an error at once, and a closed one is free', async () => {
   const { port, close } = await serve(hello);
-  const again = () => serveText({ host: '127.0.0.1', port, path: '/x', read: hello, log: recordingLog().log });
+  const again = () => startMetricsServer({ host: '127.0.0.1', port, path: '/x', read: hello, log: recordingLog().log });
   await expect(again()).rejects.toThrow('EADDRINUSE');
   closing.length = 0;
   await close();

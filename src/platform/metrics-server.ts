@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Log } from './log.ts';
 
-export interface TextServerOptions {
+export interface MetricsServerOptions {
   host: string;
   port: number;
-  /** The only address that is answered. */
+  /** The only path that is served. */
   path: string;
   read(): Promise<{ type: string; body: string }>;
   log: Log;
@@ -15,8 +15,8 @@ const MOST_CONNECTIONS = 32;
 const REQUEST_MS = 5_000;
 const LARGEST_HEAD_BYTES = 4_096;
 
-/** One text on a port of its own, for readers inside the operator's network. Whatever else is asked for does not exist. */
-export async function serveText({ host, port, path, read, log }: TextServerOptions): Promise<{
+/** Serves one text on a separate port, for the operator's network. Any other request gets 404. */
+export async function startMetricsServer({ host, port, path, read, log }: MetricsServerOptions): Promise<{
   port: number;
   close(): Promise<void>;
 }> {
@@ -38,8 +38,8 @@ export async function serveText({ host, port, path, read, log }: TextServerOptio
       requireHostHeader: false,
     },
     (request, response) => {
-      const known = (request.method === 'GET' || request.method === 'HEAD') && request.url?.split('?')[0] === path;
-      if (known) void answer(response);
+      const isServed = (request.method === 'GET' || request.method === 'HEAD') && request.url?.split('?')[0] === path;
+      if (isServed) void answer(response);
       else response.writeHead(404, { connection: 'close' }).end();
     },
   );

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { createPasses } from './background-jobs.ts';
+import { createSingleFlight } from './background-jobs.ts';
 import type { Clock } from './clock.ts';
 
 it('gives all callers during a pass the next one, shared', async () => {
   const gates: PromiseWithResolvers<number>[] = [];
-  const passes = createPasses(() => {
+  const passes = createSingleFlight(() => {
     const gate = Promise.withResolvers<number>();
     gates.push(gate);
     return gate.promise;
@@ -23,7 +23,7 @@ it('gives all callers during a pass the next one, shared', async () => {
 
 it('fails those of the failed pass only', async () => {
   let count = 0;
-  const passes = createPasses(async () => {
+  const passes = createSingleFlight(async () => {
     count += 1;
     if (count === 1) throw new Error('the first fails');
     return count;
@@ -33,7 +33,7 @@ it('fails those of the failed pass only', async () => {
   expect(await second).toBe(2);
 });
 
-/** Time goes on only by `sleep` or by `pass`. */
+/** Time passes only by `sleep` or `pass`. */
 function ownTime() {
   let now = 1_000_000;
   const clock: Clock = {
@@ -52,7 +52,11 @@ it('lets some pass at once, then one in each stretch of time; a rest makes up fo
   const { clock, pass } = ownTime();
   const begun: number[] = [];
   const start = clock.now();
-  const passes = createPasses(async () => void begun.push(clock.now() - start), { clock, everyMs: 20, atOnce: 3 });
+  const passes = createSingleFlight(async () => void begun.push(clock.now() - start), {
+    clock,
+    everyMs: 20,
+    atOnce: 3,
+  });
   for (let turn = 0; turn < 6; turn += 1) await passes.fresh();
   expect(begun).toEqual([0, 0, 0, 20, 40, 60]);
   pass(40);
@@ -74,7 +78,7 @@ it('gives all callers during a pause the next pass, shared', async () => {
     },
   };
   let count = 0;
-  const passes = createPasses(async () => ++count, { clock, everyMs: 20, atOnce: 1 });
+  const passes = createSingleFlight(async () => ++count, { clock, everyMs: 20, atOnce: 1 });
   expect(await passes.fresh()).toBe(1);
   const late = [passes.fresh(), passes.fresh(), passes.fresh()];
   expect([count, sleeping.length]).toEqual([1, 1]);
@@ -89,7 +93,7 @@ it('makes no caller wait for longer than one pause when the clock stands still o
     now: () => now,
     sleep: async (ms) => void waits.push(ms),
   };
-  const passes = createPasses(async () => {}, { clock, everyMs: 20, atOnce: 2 });
+  const passes = createSingleFlight(async () => {}, { clock, everyMs: 20, atOnce: 2 });
   for (let turn = 0; turn < 10; turn += 1) await passes.fresh();
   now = 0;
   for (let turn = 0; turn < 10; turn += 1) await passes.fresh();
@@ -103,7 +107,7 @@ it('at times lets each pass wait for longer, and none go without a pause; afterw
   let isNow = false;
   const atTimes = { everyMs: 150, now: () => isNow };
   const pace = { clock, everyMs: 20, atOnce: 3, atTimes };
-  const passes = createPasses(async () => void begun.push(clock.now() - start), pace);
+  const passes = createSingleFlight(async () => void begun.push(clock.now() - start), pace);
   await passes.fresh();
   isNow = true;
   for (let turn = 0; turn < 4; turn += 1) await passes.fresh();

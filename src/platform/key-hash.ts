@@ -2,30 +2,29 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Pepper } from './pepper.ts';
 import { Refusal } from './refusal.ts';
 
-/** What is kept of a key. */
 export interface KeyHash {
   keyHash: Buffer;
   pepperVersion: number;
 }
 
-/** The key that a confirm brings, from one place or the other. */
-export interface ConfirmKey {
+/** A key from the body or from Authorization. */
+export interface PresentedKey {
   body: { merchant_key?: string | undefined };
   bearer: string | null;
 }
 
-/** Refuses a confirm without the key that its stage showed. */
-export function mustBeStagedKey(staged: KeyHash, { body, bearer }: ConfirmKey, pepper: Pepper): void {
-  const key = presentedKey(bearer, body.merchant_key ?? null);
-  const presented = pepper.hashes(key).find(({ version }) => version === staged.pepperVersion);
-  if (presented !== undefined && timingSafeEqual(presented.hash, staged.keyHash)) return;
+/** Refuses a confirmation that does not bring the key shown before. */
+export function requireSameKey(stored: KeyHash, { body, bearer }: PresentedKey, pepper: Pepper): void {
+  const key = readPresentedKey(bearer, body.merchant_key ?? null);
+  const presented = pepper.hashes(key).find(({ version }) => version === stored.pepperVersion);
+  if (presented !== undefined && timingSafeEqual(presented.hash, stored.keyHash)) return;
   throw new Refusal('key_invalid', {
     detail: 'This is not the key that the stage showed.',
     nextStep: 'Send the key that this stage showed, in Authorization.',
   });
 }
 
-function presentedKey(bearer: string | null, inBody: string | null): string {
+function readPresentedKey(bearer: string | null, inBody: string | null): string {
   const nextStep = 'Send the key that this stage showed, in Authorization and nowhere else.';
   if (bearer !== null && inBody !== null && bearer !== inBody)
     throw new Refusal('key_invalid', { detail: 'Authorization and merchant_key carry different keys.', nextStep });
