@@ -9,8 +9,8 @@ import { buy } from '../sdk/payments/buy.ts';
 import { goodsOf, mustNotBeOwn, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { createMemoryProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
+import { folderNameOf } from './folders.ts';
 import { guardWallet } from './guard-wallet.ts';
-import { folderNameOf } from './places.ts';
 import { judgeSpend } from './policy.ts';
 import { afterRefusal, afterRefusedCollecting, isOfSignature, mustNotBeRefused } from './refused-payment.ts';
 import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
@@ -70,7 +70,7 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
   // The SDK's own name for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
-  return await book.hold(key, (held) => buyHeld(options, held, { key, maxUnits }));
+  return await book.hold(key, (spend) => buyHeld(options, spend, { key, maxUnits }));
 }
 
 interface Order {
@@ -80,40 +80,40 @@ interface Order {
   maxUnits: bigint;
 }
 
-async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order): Promise<BoughtGoods> {
-  const { record } = held;
+async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order): Promise<BoughtGoods> {
+  const { record } = spend;
   const kept = record?.delivery ?? null;
   // Goods that came once are never paid for a second time, whatever the market says of it now and the caller allows. That some came for
   // nothing, as an import tells, stands in the way of no purchase.
   if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
     // Free goods are asked for again: they may have been edited.
-    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, held, record, kept);
-    return await payAndKeep(options, held);
+    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, spend, record, kept);
+    return await payAndKeep(options, spend);
   }
-  mustNotBeRefused(options, held, options);
+  mustNotBeRefused(options, spend, options);
   const isNew = record === null || record.state === 'settled' || record.state === 'over';
   const isAgain = mayPayAgain(options, record);
   if (isNew || isAgain) {
     const offer = await readOffer(options, order.key);
-    const owned = await takeOwned(options, held, offer);
+    const owned = await takeOwned(options, spend, offer);
     if (owned !== null) return owned;
-    if (isNew) await prepare(options, held, order, offer);
+    if (isNew) await reserveSpend(options, spend, order, offer);
   }
-  const again = async () => prepare(options, held, order, await readOffer(options, order.key));
-  return await payAndKeep(options, held, isAgain ? again : undefined);
+  const again = async () => reserveSpend(options, spend, order, await readOffer(options, order.key));
+  return await payAndKeep(options, spend, isAgain ? again : undefined);
 }
 
 /** Goods that an import brought are held against the market before they are called what was bought. */
 async function giveAgain(
   { client }: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   record: SpendRecord,
   kept: KeptGoods,
 ): Promise<BoughtGoods> {
   const bought = boughtOf(record, kept, true);
   if (isVerified(record)) return bought;
   const notVerified = await whyNotVerified(record, client);
-  if (notVerified === null) await held.noteVerified();
+  if (notVerified === null) await spend.noteVerified();
   return { ...bought, notVerified };
 }
 
@@ -140,28 +140,28 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
  */
 async function takeOwned(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   { listing, plan }: Offer,
 ): Promise<BoughtGoods | null> {
   const { client, wallet, policy, listingId } = options;
   if (plan.amountUnits === 0n) return null;
   const putNothingAside = async (): Promise<void> => {
-    if (held.record?.state !== 'signed') await held.reserve({ ...plan, amountUnits: 0n }, policy);
+    if (spend.record?.state !== 'signed') await spend.reserve({ ...plan, amountUnits: 0n }, policy);
   };
   judgeSpend(policy, { market: plan.market, network: plan.network, amountUnits: 0n, goods: null });
   try {
     const delivery = await buy({
-      ...{ client, wallet: guardWallet(wallet, held, { policy, market: plan.market }), listingId },
+      ...{ client, wallet: guardWallet(wallet, spend, { policy, market: plan.market }), listingId },
       ...{ network: plan.network, collectOnly: true },
       ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
-      ...quietly(options),
+      ...withoutCollectProgress(options),
     });
     await putNothingAside();
-    return await orUnknown(held, () => keep(options, held, delivery, true));
+    return await orUnknown(spend, () => keepGoods(options, spend, delivery, true));
   } catch (error) {
     if (error instanceof ArtifactMismatch) {
       await putNothingAside();
-      throw await orUnknown(held, () => keepMismatch(options, held, error));
+      throw await orUnknown(spend, () => keepMismatch(options, spend, error));
     }
     if (isPlainNo(error, listing)) {
       if (error instanceof TermsRefused)
@@ -189,7 +189,7 @@ function isPlainNo(error: unknown, { supersedes }: ListingDetail): boolean {
 }
 
 /** A look before a purchase is no collecting that a person would want to hear of. */
-function quietly(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
+function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
   const { onProgress, ...rest } = passedOn(options);
   if (onProgress === undefined) return rest;
   return { ...rest, onProgress: (progress) => (progress.phase === 'collecting' ? undefined : onProgress(progress)) };
@@ -199,9 +199,9 @@ function quietly(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
  * Before a signature, the first or one that takes its place: what is bought, whether that is allowed now, and its sum put aside. The
  * policy, the price and the person's mind may have changed since the first.
  */
-async function prepare(
+async function reserveSpend(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   { maxUnits }: Order,
   { listing, plan }: Offer,
 ): Promise<void> {
@@ -214,14 +214,14 @@ async function prepare(
   const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
   judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
   await mustBeConfirmed(options, { amountUnits, title: listing.title, seller: listing.merchant });
-  await held.reserve(plan, policy);
+  await spend.reserve(plan, policy);
 }
 
 /** Twice what a market takes. A record must stay readable, whatever a market calls a title. */
 const LONGEST_TITLE = 240;
 const LONGEST_SELLER = 128;
 
-function cut(text: string, longest: number): string {
+function cutText(text: string, longest: number): string {
   return text.slice(0, longest);
 }
 
@@ -239,8 +239,8 @@ async function planOf(
     market: client.baseUrl,
     kind: 'purchase',
     listing_id: listingId,
-    title: cut(listing.title, LONGEST_TITLE),
-    seller: cut(listing.merchant, LONGEST_SELLER),
+    title: cutText(listing.title, LONGEST_TITLE),
+    seller: cutText(listing.merchant, LONGEST_SELLER),
     payee: listing.seller_wallet as `0x${string}`,
     network: known,
     out_dir: outDir === undefined ? null : resolve(outDir),
@@ -252,13 +252,13 @@ async function planOf(
 /** Goes on with what is signed, or signs what was set aside; and collects what was had before. `again` allows another signature. */
 async function payAndKeep(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   again?: () => Promise<void>,
 ): Promise<BoughtGoods> {
   const { client, wallet, policy, listingId, payAnew } = options;
-  const { record } = held;
+  const { record } = spend;
   if (record === null) throw new TypeError('nothing was set aside');
-  await held.noteSentAgain();
+  await spend.noteSentAgain();
   const had = record.state === 'settled' ? record.delivery : null;
   const slip = had?.recovery_slip;
   const isFixed = had !== null && !isFree(record);
@@ -266,11 +266,11 @@ async function payAndKeep(
   try {
     delivery = await buy({
       client,
-      wallet: guardWallet(wallet, held, { policy, market: client.baseUrl, again }),
+      wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl, again }),
       listingId,
       maxPriceUsdc: mostFor(record),
       network: record.network,
-      proofStore: held.proofStore,
+      proofStore: spend.proofStore,
       // It has been asked already.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
@@ -282,35 +282,38 @@ async function payAndKeep(
     });
   } catch (error) {
     if (!(error instanceof ArtifactMismatch)) {
-      throw unknownOnceSigned(held, await afterRefusal(options, held, options, error));
+      throw unknownOnceSigned(spend, await afterRefusal(options, spend, options, error));
     }
-    throw isFixed ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
+    throw isFixed ? otherGoods(had) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
   // Goods that came once are known: a market that shows another commitment now does not change it. What an import told is not known.
   if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
-  return await orUnknown(held, () => keep(options, held, delivery, isPriced));
+  return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
 }
 
 /** The goods are on the disk before the payment is settled. */
-async function keep(
+async function keepGoods(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   delivery: Delivery,
   isPriced: boolean,
 ): Promise<BoughtGoods> {
-  const { record } = held;
+  const { record } = spend;
   if (record === null) throw new TypeError('there is no record to settle');
   const goods = await saveGoods(delivery, folderOf(options, record));
-  await held.settle({ delivery: goods, ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}) });
-  return boughtOf(held.record ?? record, goods, false);
+  await spend.finishSpend({
+    delivery: goods,
+    ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}),
+  });
+  return boughtOf(spend.record ?? record, goods, false);
 }
 
-async function orUnknown<T>(held: HeldSpend, work: () => Promise<T>): Promise<T> {
+async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw unknownOnceSigned(held, error);
+    throw unknownOnceSigned(spend, error);
   }
 }
 
@@ -330,15 +333,15 @@ function mostFor({ state, amount_units }: SpendRecord): number {
 }
 
 // They are paid for, and evidence: kept under the commitment that was published, so that `verify` finds them changed.
-async function keepMismatch(options: BuyGoodsOptions, held: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
-  const { record } = held;
+async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
+  const { record } = spend;
   if (record === null)
     return new AgentError('unknown', {
       reason: 'goods_mismatch',
       title: own`The goods that came are not what the listing promised`,
     });
   const goods = await saveGoods(error.delivery(), folderOf(options, record));
-  await held.settle({ delivery: { ...goods, commitment: error.expected } });
+  await spend.finishSpend({ delivery: { ...goods, commitment: error.expected } });
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',

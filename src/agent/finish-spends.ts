@@ -26,7 +26,7 @@ export async function finishSpends(options: FinishOptions): Promise<Finished[]> 
   for (const record of open) {
     onBegin?.(record);
     try {
-      finished.push(await finishSpend(record, { ...shared, client: await connect(record) }));
+      finished.push(await resumeSpend(record, { ...shared, client: await connect(record) }));
     } catch (error) {
       finished.push({ record, error });
     }
@@ -34,7 +34,7 @@ export async function finishSpends(options: FinishOptions): Promise<Finished[]> 
   return finished;
 }
 
-async function finishSpend(record: SpendRecord, options: SpendOptions): Promise<Finished> {
+async function resumeSpend(record: SpendRecord, options: SpendOptions): Promise<Finished> {
   if (record.listing_id !== null) {
     // The sum was signed: what may be paid at most is settled.
     const maxPriceUsdc = usdcOfUnits(BigInt(record.amount_units));

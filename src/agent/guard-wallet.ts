@@ -4,7 +4,7 @@ import { formed, named, type OwnWords, own } from '../contract/own-words.ts';
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { AuthorizationToSign, Wallet } from '../sdk/payments/payment-proof.ts';
 import { PolicyRefused } from './agent-error.ts';
-import { judgePlace, type Policy } from './policy.ts';
+import { judgeMarket, type Policy } from './policy.ts';
 import type { HeldSpend } from './spend-book.ts';
 
 export interface Guard {
@@ -20,17 +20,17 @@ export interface Guard {
  * Authorizations of value 0 pass without a reservation: they show who asks, and move nothing. No signature, with value or without, is made
  * for a market or a network that the policy leaves out. Throws `PolicyRefused` before anything is signed.
  */
-export function guardWallet(wallet: Wallet, held: HeldSpend, { policy, market, again }: Guard): Wallet {
+export function guardWallet(wallet: Wallet, spend: HeldSpend, { policy, market, again }: Guard): Wallet {
   return Object.freeze({
     address: wallet.address,
     signTypedData: async (typed: AuthorizationToSign) => {
-      judgePlace(policy, { market, network: networkOf(wallet, typed) });
+      judgeMarket(policy, { market, network: networkOf(wallet, typed) });
       if (typed.message.value === 0n) return wallet.signTypedData(typed);
-      if (held.signed && again !== undefined) await again();
-      mustBeReserved(held, typed);
-      if (await held.takeSignature()) return wallet.signTypedData(typed);
+      if (spend.signed && again !== undefined) await again();
+      mustBeReserved(spend, typed);
+      if (await spend.takeSignature()) return wallet.signTypedData(typed);
       const title = own`A signature for this payment exists already, or its day is over; another was not allowed`;
-      throw refuse('not_reserved', title);
+      throw refuseSigning('not_reserved', title);
     },
   });
 }
@@ -45,7 +45,7 @@ function networkOf({ address }: Wallet, { primaryType, domain, message }: Author
     domain.version === network.domainVersion;
   if (isUsdc && primaryType === 'TransferWithAuthorization' && isAddressEqual(message.from, address))
     return network.name;
-  throw refuse('not_usdc', own`What is to be signed is no transfer of USDC from this wallet`);
+  throw refuseSigning('not_usdc', own`What is to be signed is no transfer of USDC from this wallet`);
 }
 
 function mustBeReserved({ record }: HeldSpend, { domain, message }: AuthorizationToSign): void {
@@ -60,9 +60,9 @@ function mustBeReserved({ record }: HeldSpend, { domain, message }: Authorizatio
       ? own`nothing`
       : own`${sayUsdc(BigInt(record.amount_units))} to ${formed('address', record.payee)} on ${named(record.network)}`;
   const asked = own`${sayUsdc(message.value)} to ${formed('address', message.to)} was to be signed`;
-  throw refuse('not_reserved', own`${asked}, and ${reserved} is set aside for it`);
+  throw refuseSigning('not_reserved', own`${asked}, and ${reserved} is set aside for it`);
 }
 
-function refuse(reason: string, title: OwnWords): PolicyRefused {
+function refuseSigning(reason: string, title: OwnWords): PolicyRefused {
   return new PolicyRefused(reason, title, own`Look at the listing again; nothing was signed.`);
 }

@@ -6,8 +6,8 @@ import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import { AgentError, refusedFile } from './agent-error.ts';
 import { type ExportSigner, exportToSign } from './export/export-signature.ts';
+import { configFolder, type Env } from './folders.ts';
 import { lockFile } from './lock-file.ts';
-import { configFolder, type Env } from './places.ts';
 import { makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
 import { printWallet, readKeyText, readWalletText, type WalletFile } from './wallet-file.ts';
 

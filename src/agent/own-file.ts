@@ -62,7 +62,8 @@ export async function readOwnFile(
   const file = await openPlain(path);
   if (file === null) return null;
   // A link would be replaced by the next write, and what it leads to would stay behind as it is.
-  if (file === 'link') return { fault: unsafe(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`) };
+  if (file === 'link')
+    return { fault: unsafeFault(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`) };
   try {
     const fault = faultOf(path, await file.stat(), rules);
     return fault === null ? { text: await file.readFile('utf8') } : { fault };
@@ -101,8 +102,8 @@ function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules):
   // Windows has neither owners nor modes of this kind.
   if (self === undefined) return null;
   if ((mode & forbidden) !== 0)
-    return unsafe(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
-  return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreign(path, uid);
+    return unsafeFault(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
+  return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreignOwner(path, uid);
 }
 
 /**
@@ -126,10 +127,10 @@ export async function findUnsafeFolder(path: string, home: string): Promise<File
 const STICKY = 0o1000;
 
 function faultOfFolder(folder: string, found: Stats): FileFault | null {
-  if (!isOurs(found.uid)) return foreign(folder, found.uid);
+  if (!isOurs(found.uid)) return foreignOwner(folder, found.uid);
   // The mode of a link says nothing; where it leads is looked at by itself.
   if (found.isSymbolicLink() || (found.mode & 0o022) === 0 || (found.mode & STICKY) !== 0) return null;
-  return unsafe(
+  return unsafeFault(
     own`${ofOwner(folder)} can be written by others (mode ${sayMode(found.mode)})`,
     own`chmod go-w ${shellWord(folder)}`,
   );
@@ -164,15 +165,15 @@ function isOurs(uid: number): boolean {
   return uid === 0 || uid === process.getuid?.();
 }
 
-function foreign(path: string, uid: number): FileFault {
+function foreignOwner(path: string, uid: number): FileFault {
   const self = process.getuid?.() ?? 0;
-  return unsafe(
+  return unsafeFault(
     own`${ofOwner(path)} belongs to another user (uid ${uid})`,
     own`If what is in it is yours, as root: chown ${self} ${shellWord(path)}`,
   );
 }
 
-function unsafe(why: OwnWords, nextStep: OwnWords): FileFault {
+function unsafeFault(why: OwnWords, nextStep: OwnWords): FileFault {
   return { kind: 'unsafe', why, nextStep };
 }
 

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
 import { named, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
-import { placeOf } from '../sdk/answer-place.ts';
 import { readBaseUrl } from '../sdk/client.ts';
+import { describePath } from '../sdk/schema-path.ts';
 import { PolicyRefused } from './agent-error.ts';
+import { configFolder, type Env, homeFolder } from './folders.ts';
 import { type FileFault, findUnsafeFolder, LIMIT_RULES, readOwnFile } from './own-file.ts';
-import { configFolder, type Env, homeFolder } from './places.ts';
 
 const usdc = z.number().transform((amount, context) => {
   const units = unitsOfUsdc(amount);
@@ -79,7 +79,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   const text = await readText(path, homeFolder(env));
   if (text === null) {
     // What was named and is not there may be spelled wrong: its limits must not be left out.
-    if (file !== undefined) throw unreadable(path, 'ENOENT');
+    if (file !== undefined) throw unreadablePolicy(path, 'ENOENT');
     return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null, networks: null };
   }
   let read: unknown;
@@ -87,12 +87,12 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
     // Some editors write a byte order mark first.
     read = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
-    throw unreadable(path, 'not JSON');
+    throw unreadablePolicy(path, 'not JSON');
   }
-  if (hasRepeatedMember(text)) throw unreadable(path, own`one name stands there twice`);
+  if (hasRepeatedMember(text)) throw unreadablePolicy(path, own`one name stands there twice`);
   const parsed = policyFile.safeParse(read);
   if (!parsed.success) {
-    throw unreadable(path, faultOf(parsed.error.issues));
+    throw unreadablePolicy(path, faultOf(parsed.error.issues));
   }
   const { per_purchase_usdc, per_day_usdc, ask_above_usdc, sellers, aisles, markets, networks } = parsed.data;
   return {
@@ -111,7 +111,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
 /** The place by the names of the schema, and the fault in words of ours or by its code: names and values of the file could be a sentence. */
 function faultOf([issue]: readonly z.core.$ZodIssue[]): OwnWords {
   const words = issue?.code === 'custom' ? issue.message : issue?.code;
-  return own`${placeOf(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
+  return own`${describePath(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
 }
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
@@ -141,10 +141,10 @@ async function readText(path: string, home: string): Promise<string | null> {
     const read = await readOwnFile(path, LIMIT_RULES);
     if (read === null) return null;
     if ('text' in read) return read.text;
-    throw read.fault.kind === 'unsafe' ? unsafePolicy(path, read.fault) : unreadable(path, read.fault.why);
+    throw read.fault.kind === 'unsafe' ? unsafePolicy(path, read.fault) : unreadablePolicy(path, read.fault.why);
   } catch (error) {
     if (error instanceof PolicyRefused) throw error;
-    throw unreadable(path, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+    throw unreadablePolicy(path, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
   }
 }
 
@@ -153,7 +153,7 @@ function unsafePolicy(path: string, { why, nextStep = own`` }: FileFault): Polic
   return new PolicyRefused('policy_unsafe', own`${which} may be another's: ${why}; nothing is spent`, nextStep);
 }
 
-function unreadable(path: string, why: string): PolicyRefused {
+function unreadablePolicy(path: string, why: string): PolicyRefused {
   const next = own`Mend the file, or remove it: then 5 USDC a purchase and 20 a day are the limits.`;
   return new PolicyRefused(
     'policy_unreadable',
@@ -173,7 +173,7 @@ export interface Spend {
 }
 
 /** Whether anything may be signed at this market and on this network, with value or without. Throws `PolicyRefused`. */
-export function judgePlace(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
+export function judgeMarket(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
   const next = howToChange(policy);
   if (policy.markets !== null && !policy.markets.includes(at))
     throw new PolicyRefused('market_not_allowed', own`The policy does not allow the market ${ofOwner(at)}`, next);
@@ -183,15 +183,15 @@ export function judgePlace(policy: Policy, { market: at, network }: Pick<Spend, 
 
 /** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
 export function judgeSpend(policy: Policy, { amountUnits, goods, ...place }: Spend): void {
-  judgePlace(policy, place);
+  judgeMarket(policy, place);
   const next = howToChange(policy);
   if (goods !== null) {
     // A wallet of the policy stands for what is signed for: a market cannot call a seller by it.
     const handle = goods.seller.toLowerCase();
     const names = [goods.sellerWallet.toLowerCase(), ...(WALLET.test(handle) ? [] : [handle])];
-    if (!allows(policy.sellers, names))
+    if (!choiceAllows(policy.sellers, names))
       throw new PolicyRefused('seller_not_allowed', own`The policy does not allow the seller of this listing`, next);
-    if (!allows(policy.aisles, [goods.aisle.toLowerCase()]))
+    if (!choiceAllows(policy.aisles, [goods.aisle.toLowerCase()]))
       throw new PolicyRefused('aisle_not_allowed', own`The policy does not allow the aisle of this listing`, next);
   }
   // The book takes no larger sums.
@@ -204,7 +204,7 @@ export function judgeSpend(policy: Policy, { amountUnits, goods, ...place }: Spe
 const WALLET = /^0x[0-9a-f]{40}$/;
 
 /** Denied wins; a list of the allowed that is there leaves out all others. */
-function allows({ allow, deny }: Choice, names: readonly string[]): boolean {
+function choiceAllows({ allow, deny }: Choice, names: readonly string[]): boolean {
   if (deny?.some((name) => names.includes(name)) === true) return false;
   return allow === undefined || allow.some((name) => names.includes(name));
 }

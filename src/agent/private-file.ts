@@ -19,7 +19,7 @@ const NO_LINKS = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 export async function makeFolderOf(path: string): Promise<string[]> {
   const folder = dirname(path);
   const first = await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw unwritable(folder, error);
+    throw unwritableFolder(folder, error);
   });
   const made: string[] = [];
   if (first === undefined) return made;
@@ -47,11 +47,11 @@ export async function mustBeWritable(path: string): Promise<void> {
     await (await open(temporary, 'wx', 0o600)).close();
     await rm(temporary);
   } catch (error) {
-    throw unwritable(dirname(path), error);
+    throw unwritableFolder(dirname(path), error);
   }
 }
 
-function unwritable(folder: string, error: unknown): AgentError {
+function unwritableFolder(folder: string, error: unknown): AgentError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
   return refusedFile(
     own`Nothing can be written into ${ofOwner(folder)} (${formed('code', code)})`,

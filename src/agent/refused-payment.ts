@@ -33,11 +33,11 @@ const NOT_KNOWN: ReadonlySet<string> = new Set(['payment_required', 'authorizati
  */
 export async function afterRefusal(
   options: SpendOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   subject: Subject,
   error: unknown,
 ): Promise<unknown> {
-  const { record } = held;
+  const { record } = spend;
   if (!(error instanceof MarketError) || record === null || record.state !== 'signed' || record.saved === null)
     return error;
   if (error.doNotPayAgain !== false || error.status >= 500 || NOT_KNOWN.has(error.reason)) return error;
@@ -45,7 +45,7 @@ export async function afterRefusal(
   if (error.reason === 'authorization_lapsed' && !(await isUnpaid(options, proof))) return error;
   const until = proof.valid_before;
   const note = (why: Unpaid['why'], isFinal: boolean) =>
-    held.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
+    spend.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
   const isGood = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
   if (!OF_THE_SIGNATURE.has(error.reason) && (error.reason !== 'payment_invalid' || !isGood)) {
     await note(error.reason === 'own_goods' ? 'own_goods' : 'refused', error.problem.retry === 'never');
@@ -56,7 +56,7 @@ export async function afterRefusal(
     return wrongClock(options, error);
   }
   const code = await readOwnCode(options);
-  const isFinal = isCertain(error) || code !== null || wasRefusedBefore(held, record);
+  const isFinal = isCertain(error) || code !== null || wasRefusedBefore(spend, record);
   await note('signature', isFinal);
   return isFinal ? refusedSignature(options, subject, error, code) : error;
 }
@@ -77,8 +77,8 @@ export function isOfSignature({ reason }: MarketError): boolean {
 }
 
 /** Throws where what is signed was refused for good: until it has run out nothing else is signed, and the market is not asked again. */
-export function mustNotBeRefused({ wallet, client }: SpendOptions, held: HeldSpend, subject: Subject): void {
-  const { record } = held;
+export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+  const { record } = spend;
   if (record === null || record.state !== 'signed') return;
   const { unpaid, payee } = record;
   const isOwn = subject.listingId !== null && isAddressEqual(payee, wallet.address);
@@ -99,8 +99,8 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, held: HeldSpe
 }
 
 /** Throws where the market took no signature of this wallet for the same today. A fee has no signature over nothing that would show it. */
-export function mustNotRepeat({ wallet, client }: SpendOptions, held: HeldSpend, subject: Subject): void {
-  const { record } = held;
+export function mustNotRepeat({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+  const { record } = spend;
   if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isOfToday(record, client)) return;
   throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
 }

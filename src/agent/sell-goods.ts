@@ -45,43 +45,43 @@ export interface SoldGoods extends KeptListing {
  * `listGoods` of the SDK throws.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  return await options.book.hold(feeKey(options), (held) => sellHeld(options, held));
+  return await options.book.hold(feeKey(options), (spend) => sellHeld(options, spend));
 }
 
-async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<SoldGoods> {
-  const before = held.record;
+async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<SoldGoods> {
+  const before = spend.record;
   if (before !== null && before.listed !== null && options.listAgain !== true)
     return soldOf(options, before, { ...before.listed, alreadyListed: true });
-  mustNotBeRefused(options, held, FEE);
-  mustNotRepeat(options, held, FEE);
+  mustNotBeRefused(options, spend, FEE);
+  mustNotRepeat(options, spend, FEE);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
-  if (isNew) await prepare(options, held);
-  else await held.noteSentAgain();
-  const done = await payFee(options, held, isNew).catch(async (error: unknown) => {
-    throw unknownOnceSigned(held, await afterRefusal(options, held, FEE, error));
+  if (isNew) await reserveFee(options, spend);
+  else await spend.noteSentAgain();
+  const done = await payFee(options, spend, isNew).catch(async (error: unknown) => {
+    throw unknownOnceSigned(spend, await afterRefusal(options, spend, FEE, error));
   });
-  const { record } = held;
+  const { record } = spend;
   if (record === null) throw new TypeError('there is no record to settle');
   const url = urlOf(options, done.listing_id);
   const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
   const isWithout = listed.tx_hash === null && record.state === 'signed';
-  await held.settle({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
-  return soldOf(options, held.record ?? record, { ...listed, alreadyListed: false });
+  await spend.finishSpend({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
+  return soldOf(options, spend.record ?? record, { ...listed, alreadyListed: false });
 }
 
-async function payFee(options: SellGoodsOptions, held: HeldSpend, isNew: boolean): Promise<ListedGoods> {
+async function payFee(options: SellGoodsOptions, spend: HeldSpend, isNew: boolean): Promise<ListedGoods> {
   const { client, wallet, policy, listing, payAnew, recoverySlip } = options;
-  const { record } = held;
+  const { record } = spend;
   if (record === null) throw new TypeError('nothing was set aside');
-  const again = mayPayAgain(options, isNew ? null : record) ? () => prepare(options, held) : undefined;
+  const again = mayPayAgain(options, isNew ? null : record) ? () => reserveFee(options, spend) : undefined;
   return await listGoods({
     client,
-    wallet: guardWallet(wallet, held, { policy, market: client.baseUrl, again }),
+    wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl, again }),
     listing,
     maxFeeUsdc: usdcOfUnits(BigInt(record.amount_units)),
     treasury: record.payee,
     network: record.network,
-    proofStore: held.proofStore,
+    proofStore: spend.proofStore,
     ...(again === undefined ? {} : { mayPayAgain: true }),
     ...(payAnew === true ? { payAnew } : {}),
     ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
@@ -96,7 +96,7 @@ function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'
   return `${client.baseUrl} list ${bodyDigest(listing)}`;
 }
 
-async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void> {
+async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<void> {
   const { client, policy, listing, signal, maxFeeUsdc = usdcOfUnits(LISTING_FEE_UNITS) } = options;
   const { body: facts } = await client.getOfficialFacts({ signal });
   const network = NETWORK_NAMES.find((name) => name === facts.network);
@@ -124,7 +124,7 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
     listing: { ...listing },
     amountUnits,
   };
-  await held.reserve(plan, policy);
+  await spend.reserve(plan, policy);
 }
 
 /** Built here: an address out of an answer or of a record that was imported could say anything. */

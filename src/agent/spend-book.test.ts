@@ -182,7 +182,7 @@ describe('records of another copy of the book', () => {
     await fresh.book.hold('k', async (held) => {
       // The signature exists: there is none to be had for it here.
       expect([held.signed, await held.takeSignature()]).toEqual([true, false]);
-      await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
+      await held.finishSpend({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
     });
     expect(await fresh.book.restore(signed)).toBe(false);
     expect(await fresh.book.list()).toMatchObject([{ state: 'settled' }]);
@@ -267,7 +267,7 @@ describe('the files', () => {
       expect(await held.proofStore.load('k')).toEqual(sampleProof(1n));
       await held.proofStore.clear('k');
       expect(await held.proofStore.load('k')).toEqual(sampleProof(1n));
-      await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
+      await held.finishSpend({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
     });
     expect(await readFile(join(folder, file), 'utf8')).not.toContain('X-PAYMENT');
     expect(await book.spentToday()).toBe(1n);

@@ -5,26 +5,26 @@ import { own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused, refusedFile } from './agent-error.ts';
+import { dataFolder, type Env, homeFolder } from './folders.ts';
 import { type FileLock, lockFile } from './lock-file.ts';
 import { findUnsafeFolder } from './own-file.ts';
-import { dataFolder, type Env, homeFolder } from './places.ts';
 import { howToChange, type Policy } from './policy.ts';
 import {
   asOf,
+  asVerified,
   countSpend,
   dayOf,
   digestOf,
+  finishedRecord,
   isUnsigned,
-  keepsItsPlace,
+  keepsExisting,
   type RecordFiles,
   type RecordName,
   recordFiles,
   type SpendOutcome,
   type SpendPlan,
   type SpendRecord,
-  settledBy,
   type Unpaid,
-  verified,
 } from './spend-record.ts';
 
 /** The book of one wallet: every payment it made or is making from this machine, one file each. */
@@ -41,7 +41,7 @@ export interface SpendBook {
    * signed for. Throws `purchase_in_use` when another process works on it.
    */
   hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
-  /** Takes in a record of another copy of this book. False: the book keeps what it has under this key, as `keepsItsPlace` says. */
+  /** Takes in a record of another copy of this book. False: the book keeps what it has under this key, as `keepsExisting` says. */
   restore(record: SpendRecord): Promise<boolean>;
   /** The file of a record. */
   pathOf(record: SpendRecord): string;
@@ -62,7 +62,7 @@ export interface HeldSpend {
   /** For the SDK. `clear` does nothing: the proof goes when the goods are on the disk, by `settle`. */
   readonly proofStore: ProofStore;
   /** `unpaid`: where they came without a payment. */
-  settle(outcome: SpendOutcome): Promise<void>;
+  finishSpend(outcome: SpendOutcome): Promise<void>;
   /** Keeps the market's word that what was signed is not paid. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
   /** To be called before the same signature is sent once more: a word of before does not hold after that. */
@@ -122,7 +122,7 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
       try {
         const names = (await files.names()).filter(({ digest }) => digest === digestOf(record.key));
         const known = (await readAll(files, names)).filter((one) => !isUnsigned(one));
-        if (known.some((one) => keepsItsPlace(one, record))) return false;
+        if (known.some((one) => keepsExisting(one, record))) return false;
         await files.replace(record);
         return true;
       } finally {
@@ -265,14 +265,14 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
       },
       clear: async () => {},
     },
-    settle: async (outcome) => write(settledBy(own(), outcome)),
+    finishSpend: async (outcome) => write(finishedRecord(own(), outcome)),
     noteUnpaid: async (unpaid) => write({ ...own(), unpaid }),
     noteSentAgain: async () => {
       const { unpaid, ...rest } = own();
       if (unpaid !== undefined && rest.state === 'signed')
         await write({ ...rest, unpaid: { ...unpaid, sent_again: true } });
     },
-    noteVerified: async () => write(verified(own())),
+    noteVerified: async () => write(asVerified(own())),
     forgetUnsigned: async () => {
       if (record !== null && isUnsigned(record)) await files.remove(record);
     },

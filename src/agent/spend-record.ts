@@ -146,7 +146,7 @@ export function isVerified({ imported }: Pick<SpendRecord, 'imported'>): boolean
  * mere word it takes no place of one that the book or the wallet vouches for; and none, signed or not, hides a payment that is undecided, or
  * goods that were paid for, since the next purchase would pay again.
  */
-export function keepsItsPlace(known: SpendRecord, brought: SpendRecord): boolean {
+export function keepsExisting(known: SpendRecord, brought: SpendRecord): boolean {
   if (known.sequence >= brought.sequence) return true;
   if (brought.imported === undefined) return false;
   if (!isVerified(brought) && isVerified(known)) return true;
@@ -160,16 +160,16 @@ export function keepsItsPlace(known: SpendRecord, brought: SpendRecord): boolean
 export type SpendOutcome = ({ delivery: KeptGoods } | { listed: KeptListing }) & { unpaid?: Unpaid };
 
 /** The record once its goods are on the disk, or its listing is live. */
-export function settledBy(record: SpendRecord, outcome: SpendOutcome): SpendRecord {
+export function finishedRecord(record: SpendRecord, outcome: SpendOutcome): SpendRecord {
   const { unpaid: _, imported: origin, ...rest } = record;
   const amount_units = record.state === 'reserved' ? '0' : record.amount_units;
   const settled = { ...rest, ...outcome, state: 'settled', amount_units, saved: null, listing: null } as const;
   // A payment from here is this book's own; goods that were only collected again were paid elsewhere, and are known now.
-  return origin === undefined || record.state !== 'settled' ? settled : verified({ ...settled, imported: origin });
+  return origin === undefined || record.state !== 'settled' ? settled : asVerified({ ...settled, imported: origin });
 }
 
 /** The record once the market has confirmed what an import told. */
-export function verified(record: SpendRecord): SpendRecord {
+export function asVerified(record: SpendRecord): SpendRecord {
   const { imported: origin } = record;
   return origin === undefined ? record : { ...record, imported: { ...origin, verified: true } };
 }
@@ -270,13 +270,13 @@ export function recordFiles(folder: string) {
       });
     },
     /** Throws `record_too_large` before anything is written: what could not be read back would stop all spending. */
-    create: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'new'),
-    replace: async (record: SpendRecord) => writePrivate(pathOf(record), print(record), 'replace'),
+    create: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'new'),
+    replace: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'replace'),
     /** Its place. */
     pathOf,
     /** Whether its file is still this very record. */
     isThere: async (record: SpendRecord): Promise<boolean> =>
-      (await readPrivate(pathOf(record), LARGEST_BYTES)) === print(record),
+      (await readPrivate(pathOf(record), LARGEST_BYTES)) === printRecord(record),
     remove: (record: SpendRecord) => removePrivate(pathOf(record)),
   };
 }
@@ -291,7 +291,7 @@ export function fitsBook(record: SpendRecord): boolean {
   return Buffer.byteLength(textOf(record)) <= LARGEST_BYTES;
 }
 
-function print(record: SpendRecord): string {
+function printRecord(record: SpendRecord): string {
   if (fitsBook(record)) return textOf(record);
   throw new AgentError('refused', {
     reason: 'record_too_large',

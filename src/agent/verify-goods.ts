@@ -113,7 +113,7 @@ export async function whyNotVerified(record: SpendRecord, client: Client): Promi
 export async function keepVerified(book: Pick<SpendBook, 'hold'>, record: SpendRecord): Promise<void> {
   const { key, sequence } = record;
   if (isVerified(record)) return;
-  await book.hold(key, async (held) => {
-    if (held.record?.sequence === sequence) await held.noteVerified();
+  await book.hold(key, async (spend) => {
+    if (spend.record?.sequence === sequence) await spend.noteVerified();
   });
 }

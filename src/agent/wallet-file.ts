@@ -70,7 +70,7 @@ export function readWalletText(text: string, path: string): WalletFile {
   return {
     kind: 'keystore',
     address: data.address === undefined ? null : withPrefix(data.address),
-    unlock: (passphrase) => unlock(data, passphrase, path),
+    unlock: (passphrase) => unlockKeystore(data, passphrase, path),
   };
 }
 
@@ -83,7 +83,7 @@ function noWallet(path: string): AgentError {
 }
 
 // The asynchronous form of the library takes r and p for what it writes itself; files of others have other numbers.
-function unlock(stored: StoredKeystore, passphrase: string, path: string): Hex {
+function unlockKeystore(stored: StoredKeystore, passphrase: string, path: string): Hex {
   try {
     const key = decrypt(stored, toKey(stored, { password: passphrase }));
     if (isHex(key) && KEY.test(key)) return key;

@@ -10,7 +10,7 @@ import { EXITS } from './cli-error.ts';
 import { REVIEW_DECISIONS } from './commands/mod.ts';
 import { COMMANDS } from './commands.ts';
 import { specOf } from './options.ts';
-import { coloured } from './printable.ts';
+import { colourLine } from './printable.ts';
 import { withCommandTable } from './write-command-table.ts';
 
 const exec = promisify(execFile);
@@ -114,8 +114,8 @@ describe('help', () => {
   });
 
   test('colours a line by its first word', () => {
-    expect(coloured('a refused: thing')).toBe('a refused: thing');
-    expect(coloured('refused: no')).toContain(`${String.fromCodePoint(27)}[31mrefused:`);
+    expect(colourLine('a refused: thing')).toBe('a refused: thing');
+    expect(colourLine('refused: no')).toContain(`${String.fromCodePoint(27)}[31mrefused:`);
   });
 });
 

@@ -1,5 +1,5 @@
 import { type Command, optionsOf, usageOf } from './cli.ts';
-import { EVERYWHERE, type OptionName, specOf, spelled } from './options.ts';
+import { EVERYWHERE, type OptionName, optionText, specOf } from './options.ts';
 
 export interface CommandGroup {
   title: string;
@@ -9,8 +9,8 @@ export interface CommandGroup {
 const INDENT = '  ';
 
 /** What `openaisle help` prints. */
-export function overview(groups: readonly CommandGroup[]): string[] {
-  const width = widest(groups.flatMap(({ commands }) => commands.map(({ name }) => name)));
+export function overviewLines(groups: readonly CommandGroup[]): string[] {
+  const width = widestOf(groups.flatMap(({ commands }) => commands.map(({ name }) => name)));
   return [
     'openaisle: search, buy and sell on a market of Openaisle, from the command line.',
     '',
@@ -51,11 +51,11 @@ export function helpOf(command: Command): string[] {
 }
 
 function optionLines(names: readonly OptionName[]): string[] {
-  const width = widest(names.map(spelled));
-  return names.map((name) => `${INDENT}${spelled(name).padEnd(width)}  ${specOf(name).summary}`);
+  const width = widestOf(names.map(optionText));
+  return names.map((name) => `${INDENT}${optionText(name).padEnd(width)}  ${specOf(name).summary}`);
 }
 
-function widest(texts: readonly string[]): number {
+function widestOf(texts: readonly string[]): number {
   return Math.max(0, ...texts.map(({ length }) => length));
 }
 
@@ -63,7 +63,7 @@ function widest(texts: readonly string[]): number {
 export function commandTable(groups: readonly CommandGroup[]): string {
   const rows = groups.flatMap(({ commands }) =>
     commands.map((command) => {
-      const options = command.options.map((name) => `\`${spelled(name)}\``).join(', ');
+      const options = command.options.map((name) => `\`${optionText(name)}\``).join(', ');
       return `| \`${usageOf(command).slice('openaisle '.length)}\` | ${command.summary} | ${options} |`;
     }),
   );

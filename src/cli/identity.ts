@@ -100,7 +100,7 @@ export interface IdentityFile {
 }
 
 /** One process at a time: a key that another process saved between this one's read and write would be lost. */
-export async function withIdentityFile<T>(path: string, work: (held: IdentityFile) => Promise<T>): Promise<T> {
+export async function withIdentityFile<T>(path: string, work: (file: IdentityFile) => Promise<T>): Promise<T> {
   const made = await makeFolderOf(path);
   const lock = await lockFile(path);
   try {

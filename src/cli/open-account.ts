@@ -1,12 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { configFolder, folderNameOf } from '../agent/places.ts';
+import { configFolder, folderNameOf } from '../agent/folders.ts';
 import { HANDLE_PATTERN } from '../contract/identity.ts';
 import { formed, joined, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { type Client, readBaseUrl } from '../sdk/client.ts';
 import { type Cli, connectTo } from './cli.ts';
 import { CliError, toCliError, wrongUse } from './cli-error.ts';
-import { resumeCommand } from './finish-stage.ts';
+import { resumeCommand } from './finish-pending-change.ts';
 import { type Identity, readIdentity, SECRET_TEXT } from './identity.ts';
 
 export interface Account {

@@ -117,7 +117,7 @@ export function specOf(name: OptionName): OptionSpec {
 }
 
 /** As it is typed, with what stands for its value. */
-export function spelled(name: OptionName): string {
+export function optionText(name: OptionName): string {
   const { value } = specOf(name);
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

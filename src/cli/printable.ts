@@ -33,7 +33,7 @@ export interface ForeignLine {
 /** One line, whatever stands in it. */
 export type Line = string | ForeignLine;
 
-export function foreign(line: string): ForeignLine {
+export function foreignLine(line: string): ForeignLine {
   return { foreign: line };
 }
 
@@ -51,7 +51,7 @@ export function listingRows(rows: readonly Row[]): Line[] {
       `${state === 'live' ? '' : `(${state}) `}${oneLine(title)}${pinned ? ' (pinned)' : ''}${note === undefined ? '' : ` (${oneLine(note)})`}`,
     ],
   );
-  return tableOf([['ID', 'PRICE', 'SELLER', 'AISLE', 'SALES', 'VOTES', 'TITLE'], ...cells]).map(foreign);
+  return tableOf([['ID', 'PRICE', 'SELLER', 'AISLE', 'SALES', 'VOTES', 'TITLE'], ...cells]).map(foreignLine);
 }
 
 /** Cells in columns; the last one is as wide as it is. */
@@ -69,30 +69,30 @@ export function tableOf(rows: readonly (readonly string[])[]): string[] {
 export function listingLines(listing: ListingDetail): Line[] {
   const { id, title, price_usdc, merchant, aisle, tags, state, sales, verified_sales, license } = listing;
   return [
-    foreign(`${id}  ${oneLine(title, 120)}`),
-    ...(listing.title_note === undefined ? [] : [foreign(`warning: its title has ${oneLine(listing.title_note)}`)]),
+    foreignLine(`${id}  ${oneLine(title, 120)}`),
+    ...(listing.title_note === undefined ? [] : [foreignLine(`warning: its title has ${oneLine(listing.title_note)}`)]),
     `${priceText(price_usdc)}, sold by ${nameOf(merchant, listing.maintainer)}, paid to ${listing.seller_wallet}`,
-    foreign(
+    foreignLine(
       `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${oneLine(tags.join(' '), 200)}`}${listing.removed ? '' : `, license ${oneLine(license ?? 'not said')}`}`,
     ),
     `${sales} sales (${verified_sales} by distinct wallets), ${votesText(listing)}, listed ${listing.created_at}`,
     ...(listing.artifact_commitment === null
       ? ['a thing of the city']
       : [
-          foreign(
+          foreignLine(
             `${listing.artifact_bytes} bytes${listing.artifact_media_type === null ? '' : ` of ${oneLine(listing.artifact_media_type)}`}, commitment ${listing.artifact_commitment}`,
           ),
         ]),
     ...(listing.superseded_by === null ? [] : [`superseded by ${listing.superseded_by}`]),
     ...(listing.supersedes === null ? [] : [`supersedes ${listing.supersedes}`]),
-    ...(listing.removed_reason === null ? [] : [foreign(`removed: ${inMarks(listing.removed_reason, 500)}`)]),
-    ...(listing.withdrawn_reason === null ? [] : [foreign(`withdrawn: ${inMarks(listing.withdrawn_reason, 500)}`)]),
+    ...(listing.removed_reason === null ? [] : [foreignLine(`removed: ${inMarks(listing.removed_reason, 500)}`)]),
+    ...(listing.withdrawn_reason === null ? [] : [foreignLine(`withdrawn: ${inMarks(listing.withdrawn_reason, 500)}`)]),
     ...(listing.text_flags.length === 0
       ? []
       : [`warning: its texts address a model or hide something (${listing.text_flags.join(', ')})`]),
     '',
-    ...quoted(listing.description),
-    ...(listing.preview === '' ? [] : ['', 'Preview', ...quoted(listing.preview)]),
+    ...quoteLines(listing.description),
+    ...(listing.preview === '' ? [] : ['', 'Preview', ...quoteLines(listing.preview)]),
   ];
 }
 
@@ -104,18 +104,18 @@ function votesText({ votes, votes_by_buyers: byBuyers }: ListingSummary): string
 const MARGIN = '| ';
 
 /** Another's text, line by line behind a mark. */
-export function quoted(text: string): ForeignLine[] {
-  return text.split('\n').map((line) => foreign(`${MARGIN}${line}`.trimEnd()));
+export function quoteLines(text: string): ForeignLine[] {
+  return text.split('\n').map((line) => foreignLine(`${MARGIN}${line}`.trimEnd()));
 }
 
 /** Words of a market, behind the same mark. */
 export function quotedMarket({ title, detail, next_step, errors = [], reason }: MarketWords): Line[] {
   return [
     'The market says:',
-    ...(reason === undefined ? [] : quoted(`reason: ${reason}`)),
-    ...[title, detail].flatMap((text) => (text === undefined ? [] : quoted(text))),
-    ...errors.flatMap(({ path, message }) => quoted(`  ${path}: ${message}`)),
-    ...(next_step === undefined ? [] : quoted(`it advises: ${next_step}`)),
+    ...(reason === undefined ? [] : quoteLines(`reason: ${reason}`)),
+    ...[title, detail].flatMap((text) => (text === undefined ? [] : quoteLines(text))),
+    ...errors.flatMap(({ path, message }) => quoteLines(`  ${path}: ${message}`)),
+    ...(next_step === undefined ? [] : quoteLines(`it advises: ${next_step}`)),
   ];
 }
 
@@ -128,10 +128,10 @@ export function holdsSecret(text: string): boolean {
 
 /** For everything that is printed but what --reveal asks for: without secrets, and with what nobody sees spelled out. */
 export function hideSecrets(text: string): string {
-  return visible(masked(text));
+  return visible(maskSecrets(text));
 }
 
-function masked(text: string): string {
+function maskSecrets(text: string): string {
   const plain = text.replace(SECRET_SHAPE, '[secret]');
   const bare = withoutUnseen(plain);
   // A secret is one, too, where characters that nobody sees stand in it.
@@ -148,14 +148,14 @@ function cleanValue(value: unknown, clean: (text: string) => string): unknown {
 
 /** One line of JSON for a program, with its texts as they came: what steers a terminal is escaped. */
 export function jsonLine(value: unknown): string {
-  return escapedJson(JSON.stringify(cleanValue(value, masked)));
+  return escapedJson(JSON.stringify(cleanValue(value, maskSecrets)));
 }
 
 /**
  * A line as a screen of that many columns shows it. What goes on in the next row is set in, behind the mark where it has one, so that no
  * word of another begins a row. Null: it is no screen.
  */
-export function folded(line: string, columns: number | null): string[] {
+export function foldLine(line: string, columns: number | null): string[] {
   const text = line.replaceAll('\t', '    ').replaceAll('\n', '\\u{a}');
   const margin = text.startsWith(MARGIN) ? MARGIN : '    ';
   const most = Math.max(MARGIN.length * 8, columns ?? Number.POSITIVE_INFINITY);
@@ -181,7 +181,7 @@ const STYLES = [
 ] as const;
 
 /** The first word coloured by what it says. Only for a line that was cleaned, and only for a terminal. */
-export function coloured(line: string): string {
+export function colourLine(line: string): string {
   for (const [start, style] of STYLES) {
     const found = start.exec(line)?.[0];
     // Whether it is a terminal is decided where it is printed.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { paymentRecord } from '../../test/support/market-answers.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
-import { progressLine, progressNotes } from './open-purse.ts';
+import { progressLine, progressNotes } from './open-wallet-session.ts';
 
 const payment = { ...paymentRecord(), block_number: 1_000, finalized_head: 400 };
 

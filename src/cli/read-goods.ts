@@ -108,7 +108,7 @@ export interface PackedFolder {
  */
 export async function packFolder(folder: string, mostBytes: number): Promise<PackedFolder> {
   const found: Found = { files: [], leftOut: [] };
-  await collect(folder, '', found);
+  await collectFiles(folder, '', found);
   const files = found.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   if (files.length === 0) throw wrongUse(own`There is no file in ${ofOwner(folder)}`);
   const parts: Uint8Array[] = [];
@@ -124,7 +124,7 @@ export async function packFolder(folder: string, mostBytes: number): Promise<Pac
         'file_too_large',
       );
     const content = await readFile(at);
-    parts.push(header(path, content.length, (mode & 0o100) !== 0), content);
+    parts.push(tarHeader(path, content.length, (mode & 0o100) !== 0), content);
     parts.push(new Uint8Array((BLOCK - (content.length % BLOCK)) % BLOCK));
   }
   return { bytes: Buffer.concat([...parts, new Uint8Array(2 * BLOCK)]), files, leftOut: found.leftOut };
@@ -135,11 +135,11 @@ interface Found {
   leftOut: string[];
 }
 
-async function collect(folder: string, under: string, found: Found): Promise<void> {
+async function collectFiles(folder: string, under: string, found: Found): Promise<void> {
   for (const entry of await readdir(join(folder, under), { withFileTypes: true })) {
     const path = posix.join(under, entry.name);
     if (entry.name.startsWith('.')) found.leftOut.push(path);
-    else if (entry.isDirectory()) await collect(folder, path, found);
+    else if (entry.isDirectory()) await collectFiles(folder, path, found);
     else if (entry.isFile()) found.files.push(path);
     else
       throw wrongUse(
@@ -151,7 +151,7 @@ async function collect(folder: string, under: string, found: Found): Promise<voi
   }
 }
 
-function header(path: string, size: number, isExecutable: boolean): Uint8Array {
+function tarHeader(path: string, size: number, isExecutable: boolean): Uint8Array {
   const block = Buffer.alloc(BLOCK);
   const [name, prefix] = splitPath(path);
   block.write(name, 0);

@@ -4,10 +4,10 @@ import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, EXITS, toCliError, wrongUse } from './cli-error.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
-import { helpOf, overview } from './help.ts';
+import { helpOf, overviewLines } from './help.ts';
 import { ownNameOf } from './open-account.ts';
 import type { Options } from './options.ts';
-import { coloured, folded, foreign, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
+import { colourLine, foldLine, foreignLine, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
 import { type Arguments, readArguments } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -29,18 +29,18 @@ export async function run(around: Surroundings): Promise<number> {
   // What cannot be understood may still have asked for JSON.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
-  const say = printer(around.out, {
+  const say = createPrinter(around.out, {
     inColour: colours(terminal.canReveal),
     columns: () => (asJson ? undefined : terminal.columns?.().out),
   });
-  const complain = printer(around.err, {
+  const complain = createPrinter(around.err, {
     inColour: colours(terminal.errorsOnScreen),
     columns: () => terminal.columns?.().errors,
   });
   try {
     const { command, positionals, options, asked } = readArguments(argv, COMMANDS);
     if (command === null || asked !== 'run') {
-      say(told({ command, asked }, around.version, asJson));
+      say(helpOrVersion({ command, asked }, around.version, asJson));
       return 0;
     }
     mustMayReveal(options, terminal);
@@ -73,22 +73,26 @@ interface Screen {
 }
 
 /** Cleans what is printed line by line, and colours it where that is wanted. Each is one line, whatever stands in it. */
-function printer(out: (text: string) => void, { inColour, columns }: Screen): (lines: readonly Line[]) => void {
+function createPrinter(out: (text: string) => void, { inColour, columns }: Screen): (lines: readonly Line[]) => void {
   return (lines) => {
     const most = columns() ?? null;
     const rows = lines.flatMap((line) => {
       const [text, width] = typeof line === 'string' ? [line, null] : [line.foreign, most];
-      const [first = '', ...others] = folded(hideSecrets(text), width);
-      return [inColour ? coloured(first) : first, ...others];
+      const [first = '', ...others] = foldLine(hideSecrets(text), width);
+      return [inColour ? colourLine(first) : first, ...others];
     });
     out(rows.map((row) => `${row}\n`).join(''));
   };
 }
 
 /** Help, or the version. */
-function told({ command, asked }: Pick<Arguments, 'command' | 'asked'>, version: string, asJson: boolean): string[] {
+function helpOrVersion(
+  { command, asked }: Pick<Arguments, 'command' | 'asked'>,
+  version: string,
+  asJson: boolean,
+): string[] {
   if (asked === 'version') return asJson ? [jsonLine({ status: 'ok', version })] : [version];
-  const lines = command === null ? overview(COMMAND_GROUPS) : helpOf(command);
+  const lines = command === null ? overviewLines(COMMAND_GROUPS) : helpOf(command);
   return asJson ? [jsonLine({ status: 'ok', help: lines.join('\n') })] : lines;
 }
 
@@ -131,6 +135,6 @@ function linesOf({ trouble, parts }: CliError): Line[] {
     ...(market === undefined ? [] : quotedMarket(market)),
     ...(retryAfterSeconds == null ? [] : [`Try again after ${retryAfterSeconds} seconds.`]),
     ...(nextStep === undefined ? [] : [`next: ${nextStep}`]),
-    ...(file === undefined ? [] : [foreign(`file: ${file}`)]),
+    ...(file === undefined ? [] : [foreignLine(`file: ${file}`)]),
   ];
 }

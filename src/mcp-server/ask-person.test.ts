@@ -1,6 +1,6 @@
 import { CLIENT_CAPABILITIES_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
-import { type AskedCodec, askPerson, confirmOf, NeedsPerson } from './ask-person.ts';
+import { askPerson, confirmOf, NeedsPerson, type QuestionCodec } from './ask-person.ts';
 
 const PLAIN = { clean: (text: string) => text };
 const asked = { amountUnits: 2_000_000n, title: 'Goods', seller: 'shop' };
@@ -16,7 +16,7 @@ function contextOf(state: unknown, inputResponses: Record<string, unknown> | und
 
 async function stateOf(question: { what: unknown; asked: typeof asked }): Promise<unknown> {
   let minted: unknown;
-  const codec: AskedCodec = {
+  const codec: QuestionCodec = {
     mint: async (state) => {
       minted = state;
       return 'state';

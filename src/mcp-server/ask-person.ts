@@ -14,24 +14,24 @@ import { sayUsdc } from '../contract/money.ts';
 import type { ToolContext } from './tool-context.ts';
 
 type Confirm = NonNullable<SpendOptions['confirm']>;
-export type Asked = Parameters<Confirm>[0];
+export type SpendQuestion = Parameters<Confirm>[0];
 
 /** A person has to agree first. Nothing was signed; the call comes again with the answer. */
 export class NeedsPerson extends Error {
   override readonly name = 'NeedsPerson';
-  readonly asked: Asked;
+  readonly asked: SpendQuestion;
 
-  constructor(asked: Asked) {
+  constructor(asked: SpendQuestion) {
     super('a person has to agree');
     this.asked = asked;
   }
 }
 
 /** What was asked, so that a yes to one payment is none to another. */
-interface AskedState {
+interface QuestionState {
   digest: string;
 }
-export type AskedCodec = RequestStateCodec<AskedState>;
+export type QuestionCodec = RequestStateCodec<QuestionState>;
 
 interface Call {
   /** The tool and its arguments. */
@@ -55,7 +55,7 @@ export function confirmOf({ what, context, capabilities }: Call): Confirm | unde
   // An empty object stands for forms, as it did before there were links.
   if (elicitation === undefined || (elicitation.form === undefined && elicitation.url !== undefined)) return undefined;
   return async (asked) => {
-    const state = context.mcpReq.requestState<AskedState | undefined>();
+    const state = context.mcpReq.requestState<QuestionState | undefined>();
     const answer = inputResponse(inputResponses, FIELD);
     if (answer.kind !== 'elicit' || state?.digest !== digestOf(what, asked)) throw new NeedsPerson(asked);
     return answer.action === 'accept' && answer.content?.[FIELD] === true;
@@ -65,7 +65,7 @@ export function confirmOf({ what, context, capabilities }: Call): Confirm | unde
 /** The question as a result, for either revision: the newer client answers by calling again, the older one is asked by the library. */
 export async function askPerson(
   { clean }: Pick<ToolContext, 'clean'>,
-  codec: AskedCodec,
+  codec: QuestionCodec,
   { what, context }: Pick<Call, 'what' | 'context'>,
   { asked }: NeedsPerson,
 ): Promise<InputRequiredResult> {
@@ -87,7 +87,7 @@ export async function askPerson(
   });
 }
 
-function digestOf(what: unknown, { amountUnits, title, seller }: Asked): string {
+function digestOf(what: unknown, { amountUnits, title, seller }: SpendQuestion): string {
   return createHash('sha256')
     .update(JSON.stringify([what, amountUnits.toString(), title, seller]))
     .digest('hex');

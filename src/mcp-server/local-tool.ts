@@ -10,7 +10,7 @@ import type { SpendOptions } from '../agent/spend-options.ts';
 import { own } from '../contract/own-words.ts';
 import type { Environment } from '../sdk/environment.ts';
 import type { OnProgress } from '../sdk/payments/payment-run.ts';
-import { type AskedCodec, askPerson, confirmOf, NeedsPerson } from './ask-person.ts';
+import { askPerson, confirmOf, NeedsPerson, type QuestionCodec } from './ask-person.ts';
 import { answerOf, type ToolAnswer, type ToolContext, toolResult } from './tool-context.ts';
 
 /** What a payment takes from the call that makes it. */
@@ -36,7 +36,7 @@ interface ToolDefinition<Input extends z.ZodObject> {
 
 export interface LocalTool {
   name: string;
-  addTo(server: McpServer, context: ToolContext, codec: AskedCodec): void;
+  addTo(server: McpServer, context: ToolContext, codec: QuestionCodec): void;
 }
 
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true } as const;
@@ -68,7 +68,7 @@ function withoutNulls(given: unknown): unknown {
 interface Answering<Input extends z.ZodObject> {
   tool: ToolDefinition<Input>;
   context: ToolContext;
-  codec: AskedCodec;
+  codec: QuestionCodec;
   given: z.output<Input>;
   call: ServerContext;
   server: McpServer;
@@ -125,7 +125,7 @@ export async function followPayment<T>(
     // A host that is gone ends the call by its signal.
     void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
   };
-  const ticking = tick(environment, tell, done.signal);
+  const ticking = tickUntil(environment, tell, done.signal);
   try {
     return await work({
       onProgress: (told) => {
@@ -143,7 +143,7 @@ export async function followPayment<T>(
   }
 }
 
-async function tick({ sleep }: Pick<Environment, 'sleep'>, tell: () => void, until: AbortSignal): Promise<void> {
+async function tickUntil({ sleep }: Pick<Environment, 'sleep'>, tell: () => void, until: AbortSignal): Promise<void> {
   for (;;) {
     const isOver = await sleep(EVERY_MS, until).then(
       () => false,

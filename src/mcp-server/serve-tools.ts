@@ -1,7 +1,7 @@
 import { createRequestStateCodec, McpServer, type Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { API_VERSION } from '../contract/vocabulary.ts';
-import type { AskedCodec } from './ask-person.ts';
+import type { QuestionCodec } from './ask-person.ts';
 import type { ToolContext } from './tool-context.ts';
 import { buy } from './tools/buy.ts';
 import { purchases, status } from './tools/purchases.ts';
@@ -23,7 +23,7 @@ export async function serveTools(
 ): Promise<void> {
   // One key for the process: a question and its answer may come to two servers of one connection.
   const key = context.client.environment.randomBytes(32);
-  const codec: AskedCodec = createRequestStateCodec({ key });
+  const codec: QuestionCodec = createRequestStateCodec({ key });
   const handle = serveStdio(() => createServer(context, codec), {
     transport,
     onerror: (error) => context.log(`protocol: ${error.message}`),
@@ -40,7 +40,7 @@ export async function serveTools(
   });
 }
 
-function createServer(context: ToolContext, codec: AskedCodec): McpServer {
+function createServer(context: ToolContext, codec: QuestionCodec): McpServer {
   const server = new McpServer(
     { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: context.client.baseUrl },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } },

@@ -40,14 +40,14 @@ export interface Trouble {
 }
 
 /** What pays, under which limits, and where that is kept. */
-export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode' | 'onNotice'>;
+export type WalletSession = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode' | 'onNotice'>;
 
 /** What the tools work with. The command hands it in: it knows the machine, its files and its variables. */
 export interface ToolContext {
   /** Of the one market, without a key: a wallet is enough to buy. Its clock and timers are used here, too. */
   client: Client;
   /** The wallet as it is now, and the policy as it stands in its file now. Throws what `openWallet` and `readPolicy` throw. */
-  openPurse(): Promise<Purse>;
+  openWalletSession(): Promise<WalletSession>;
   /** As it stands in its file now. */
   readPolicy(): Promise<Policy>;
   /** For looking: no key is needed. */
@@ -91,7 +91,7 @@ type Cleaner = Pick<ToolContext, 'clean'>;
 
 /** Data for programs, and the same as text for hosts that show a model nothing else: fenced where sellers' words are in it. */
 export function toolResult({ clean }: Cleaner, { said, data, untrusted, isError }: ToolAnswer): CallToolResult {
-  const plain = cleaned(data, clean) as Record<string, unknown>;
+  const plain = cleanValue(data, clean) as Record<string, unknown>;
   const json = JSON.stringify(plain);
   const lines = said.map((line) => clean(line).replaceAll('\n', ' '));
   return {
@@ -103,11 +103,11 @@ export function toolResult({ clean }: Cleaner, { said, data, untrusted, isError 
   };
 }
 
-function cleaned(value: unknown, clean: (text: string) => string): unknown {
+function cleanValue(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
-  if (Array.isArray(value)) return value.map((one) => cleaned(one, clean));
+  if (Array.isArray(value)) return value.map((one) => cleanValue(one, clean));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleaned(one, clean)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleanValue(one, clean)]));
 }
 
 function sha256(text: string): string {

@@ -4,7 +4,7 @@ import { ofOwner, own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
 import { UnreadableAnswer } from './errors.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
-import { createSiteClock, type SiteClock } from './site-clock.ts';
+import { createServerClock, type ServerClock } from './server-clock.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Room for the largest page of 50 listings and for an artifact whose every character is escaped. */
@@ -38,7 +38,7 @@ export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { read
   /** Null where the caller did not say. */
   readonly callsItself: string | null;
   readonly environment: Environment;
-  readonly clock: SiteClock;
+  readonly clock: ServerClock;
 };
 
 /** Of the market. */
@@ -60,7 +60,7 @@ export function createClientOf<E extends Readonly<Record<string, EndpointShape>>
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     maxResponseBytes: options.maxResponseBytes ?? DEFAULT_RESPONSE_BYTES,
   };
-  const clock = createSiteClock(environment);
+  const clock = createServerClock(environment);
   const methods = Object.fromEntries(
     Object.entries(table).map(([name, endpoint]) => [
       name,
@@ -77,7 +77,7 @@ interface CallConfig {
   key: string | undefined;
   timeoutMs: number;
   maxResponseBytes: number;
-  clock: SiteClock;
+  clock: ServerClock;
 }
 
 async function callEndpoint(

@@ -82,7 +82,7 @@ async function* readOnce(
   const stop = (): void => ending.abort();
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
-    const response = await open(client, options, position, ending.signal);
+    const response = await openStream(client, options, position, ending.signal);
     position.everOpen = true;
     options.onState?.({ kind: 'open' });
     for await (const block of blocksOf(response, environment.deadline)) {
@@ -97,7 +97,7 @@ async function* readOnce(
   }
 }
 
-async function open(
+async function openStream(
   client: Client,
   { kind, scope }: FollowOptions,
   { last }: FollowPosition,

@@ -39,6 +39,7 @@ export type { Environment } from './environment.ts';
 export { type AnyReason, MarketError, type ReadProblem, UnreadableAnswer, type WhyUnreadable } from './errors.ts';
 // The public log as it grows.
 export { type FollowedEvent, type FollowOptions, followEvents } from './follow-events.ts';
+export { type Collection, type Lie, type Page, PageRefused, type RawPage, rowsOf, walkPages } from './page-cursor.ts';
 // Whole collections, page by page.
 export {
   type EventFilters,
@@ -91,7 +92,6 @@ export {
   type ProgressPhase,
 } from './payments/payment-run.ts';
 export { createMemoryProofStore, type ProofStore, type SavedPayment } from './payments/proof-store.ts';
-export { type Collection, type Lie, type Page, PageRefused, type RawPage, rowsOf, walkPages } from './walk-pages.ts';
 // Things of a city.
 export { buyThing } from './world/buy-thing.ts';
 export { type ListedThing, type ListThingOptions, listThing } from './world/list-thing.ts';

@@ -6,7 +6,7 @@ import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
-import { type Page, walkPages } from './walk-pages.ts';
+import { type Page, walkPages } from './page-cursor.ts';
 
 /** What `GET /api/shelves` takes, but for `fields` and `cursor`. */
 export interface ShelfFilters extends Partial<Record<AttributeName, string>> {

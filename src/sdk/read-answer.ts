@@ -1,7 +1,6 @@
 import { concatBytes } from 'viem';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import { own } from '../contract/own-words.ts';
-import { placeOf } from './answer-place.ts';
 import {
   MarketError,
   problemIn,
@@ -13,6 +12,7 @@ import {
 } from './errors.ts';
 import { parseJson } from './parse-json.ts';
 import { readAs } from './read-as.ts';
+import { describePath } from './schema-path.ts';
 
 /** A mark at the beginning stays, as everything that was sent does. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -36,11 +36,11 @@ export async function readAnswer(
     throw new UnreadableAnswer('redirect', own`the answer is a redirect, which is not followed`, { status, headers });
   }
   const body = readJson(await readText(response, maxResponseBytes), response);
-  if (status < 200 || status >= 300) throw refusal(endpoint, response, body);
+  if (status < 200 || status >= 300) throw refusalFrom(endpoint, response, body);
   const schema = Object.entries(endpoint.answers).find(([known]) => Number(known) === status)?.[1];
   const read = schema === undefined ? null : readAs(schema, body);
   if (read === null || 'faultAt' in read) {
-    const where = read === null ? own`status` : placeOf(schema, read.faultAt);
+    const where = read === null ? own`status` : describePath(schema, read.faultAt);
     throw new UnreadableAnswer('unexpected', own`the answer is not what the contract says (${where})`, {
       status,
       headers,
@@ -51,10 +51,10 @@ export async function readAnswer(
 
 /** A refusal of what is no endpoint of the contract. */
 export async function readRefusal(response: Response): Promise<MarketError | UnreadableAnswer> {
-  return refusal({}, response, readJson(await readText(response, LARGEST_REFUSAL_BYTES), response));
+  return refusalFrom({}, response, readJson(await readText(response, LARGEST_REFUSAL_BYTES), response));
 }
 
-function refusal(
+function refusalFrom(
   endpoint: Pick<EndpointShape, 'payment'>,
   response: Response,
   body: unknown,

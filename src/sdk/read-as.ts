@@ -28,11 +28,11 @@ function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
         return member === undefined ? null : listFault(member, ownMember(value, name));
       });
     case 'array':
-      return Array.isArray(value) ? firstOf(value.keys(), (index) => fault(def.element, value[index])) : null;
+      return Array.isArray(value) ? firstOf(value.keys(), (index) => elementFault(def.element, value[index])) : null;
     case 'record':
       return firstOf(
         Object.keys(value),
-        (name) => fault(def.keyType, name) ?? fault(def.valueType, ownMember(value, name)),
+        (name) => elementFault(def.keyType, name) ?? elementFault(def.valueType, ownMember(value, name)),
       );
     case 'union':
       // Zod may try each of them, and no two have lists of one name with other elements.
@@ -62,7 +62,7 @@ function firstOf<Name extends PropertyKey>(names: Iterable<Name>, find: (name: N
 }
 
 /** Judges an element. Lists within it come first, so that the rest has few. */
-function fault(schema: z.core.$ZodType, value: unknown): Path | null {
+function elementFault(schema: z.core.$ZodType, value: unknown): Path | null {
   const within = listFault(schema, value);
   if (within !== null) return within;
   const read = schema._zod.run({ value, issues: [] }, { async: false });

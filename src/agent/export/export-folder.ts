@@ -74,7 +74,8 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
   try {
     await mustBeBounded(folder.path, Object.keys(content.files));
     for (const name of Object.keys(content.files))
-      if ((await folder.readBytes(name)) === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+      if ((await folder.readBytes(name)) === null)
+        throw exportChanged(own`${ofOwner(join(folder.path, name))} is missing`);
     return { folder, content };
   } catch (error) {
     await folder.release();
@@ -101,7 +102,7 @@ function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFo
     if (digest === undefined) return null;
     const bytes = await folder.readBytes(name);
     if (bytes === null || digestOf(bytes) === digest) return bytes;
-    throw changed(own`${ofOwner(join(folder.path, name))} is not as it was exported`);
+    throw exportChanged(own`${ofOwner(join(folder.path, name))} is not as it was exported`);
   };
   return {
     ...folder,
@@ -141,7 +142,7 @@ export async function readKind(dir: string): Promise<Manifest['kind']> {
 }
 
 /** Nothing of an export is used where one file of it is not what it was. */
-export function changed(title: OwnWords): AgentError {
+export function exportChanged(title: OwnWords): AgentError {
   return refusedFile(title, own`Take another copy of the export. Nothing was listed or restored.`, 'export_changed');
 }
 
@@ -154,7 +155,7 @@ async function folderAt(path: string): Promise<ExportFolder> {
   return {
     path,
     readManifest: () => readJson(MANIFEST, manifest),
-    writeManifest: (content) => writePrivate(join(path, MANIFEST), print(content), 'replace'),
+    writeManifest: (content) => writePrivate(join(path, MANIFEST), printJson(content), 'replace'),
     readJson: async (name, schema) => {
       await mustBeInside(path, name);
       return readJson(name, schema);
@@ -167,7 +168,7 @@ async function folderAt(path: string): Promise<ExportFolder> {
       await mustBeInside(path, name);
       const [inner = ''] = name.split('/');
       if (name.includes('/')) await mkdir(join(path, inner), { recursive: true, mode: 0o700 });
-      const bytes = content instanceof Uint8Array ? content : Buffer.from(print(content));
+      const bytes = content instanceof Uint8Array ? content : Buffer.from(printJson(content));
       await writePrivate(join(path, name), bytes, 'replace');
       return digestOf(bytes);
     },
@@ -181,7 +182,7 @@ async function folderAt(path: string): Promise<ExportFolder> {
 export function goodsOnce(): (name: string | null) => void {
   const names = new Set<string>();
   return (name) => {
-    if (name !== null && names.has(name)) throw changed(own`Two records name the same goods, ${ofOwner(name)}`);
+    if (name !== null && names.has(name)) throw exportChanged(own`Two records name the same goods, ${ofOwner(name)}`);
     if (name !== null) names.add(name);
   };
 }
@@ -226,7 +227,7 @@ function digestOf(bytes: Uint8Array): string {
   return `0x${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
-function print(content: unknown): string {
+function printJson(content: unknown): string {
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 

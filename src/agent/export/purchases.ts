@@ -8,8 +8,8 @@ import { goodsName, isPromised, placeFor } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import {
-  changed,
   type ExportFolder,
+  exportChanged,
   goodsOnce,
   LARGEST_GOODS_BYTES,
   openForReading,
@@ -219,7 +219,7 @@ async function mustBeOfWallet(book: SpendBook, folder: ExportFolder, content: Ma
   }
   const isSigned = await isSignedByWallet(content);
   if (content.signature !== null && !isSigned)
-    throw changed(
+    throw exportChanged(
       own`The signature in ${ofOwner(folder.path)} is not that of the wallet ${formed('address', wallet)} over this export`,
     );
   return isSigned;
@@ -244,7 +244,7 @@ async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: P
   let leftOut = 0;
   for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
     const file = await folder.readJson(name, purchaseFile);
-    if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+    if (file === null) throw exportChanged(own`${ofOwner(join(folder.path, name))} is missing`);
     mustBeOnce(file.goods);
     const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
     const isSound = name === nameOf(file.record) && isOfBook(wallet, file, bytes, nowMs);
@@ -291,7 +291,7 @@ async function isProven(record: SpendRecord, wallet: SpendBook['address']): Prom
 
 function notOfBook({ listing_id: listingId }: SpendRecord): AgentError {
   const what = listingId === null ? own`a fee` : own`listing ${listingId}`;
-  return changed(own`The record of ${what} is not one that this wallet’s book wrote, or its goods are not`);
+  return exportChanged(own`The record of ${what} is not one that this wallet’s book wrote, or its goods are not`);
 }
 
 function isBaseUrl(market: string): boolean {

@@ -4,7 +4,7 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { refusedFile } from '../agent-error.ts';
 import { isPromised } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
-import { changed, goodsOnce, openForReading } from './export-folder.ts';
+import { exportChanged, goodsOnce, openForReading } from './export-folder.ts';
 import { type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 type Body = SellGoodsOptions['listing'];
@@ -39,7 +39,7 @@ export async function readStore(dir: string): Promise<StoredStore> {
     const mustBeOnce = goodsOnce();
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('listings/'))) {
       const file = await folder.readJson(name, listingFile);
-      if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+      if (file === null) throw exportChanged(own`${ofOwner(join(folder.path, name))} is missing`);
       mustBeOnce(file.goods?.file ?? null);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods.file);
       mustBePromised(file, bytes);
@@ -57,7 +57,7 @@ function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | nul
   const { salt } = goods ?? {};
   const commitment = listing.artifact_commitment;
   if (bytes !== null && salt !== undefined && isPromised(bytes, { salt, commitment })) return;
-  throw changed(own`The goods of listing ${listing.id} are not those that it promised when it was exported`);
+  throw exportChanged(own`The goods of listing ${listing.id} are not those that it promised when it was exported`);
 }
 
 function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body | null {

@@ -7,9 +7,9 @@ import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
 import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
-import { notPaid, openPurse } from '../open-purse.ts';
+import { notPaid, openWalletSession } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, type Line } from '../printable.ts';
+import { foreignLine, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
 
 const ONLY_TOLD =
@@ -21,26 +21,26 @@ async function buyListing(cli: Cli): Promise<Done> {
   const maxPriceUsdc = readUsdc(options.max, 'max');
   if (maxPriceUsdc === undefined) throw wrongUse(own`How much may it cost at most? Give --max USDC`);
   const { market, key } = await buyerOf(cli);
-  const purse = await openPurse(cli);
+  const session = await openWalletSession(cli);
   const bought = await buyGoods({
-    ...purse,
+    ...session,
     client: cli.connect(market, key),
     listingId,
     maxPriceUsdc,
     outDir: options.dir,
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet);
+    throw notPaid(error, session.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
   const paid = paidUnits === 0n ? 'nothing was due' : `paid ${sayUsdc(paidUnits)}`;
   const how = alreadyHere ? 'bought before, and still here' : paid;
   return {
     lines: [
-      foreign(
+      foreignLine(
         `${inMarks(title)} of ${oneLine(seller, 32)}: ${how}; ${notVerified === null ? 'it is what the listing promised' : `not verified: ${notVerified}`}`,
       ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
-      foreign(`goods ${path}`),
+      foreignLine(`goods ${path}`),
       ...(notVerified === null ? [] : [ONLY_TOLD]),
     ],
     json: {
@@ -84,13 +84,13 @@ async function goOn(cli: Cli): Promise<Done> {
   const [given] = cli.positionals;
   const listingId = given === undefined ? undefined : readId(given);
   const market = namedMarket(cli);
-  const purse = await openPurse(cli);
+  const session = await openWalletSession(cli);
   const finished = await finishSpends({
-    ...purse,
+    ...session,
     isMeant: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
-    onBegin: (record) => cli.note(foreign(`going on with ${inMarks(record.title)} at ${record.market}`)),
+    onBegin: (record) => cli.note(foreignLine(`going on with ${inMarks(record.title)} at ${record.market}`)),
   });
   const lines = finished.map(sayFinished);
   const failed = finished.find((one) => 'error' in one);
@@ -98,7 +98,7 @@ async function goOn(cli: Cli): Promise<Done> {
     const said = lines.length === 0 ? ['No payment of this wallet is under way.'] : lines;
     return { lines: said, json: { finished: finished.map(jsonOf) }, secrets: [] };
   }
-  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, purse.wallet, own`openaisle wait`);
+  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, session.wallet, own`openaisle wait`);
   // One that failed ends none of the others: a program is told of all.
   throw new CliError(trouble, { ...parts, lines, more: { finished: finished.map(jsonOf) } });
 }
@@ -111,9 +111,9 @@ async function keyFor(cli: Cli, record: SpendRecord): Promise<string | undefined
 
 function sayFinished(one: Finished): Line {
   const title = inMarks(one.record.title);
-  if ('bought' in one) return foreign(`${title}: goods ${one.bought.path}`);
-  if ('sold' in one) return foreign(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
-  return foreign(`${title}: not done`);
+  if ('bought' in one) return foreignLine(`${title}: goods ${one.bought.path}`);
+  if ('sold' in one) return foreignLine(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
+  return foreignLine(`${title}: not done`);
 }
 
 function jsonOf(one: Finished): Record<string, unknown> {

@@ -15,7 +15,7 @@ import {
   refusalOf,
 } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { mustHoldNothingPending } from '../run-door.ts';
+import { mustHoldNothingPending } from '../run-identity-command.ts';
 
 const IN_DOUBT = own`Run openaisle codes again: if the codes in the file are still in force it makes eight new ones at once. If it says recovery_code_refused, the answer that was lost had ended them: openaisle codes --key-only makes others, in force after 72 hours.`;
 
@@ -29,17 +29,17 @@ interface Wanted {
 }
 
 /** Eight new codes: at once with one of the old ones, after 72 hours with the key alone (W10). */
-async function run(cli: Cli): Promise<Done> {
+async function makeCodes(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
   const given = options['code-stdin'] === true ? await readCode(cli) : null;
-  return withIdentityFile(await findFile(cli), async (held) => {
-    const { path, content } = held;
+  return withIdentityFile(await findFile(cli), async (file) => {
+    const { path, content } = file;
     mustHoldNothingPending(content, path);
     const key = content?.merchant_key ?? null;
     if (content === null || key === null)
       throw noIdentity(own`There is no key in ${ofOwner(path)}`, own`Name another file with --file.`);
-    return renew(cli, held, {
+    return replaceCodes(cli, file, {
       market: marketOf(cli, content, path),
       content,
       key,
@@ -62,8 +62,8 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
   if (owner === null)
     throw new CliError('refused', { reason: 'key_invalid', title: own`The market does not take this key` });
   const { handle, merchantId } = owner;
-  return withIdentityFile(namedFile(cli) ?? defaultFile(cli, market, handle), async (held) => {
-    const { path, content } = held;
+  return withIdentityFile(namedFile(cli) ?? defaultFile(cli, market, handle), async (file) => {
+    const { path, content } = file;
     mustHoldNothingPending(content, path);
     if (content !== null && (content.merchant_key !== key || marketOf(cli, content, path) !== market))
       throw wrongUse(
@@ -71,20 +71,20 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
         own`Name another file with --file.`,
       );
     const kept = content ?? { ...emptyIdentity(market, handle), merchant_id: merchantId, merchant_key: key };
-    return renew(cli, held, { market, content: kept, key, code: code ?? codeOf(cli, kept) });
+    return replaceCodes(cli, file, { market, content: kept, key, code: code ?? codeOf(cli, kept) });
   });
 }
 
 /** What the door shows it shows once, and with a code the old set is over in the same moment: that it was asked is written down first. */
-async function renew(cli: Cli, held: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
-  const { path } = held;
+async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
+  const { path } = file;
   const asked = { ...content, market };
   const at = new Date(cli.now()).toISOString();
-  await held.mustBeWritable();
-  if (code !== null) await held.save({ ...asked, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
-  const made = await generate(cli, market, { key, code }).catch(async (error: unknown) => {
+  await file.mustBeWritable();
+  if (code !== null) await file.save({ ...asked, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
+  const made = await generateCodes(cli, market, { key, code }).catch(async (error: unknown) => {
     const unknown = isUnknown(error);
-    if (code !== null && !unknown) await held.save(asked);
+    if (code !== null && !unknown) await file.save(asked);
     if (unknown && code !== null) throw toCliError(error, { file: path, nextStep: IN_DOUBT });
     if (unknown) throw toCliError(error, { file: path });
     if (reasonOf(error) === 'recovery_code_refused') throw toCliError(error, { file: path, nextStep: OTHER_WAYS });
@@ -95,7 +95,7 @@ async function renew(cli: Cli, held: IdentityFile, { market, content, key, code 
     valid === 'now'
       ? { ...asked, recovery_codes, waiting_codes: null, codes_in_doubt_since: null }
       : { ...asked, waiting_codes: { recovery_codes, valid_from } };
-  await held.save(changed);
+  await file.save(changed);
   return {
     lines:
       valid === 'now'
@@ -113,7 +113,7 @@ function reasonOf(error: unknown): string | null {
   return error instanceof MarketError ? error.reason : null;
 }
 
-async function generate(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
+async function generateCodes(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
   const body = code === null ? { action: 'generate' as const } : { action: 'generate' as const, recovery_code: code };
   const { body: answer } = await connectTo(cli, market)().recovery({ key, body });
   if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', own`the answer is not one to generate`);
@@ -126,5 +126,5 @@ export const codes: Command = {
   positionals: [],
   options: [...OF_A_MERCHANT, 'code-stdin', 'key-only', 'reveal'],
   examples: ['openaisle codes', 'openaisle codes --key-only'],
-  run,
+  run: makeCodes,
 };

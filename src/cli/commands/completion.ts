@@ -44,7 +44,7 @@ interface Offer {
 const VALUED = (Object.keys(OPTIONS) as OptionName[]).filter((name) => specOf(name).type === 'string');
 const VALUED_PATTERN = VALUED.map((name) => `--${name}`).join('|');
 
-function flags(names: readonly OptionName[]): string[] {
+function optionFlags(names: readonly OptionName[]): string[] {
   return names.map((name) => `--${name}`);
 }
 
@@ -81,7 +81,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
   return [
     '  local name=$first at=$((count - 1))',
     '  if [ $count -eq 0 ]; then',
-    `    case $help$word in 0-*) ${words(flags(EVERYWHERE))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
+    `    case $help$word in 0-*) ${words(optionFlags(EVERYWHERE))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
     '    return',
     '  fi',
     '  case $first in',
@@ -90,7 +90,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
     '  if [ $help = 1 ]; then return; fi',
     '  case $word in -*)',
     '    case $name in',
-    ...commands.map((command) => `    '${command.name}') ${words(flags(optionsOf(command)))} ;;`),
+    ...commands.map((command) => `    '${command.name}') ${words(optionFlags(optionsOf(command)))} ;;`),
     '    esac',
     '    return ;;',
     '  esac',

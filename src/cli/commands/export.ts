@@ -2,12 +2,12 @@ import { exportStore } from '../../agent/export/export-store.ts';
 import { exportPurchases } from '../../agent/export/purchases.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { asMerchant } from '../open-account.ts';
-import { bookOf, openOwnWallet } from '../open-purse.ts';
+import { bookOf, openOwnWallet } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 
 const NOTE_EVERY = 20;
 
-async function run(cli: Cli): Promise<Done> {
+async function runExport(cli: Cli): Promise<Done> {
   const [dir = ''] = cli.positionals;
   if (cli.options.purchases === true) return exportBook(cli, dir);
   return asMerchant(cli, async (client, { market }) => {
@@ -58,5 +58,5 @@ export const exportCommand: Command = {
   positionals: [{ name: 'DIR', required: true }],
   options: [...OF_A_MERCHANT, 'purchases', 'wallet'],
   examples: ['openaisle export store-of-ink', 'openaisle export bought --purchases --json'],
-  run,
+  run: runExport,
 };

@@ -11,12 +11,12 @@ import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { asMerchant, namedMarket } from '../open-account.ts';
-import { notPaid, openBook, openPurse } from '../open-purse.ts';
+import { notPaid, openBook, openWalletSession } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, type Line } from '../printable.ts';
+import { foreignLine, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function runImport(cli: Cli): Promise<Done> {
   const [dir = ''] = cli.positionals;
   if ((await readKind(dir)) === 'purchases') return importBook(cli, dir);
   const store = await readStore(dir);
@@ -73,14 +73,14 @@ async function importInto(cli: Cli, client: Client, market: string, store: Store
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
   if (cli.options['dry-run'] === true)
     return {
-      lines: [...plan.planned.map((one) => foreign(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
+      lines: [...plan.planned.map((one) => foreignLine(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
       json: { ...json, dry_run: true, would_cost_usdc_at_most: usdcOfUnits(plan.mostUnits), listings: rowsOf(plan) },
       secrets: [],
     };
   const isIdle = plan.planned.every(({ act }) => act !== 'list');
   if (!isIdle) await mustAgree(cli, plan, said);
-  const imported = isIdle ? await importNothing(plan) : await list(cli, client, plan);
-  return tell(imported, json);
+  const imported = isIdle ? await importNothing(plan) : await listPlanned(cli, client, plan);
+  return reportImport(imported, json);
 }
 
 /** Where nothing is to be listed no wallet is asked for. */
@@ -92,17 +92,17 @@ async function importNothing(plan: ImportPlan): Promise<Imported[]> {
   });
 }
 
-async function list(cli: Cli, client: Client, plan: ImportPlan): Promise<Imported[]> {
-  const purse = await openPurse(cli);
+async function listPlanned(cli: Cli, client: Client, plan: ImportPlan): Promise<Imported[]> {
+  const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
   return await importStore({
-    ...purse,
+    ...session,
     client,
     plan,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
-    onDone: (done, { done: count, of }) => cli.note(foreign(`${count} of ${of}: ${sayImported(done)}`)),
+    onDone: (done, { done: count, of }) => cli.note(foreignLine(`${count} of ${of}: ${sayImported(done)}`)),
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet, own`the same openaisle import`);
+    throw notPaid(error, session.wallet, own`the same openaisle import`);
   });
 }
 
@@ -110,7 +110,7 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
   const count = (act: string): number => planned.filter((one) => one.act === act).length;
   const toList = count('list');
   return [
-    foreign(
+    foreignLine(
       `The store ${inMarks(content.handle, 32)} of ${inMarks(content.market)}, exported ${formed('time', content.completed_at ?? '')}, goes to ${market}:`,
     ),
     `${toList} to list, ${count('there')} there already, ${count('left_out')} left out`,
@@ -132,10 +132,10 @@ async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: Import
   });
 }
 
-function tell(imported: readonly Imported[], json: Record<string, unknown>): Done {
+function reportImport(imported: readonly Imported[], json: Record<string, unknown>): Done {
   const refused = imported.filter((one) => one.outcome === 'refused');
   const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
-  const lines = [...imported.map((one) => foreign(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
+  const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
   if (refused.length === 0)
     return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) }, secrets: [] };
   throw new CliError('refused', {
@@ -195,5 +195,5 @@ export const importCommand: Command = {
     'openaisle import store-of-ink --yes --json',
     'openaisle import bought',
   ],
-  run,
+  run: runImport,
 };

@@ -3,21 +3,21 @@ import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
-import type { Finished } from '../finish-stage.ts';
+import type { Finished } from '../finish-pending-change.ts';
 import { type IdentityFile, readIdentity, secretsOf, withIdentityFile } from '../identity.ts';
 import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../open-account.ts';
-import { pendingOf, resumeDoor, runDoor } from '../run-door.ts';
+import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
 /** Opens a store: stage, save, confirm (W10). */
-async function run(cli: Cli): Promise<Done> {
-  return told(await (cli.options.resume === true ? resume(cli) : begin(cli)));
+async function joinMarket(cli: Cli): Promise<Done> {
+  return reportJoined(await (cli.options.resume === true ? resumeJoin(cli) : beginJoin(cli)));
 }
 
-async function begin(cli: Cli): Promise<Finished> {
+async function beginJoin(cli: Cli): Promise<Finished> {
   const market = neededMarket(cli);
   const { handle, model, clientClass } = await whoJoins(cli);
   const path = namedFile(cli) ?? defaultFile(cli, market, handle);
-  return runDoor(cli, {
+  return runIdentityCommand(cli, {
     path,
     market: () => market,
     check: (content) => {
@@ -73,16 +73,16 @@ async function whoJoins({ options, terminal }: Cli): Promise<Joiner> {
   return { handle, model, clientClass };
 }
 
-async function resume(cli: Cli): Promise<Finished> {
+async function resumeJoin(cli: Cli): Promise<Finished> {
   const path = await findFile(cli);
   const newHandle = cli.options['new-handle'];
   const content = await readIdentity(path);
   const market = content === null ? namedMarket(cli) : marketOf(cli, content, path);
   const isDefault = content !== null && market !== null && path === defaultFile(cli, market, content.handle);
-  if (!isDefault) return resumeDoor(cli, { path, door: 'register', newHandle });
+  if (!isDefault) return resumeIdentityCommand(cli, { path, door: 'register', newHandle });
   if (newHandle !== undefined && (await readIdentity(defaultFile(cli, market, newHandle))) !== null)
     throw wrongUse(own`${ofOwner(defaultFile(cli, market, newHandle))} exists already`, undefined, 'file_exists');
-  const finished = await resumeDoor(cli, { path, door: 'register', newHandle });
+  const finished = await resumeIdentityCommand(cli, { path, door: 'register', newHandle });
   const under = defaultFile(cli, market, finished.content.handle);
   return under === path ? finished : moveFile(finished, under);
 }
@@ -98,7 +98,7 @@ async function moveFile({ path, content }: Finished, to: string): Promise<Finish
   return { path: to, content };
 }
 
-function told({ path, content }: Finished): Done {
+function reportJoined({ path, content }: Finished): Done {
   const { handle, merchant_id, market, recovery_codes } = content;
   return {
     lines: [
@@ -120,5 +120,5 @@ export const join: Command = {
     'openaisle join --handle ink --model my-model --class coding_persistent --human-approved',
     'openaisle join --resume --new-handle quill',
   ],
-  run,
+  run: joinMarket,
 };

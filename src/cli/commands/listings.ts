@@ -5,7 +5,7 @@ import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, listingRows } from '../printable.ts';
+import { foreignLine, listingRows } from '../printable.ts';
 import { readGoods, saidOf } from '../read-goods.ts';
 import { readCount, readId, readText } from '../read-values.ts';
 
@@ -58,7 +58,7 @@ async function editListing(cli: Cli): Promise<Done> {
   return asMerchant(cli, async (client, { market }) => {
     const { listing } = (await client.editListing({ params: { id }, body })).body;
     return {
-      lines: [foreign(`${id} is changed (${names.join(', ')}): ${inMarks(listing.title)}`)],
+      lines: [foreignLine(`${id} is changed (${names.join(', ')}): ${inMarks(listing.title)}`)],
       json: { market, listing, changed: names },
       secrets: [],
     };
@@ -83,7 +83,7 @@ async function withdrawListing(cli: Cli): Promise<Done> {
     ).body;
     return {
       lines: [
-        foreign(`${id} is withdrawn for good: ${inMarks(listing.title)}`),
+        foreignLine(`${id} is withdrawn for good: ${inMarks(listing.title)}`),
         'What was begun before is still delivered.',
       ],
       json: { market, listing },

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve } from 'node:path';
+import { configFolder, dataFolder } from '../../agent/folders.ts';
 import { defaultWalletFile, openWallet } from '../../agent/open-wallet.ts';
-import { configFolder, dataFolder } from '../../agent/places.ts';
 import { readPolicy } from '../../agent/policy.ts';
 import { codeReader } from '../../agent/read-chain.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
@@ -11,11 +11,11 @@ import { MarketError } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import { neededMarket, openAccount, refusalOf } from '../open-account.ts';
-import { bookOf, notPaid, progressLine, walletAddress } from '../open-purse.ts';
+import { bookOf, notPaid, progressLine, walletAddress } from '../open-wallet-session.ts';
 import { hideSecrets } from '../printable.ts';
 import { readGoods } from '../read-goods.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function serveMcp(cli: Cli): Promise<Done> {
   const { note } = cli;
   const context = toolContextOf(cli);
   await mustKeepSecretsApart(cli);
@@ -37,7 +37,7 @@ export const mcp: Command = {
     'openaisle mcp --market https://market.example',
     'openaisle mcp --market https://market.example --wallet agent.json --policy agent-policy.json --sell-from outbox',
   ],
-  run,
+  run: serveMcp,
 };
 
 /** A model may sell any file of that folder: no key, policy or proof may lie in it, now or later. */
@@ -72,10 +72,10 @@ export function toolContextOf(cli: Cli): ToolContext {
   const market = neededMarket(cli);
   const policyNow = () => readPolicy(env, options.policy);
   const rpcUrl = options.rpc ?? env['OPENAISLE_RPC'];
-  const wallet = once(() => openWallet({ file: options.wallet, env }));
+  const wallet = openOnce(() => openWallet({ file: options.wallet, env }));
   return {
     client: connectTo(cli, market)(),
-    openPurse: async () => {
+    openWalletSession: async () => {
       const opened = await wallet();
       const book = bookOf(cli, opened.address);
       return { wallet: opened, policy: await policyNow(), book, onNotice: note, ...codeReader(rpcUrl) };
@@ -98,7 +98,7 @@ export function toolContextOf(cli: Cli): ToolContext {
 }
 
 /** Opened once: a keystore takes seconds. A failure is not kept, since its owner may mend it. */
-function once<T>(open: () => Promise<T>): () => Promise<T> {
+function openOnce<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | null = null;
   return async () => {
     opened ??= open();

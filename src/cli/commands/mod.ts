@@ -7,7 +7,7 @@ import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, quoted, tableOf } from '../printable.ts';
+import { foreignLine, quoteLines, tableOf } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
 export const modRemove: Command = {
@@ -42,7 +42,7 @@ export const modRemove: Command = {
       }
       const { listing } = (await client.removeListing({ body: { listing_id: id, reason_code, reason } })).body;
       return {
-        lines: [foreign(`Listing ${id} is removed: ${inMarks(listing.title)}`)],
+        lines: [foreignLine(`Listing ${id} is removed: ${inMarks(listing.title)}`)],
         json: { market, listing },
         secrets: [],
       };
@@ -129,7 +129,7 @@ function listReviews(cli: Cli): Promise<Done> {
         ),
         `${reviews.length} payments to decide on`,
         ...flags.map(({ target_type, target_id, handle, reason }) =>
-          foreign(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
+          foreignLine(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
         ),
       ],
       json: { market, reviews, flags },
@@ -156,7 +156,7 @@ function decideReview(cli: Cli): Promise<Done> {
     const { payment } = (await client.reviewPayment({ params: { payment_id }, body })).body;
     const lines = [
       `Payment ${payment_id} is decided: ${outcome}. It is ${payment.payment_status}.`,
-      ...quoted(payment.next_step),
+      ...quoteLines(payment.next_step),
     ];
     return { lines, json: { market, payment }, secrets: [] };
   });

@@ -10,7 +10,7 @@ import { OF_A_MERCHANT } from '../options.ts';
 const KIND = 'openaisle pairing code';
 
 /** A code that a human types on the hosted connector's page (W10). It goes into a file, since it is a key for ten minutes. */
-async function run(cli: Cli): Promise<Done> {
+async function makePairingCode(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key } = account;
   const handle = await handleOf(cli, account);
@@ -76,5 +76,5 @@ export const pair: Command = {
   positionals: [],
   options: [...OF_A_MERCHANT, 'out', 'reveal'],
   examples: ['openaisle pair', 'openaisle pair --out code.json'],
-  run,
+  run: makePairingCode,
 };

@@ -9,8 +9,8 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { namedMarket } from '../open-account.ts';
-import { openBook } from '../open-purse.ts';
-import { foreign } from '../printable.ts';
+import { openBook } from '../open-wallet-session.ts';
+import { foreignLine } from '../printable.ts';
 
 async function listPurchases(cli: Cli): Promise<Done> {
   const book = await openBook(cli);
@@ -21,8 +21,8 @@ async function listPurchases(cli: Cli): Promise<Done> {
   const fees = rows.filter(({ kind }) => kind === 'listing_fee');
   return {
     lines: [
-      ...purchases.map((row) => foreign(sayRow(row))),
-      ...fees.map((row) => foreign(`fee ${sayRow(row)}`)),
+      ...purchases.map((row) => foreignLine(sayRow(row))),
+      ...fees.map((row) => foreignLine(`fee ${sayRow(row)}`)),
       `today ${today.spent_today_usdc} of ${today.per_day_usdc} USDC, wallet ${book.address}`,
     ],
     json: { wallet: book.address, ...today, purchases, fees },

@@ -2,19 +2,20 @@ import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
-import type { Finished } from '../finish-stage.ts';
+import type { Finished } from '../finish-pending-change.ts';
 import { type Identity, secretsOf, usableCodes } from '../identity.ts';
 import { findFile, marketOf, namedFile, readCode } from '../open-account.ts';
-import { type Begun, pendingOf, resumeDoor, runDoor } from '../run-door.ts';
+import { pendingOf, resumeIdentityCommand, runIdentityCommand, type StartedChange } from '../run-identity-command.ts';
 
 /** A new key and eight new codes, for a caller who has one of the codes in force. */
-async function run(cli: Cli): Promise<Done> {
+async function recoverStore(cli: Cli): Promise<Done> {
   const { options } = cli;
-  if (options.resume === true) return told(await resumeDoor(cli, { path: await findFile(cli), door: 'recovery' }));
+  if (options.resume === true)
+    return reportRecovered(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'recovery' }));
   const given = options['code-stdin'] === true ? await readCode(cli) : null;
   const path = given === null ? await fileIfAny(cli) : namedFile(cli);
-  return told(
-    await runDoor(cli, {
+  return reportRecovered(
+    await runIdentityCommand(cli, {
       path,
       market: (content, at) => marketOf(cli, content, at),
       begin: async (content, market) => beginWith(cli, market, given === null ? await codesFor(cli, content) : [given]),
@@ -44,7 +45,7 @@ async function codesFor(cli: Cli, content: Identity | null): Promise<string[]> {
   throw wrongUse(own`There is no recovery code in the file`, own`Hand one in with --code-stdin.`);
 }
 
-async function beginWith(cli: Cli, market: string, [code = '', ...others]: readonly string[]): Promise<Begun> {
+async function beginWith(cli: Cli, market: string, [code = '', ...others]: readonly string[]): Promise<StartedChange> {
   try {
     const body = { action: 'begin', recovery_code: code } as const;
     const { body: staged } = await connectTo(cli, market)().recovery({ body });
@@ -58,7 +59,7 @@ async function beginWith(cli: Cli, market: string, [code = '', ...others]: reado
   }
 }
 
-function told({ path, content }: Finished): Done {
+function reportRecovered({ path, content }: Finished): Done {
   const { handle, merchant_id, market, recovery_codes } = content;
   return {
     lines: [
@@ -76,5 +77,5 @@ export const recover: Command = {
   positionals: [],
   options: ['handle', 'file', 'out', 'resume', 'code-stdin', 'reveal'],
   examples: ['openaisle recover', 'openaisle recover --code-stdin < code.txt'],
-  run,
+  run: recoverStore,
 };

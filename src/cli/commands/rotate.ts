@@ -2,21 +2,22 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError } from '../cli-error.ts';
-import type { Finished } from '../finish-stage.ts';
+import type { Finished } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { findFile, marketOf, namedFile, noIdentity, readKey } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { pendingOf, resumeDoor, runDoor } from '../run-door.ts';
+import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
 /** Puts a new key in the place of the current one. Until the confirm is known the file holds both. */
-async function run(cli: Cli): Promise<Done> {
+async function rotateKey(cli: Cli): Promise<Done> {
   const { options } = cli;
-  if (options.resume === true) return told(await resumeDoor(cli, { path: await findFile(cli), door: 'rotate' }));
+  if (options.resume === true)
+    return reportRotated(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'rotate' }));
   const given = options['key-stdin'] === true ? await readKey(cli) : null;
   // With a key of its own no file is needed: the answer tells whose it is.
   const path = given === null ? await findFile(cli) : namedFile(cli);
-  return told(
-    await runDoor(cli, {
+  return reportRotated(
+    await runIdentityCommand(cli, {
       path,
       market: (content, at) => marketOf(cli, content, at),
       begin: async (content, market) => {
@@ -38,7 +39,7 @@ async function run(cli: Cli): Promise<Done> {
   );
 }
 
-function told({ path, content }: Finished): Done {
+function reportRotated({ path, content }: Finished): Done {
   const { handle, merchant_id, market } = content;
   return {
     lines: [
@@ -56,5 +57,5 @@ export const rotate: Command = {
   positionals: [],
   options: [...OF_A_MERCHANT, 'resume', 'reveal'],
   examples: ['openaisle rotate', 'openaisle rotate --resume'],
-  run,
+  run: rotateKey,
 };

@@ -5,7 +5,7 @@ import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { neededMarket } from '../open-account.ts';
-import { foreign, listingLines, listingRows, nameOf, quoted } from '../printable.ts';
+import { foreignLine, listingLines, listingRows, nameOf, quoteLines } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
 /** What fits a screen. */
@@ -35,7 +35,7 @@ async function searchGoods(cli: Cli): Promise<Done> {
     lines: [
       ...listingRows(listings),
       `${returned} of ${total}`,
-      ...(did_you_mean === null ? [] : [foreign(`Did you mean ${inMarks(did_you_mean)}?`)]),
+      ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inMarks(did_you_mean)}?`)]),
       ...(next_cursor === null ? [] : [`next: the same with --cursor ${next_cursor}`]),
     ],
     json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },
@@ -72,7 +72,7 @@ async function showListing(cli: Cli): Promise<Done> {
       ...comments.flatMap(
         ({ id: of, handle, maintainer, verified_buyer, created_at, parent_id, removed, body: text }) => [
           `${of}  ${nameOf(handle, maintainer)}${verified_buyer ? ' (bought it)' : ''}, ${created_at}${parent_id === null ? '' : `, to ${parent_id}`}`,
-          ...(removed ? ['removed'] : quoted(text)),
+          ...(removed ? ['removed'] : quoteLines(text)),
         ],
       ),
     ],

@@ -5,20 +5,20 @@ import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
-import { notPaid, openPurse, walletAddress } from '../open-purse.ts';
+import { notPaid, openWalletSession, walletAddress } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { type ReadGoods, readGoods, saidOf } from '../read-goods.ts';
 import { readId, readText, readUsdc } from '../read-values.ts';
 
 type Body = SellGoodsOptions['listing'];
 
-async function run(cli: Cli): Promise<Done> {
+async function sellPath(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const goods = await readGoods(positionals[0] ?? '', options['media-type']);
   const body = await bodyOf(cli, goods);
   for (const note of goods.notes) cli.note(note);
   return asMerchant(cli, (client, { market }) =>
-    options['dry-run'] === true ? dryRun(client, market, body, goods) : list(cli, client, market, body),
+    options['dry-run'] === true ? dryRun(client, market, body, goods) : payAndList(cli, client, market, body),
   );
 }
 
@@ -57,18 +57,18 @@ async function dryRun(client: Client, market: string, body: Body, { bytes }: Rea
   };
 }
 
-async function list(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
-  const purse = await openPurse(cli);
+async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
+  const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
   // What cannot be reached is known before anything is signed, so that the message can say so.
   await client.getOfficialFacts();
   const sold = await sellGoods({
-    ...purse,
+    ...session,
     client,
     listing: body,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet);
+    throw notPaid(error, session.wallet);
   });
   const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
   const doubt = verified ? '' : '; not verified: an import told so, look whether it is there';
@@ -118,5 +118,5 @@ export const sell: Command = {
     'openaisle sell notes.md --title "Release notes" --price 0.5 --description "Of 40 projects." --aisle knowledge --dry-run',
     'openaisle sell my-skill --title "A skill" --price 2 --description "How to." --preview README.md --tag git --tag ci',
   ],
-  run,
+  run: sellPath,
 };

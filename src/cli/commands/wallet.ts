@@ -4,7 +4,7 @@ import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { walletAddress as addressToPay } from '../open-purse.ts';
+import { walletAddress as addressToPay } from '../open-wallet-session.ts';
 
 async function makeWallet(cli: Cli): Promise<Done> {
   const { env, options } = cli;

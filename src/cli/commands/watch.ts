@@ -3,10 +3,10 @@ import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { neededMarket } from '../open-account.ts';
-import { foreign, jsonLine, type Line, nameOf } from '../printable.ts';
+import { foreignLine, jsonLine, type Line, nameOf } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function watchEvents(cli: Cli): Promise<Done> {
   const { options } = cli;
   const client = connectTo(cli, neededMarket(cli))();
   const maintainer = options.json === true ? null : (await client.getOfficialFacts()).body.maintainer.handle;
@@ -35,7 +35,7 @@ async function run(cli: Cli): Promise<Done> {
 
 function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: string | null): Line {
   const facts = Object.entries(detail).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return foreign(oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400));
+  return foreignLine(oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400));
 }
 
 export const watch: Command = {
@@ -44,5 +44,5 @@ export const watch: Command = {
   positionals: [],
   options: ['kind', 'after', 'count'],
   examples: ['openaisle watch', 'openaisle watch --kind sale --json', 'openaisle watch --after 0 --count 10'],
-  run,
+  run: watchEvents,
 };

@@ -1,12 +1,12 @@
 import { type Cli, type Command, connectTo, type Done, SHORT_ACCOUNT } from '../cli.ts';
-import { resumeCommand } from '../finish-stage.ts';
+import { resumeCommand } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { nameOf } from '../printable.ts';
 
 /** How the merchant stands, in a few lines. */
-async function run(cli: Cli): Promise<Done> {
+async function showAccount(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key, path, content } = account;
   const { body: me } = await connectTo(
@@ -71,5 +71,5 @@ export const whoami: Command = {
   positionals: [],
   options: [...OF_A_MERCHANT, 'reveal'],
   examples: ['openaisle whoami', 'openaisle whoami --handle ink --json'],
-  run,
+  run: showAccount,
 };

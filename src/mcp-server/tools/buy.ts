@@ -28,10 +28,10 @@ export const buy = localTool({
   hints: PAYS,
   run: async (context, { listing_id, max_price_usdc }, call) => {
     const { client, goodsFolder, log } = context;
-    const purse = await context.openPurse();
+    const session = await context.openWalletSession();
     const bought = await call.pay((paying) =>
       buyGoods({
-        ...purse,
+        ...session,
         ...paying,
         client,
         listingId: listing_id,
@@ -56,7 +56,7 @@ export const buy = localTool({
         ...{ paid_usdc: usdcOfUnits(paidUnits), already_here: alreadyHere, commitment: goods.commitment },
         tx_hash: goods.receipt?.tx_hash ?? null,
         ...(notVerified === null ? {} : { not_verified: notVerified }),
-        verified: await checkPurchase(context, purse.book, listing_id),
+        verified: await checkPurchase(context, session.book, listing_id),
         first_lines: await firstLines(path),
       },
       untrusted: true,

@@ -97,10 +97,10 @@ export const sell = localTool({
   run: async (context, given, call) => {
     const { body, notes } = await bodyOf(context, given);
     if (given.dry_run) return await tryOut(context, body);
-    const purse = await context.openPurse();
+    const session = await context.openWalletSession();
     const sold = await call.pay((paying) =>
       context.asMerchant((client) =>
-        sellGoods({ ...purse, ...paying, client, listing: body, maxFeeUsdc: given.max_fee_usdc }),
+        sellGoods({ ...session, ...paying, client, listing: body, maxFeeUsdc: given.max_fee_usdc }),
       ),
     );
     const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;

@@ -11,7 +11,7 @@ export type NamedMarket = Pick<Client, 'baseUrl' | 'callsItself'>;
  * market. Throws `TermsRefused` with `other_market`, which names both.
  */
 export function nameToSignFor({ baseUrl, callsItself }: NamedMarket, told: string): string {
-  const theirs = canonical(told);
+  const theirs = canonicalAddress(told);
   if (theirs === baseUrl) return baseUrl;
   if (theirs !== null && theirs === callsItself) return callsItself;
   const said = theirs === null ? own`gives no address of its own` : own`calls itself ${sayAddress(theirs)}`;
@@ -28,7 +28,7 @@ function sayAddress(address: string): OwnWords {
 const LONGEST = 200;
 
 /** Spells an address as ours are spelled, so that two spellings of one are the same; null for a text that is no address. */
-function canonical(told: string): string | null {
+function canonicalAddress(told: string): string | null {
   if (told.length > LONGEST) return null;
   try {
     return readBaseUrl(told);

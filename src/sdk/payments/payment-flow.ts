@@ -15,7 +15,7 @@ import {
   secondsLeft,
   type Terms,
   takeTurn,
-  undecided,
+  undecidedError,
 } from './payment-run.ts';
 import { loadPayment, memoryOf, type SavedPayment } from './proof-store.ts';
 import { signCollecting } from './sign-to-collect.ts';
@@ -30,14 +30,14 @@ type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
 export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
   const run = await beginRun(flow);
   for (;;) {
-    const outcome = await attempt(run);
+    const outcome = await sendAttempt(run);
     if ('done' in outcome) return { done: outcome.done, run };
     if ('pending' in outcome) await takeTurn(run, outcome);
     else await answerRefusal(run, outcome.error);
   }
 }
 
-async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
+async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
   if (secondsLeft(run, run.collectProof) === 0) run.collectProof = null;
   const proof = run.collecting ? run.collectProof : run.saved?.proof;
   if (run.saved !== null && !run.submitted) {
@@ -87,7 +87,7 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
     case 'stop':
       if (error instanceof MarketError && mayShowSlip(run)) return;
       if (error instanceof MarketError) throw saidOf(error);
-      throw undecided(run, 'The market cannot be understood', error);
+      throw undecidedError(run, 'The market cannot be understood', error);
   }
 }
 
@@ -297,7 +297,7 @@ function saysPaymentIsOpen(error: unknown): boolean {
 
 /** What to do about a refusal. Never leads to a second signature while the first could still be used. */
 function nextStep(error: unknown, state: FlowState): NextStep {
-  if (error instanceof UnreadableAnswer) return patience(state, error);
+  if (error instanceof UnreadableAnswer) return waitOrStop(state, error);
   if (!(error instanceof MarketError)) return 'stop';
   if (state.collectingFirst && isNotOurs(error, state)) return 'buy';
   if (error.reason === 'payment_required') return whenAsked(state);
@@ -305,7 +305,7 @@ function nextStep(error: unknown, state: FlowState): NextStep {
   if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
   const passing = error.status >= 500 || error.status === 429;
   const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
-  return passing && retryable ? patience(state, error) : 'stop';
+  return passing && retryable ? waitOrStop(state, error) : 'stop';
 }
 
 /**
@@ -319,7 +319,7 @@ function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left
 }
 
 /** A proxy that does not reach the market is borne like the market's own word that it is away. */
-function patience(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
+function waitOrStop(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
   const isGateway = isGatewayFault(error);
   const isNonsense = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
   const whenSigned = isNonsense ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;

@@ -117,7 +117,7 @@ function readV1(body: unknown): PaymentRequired {
     throw new TermsRefused('version_not_offered', own`the answer carries no terms of x402 v1`);
   }
   const parsed = requiredV1.safeParse(body);
-  if (!parsed.success) throw unreadable();
+  if (!parsed.success) throw unreadableTerms();
   const offers = parsed.data.accepts.map((raw) => toOffer(raw, raw.maxAmountRequired));
   return { x402Version: 1, offers };
 }
@@ -125,7 +125,7 @@ function readV1(body: unknown): PaymentRequired {
 function readV2(header: string | null): PaymentRequired {
   if (header === null) throw new TermsRefused('version_not_offered', own`the answer carries no terms of x402 v2`);
   const parsed = requiredV2.safeParse(readHeader(header));
-  if (!parsed.success) throw unreadable();
+  if (!parsed.success) throw unreadableTerms();
   const { accepts, resource, extensions } = parsed.data;
   return {
     x402Version: 2,
@@ -144,10 +144,10 @@ function readHeader(text: string): unknown {
   try {
     return parseJson(new TextDecoder().decode(fromBase64(text)));
   } catch {
-    throw unreadable();
+    throw unreadableTerms();
   }
 }
 
-function unreadable(): TermsRefused {
+function unreadableTerms(): TermsRefused {
   return new TermsRefused('unreadable_terms', own`the terms of the 402 cannot be read`);
 }

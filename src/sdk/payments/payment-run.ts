@@ -143,11 +143,11 @@ export async function takeTurn(run: Run, seen: { pending: Pending } | { error: u
   const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, run.failures);
   reportProgress(run, pending === null && !run.wasPending ? 'submitted' : 'pending', pending, error);
   const deadlineMs = run.startedMs + (run.options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
-  if (environment.now() + seconds * 1_000 > deadlineMs) throw undecided(run, 'The wait is over', error);
+  if (environment.now() + seconds * 1_000 > deadlineMs) throw undecidedError(run, 'The wait is over', error);
   try {
     await environment.sleep(seconds * 1_000, run.options.signal);
   } catch (cause) {
-    throw undecided(run, 'The wait was broken off', cause);
+    throw undecidedError(run, 'The wait was broken off', cause);
   }
 }
 
@@ -166,7 +166,7 @@ export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending 
 }
 
 /** What to throw when this process gives up: a warning as soon as a payment may exist, else the cause itself. */
-export function undecided(run: Run, detail: string, cause: unknown): unknown {
+export function undecidedError(run: Run, detail: string, cause: unknown): unknown {
   const nothingKnown = run.saved === null && !run.knownToExist;
   return nothingKnown && cause !== undefined ? cause : new PaymentUndecided(detail, run.saved, cause);
 }

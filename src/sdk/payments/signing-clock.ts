@@ -1,6 +1,6 @@
 import { formed, type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import type { Environment } from '../environment.ts';
-import type { SiteClock } from '../site-clock.ts';
+import type { ServerClock } from '../server-clock.ts';
 import { TermsRefused } from './payment-errors.ts';
 
 /** Clocks may differ by so much. Whoever lies about the time makes what is signed last longer by no more than this. */
@@ -9,7 +9,7 @@ export const MOST_APART_SECONDS = 900;
 /** The part of a client of a market or a city that is needed here. */
 interface Site {
   readonly baseUrl: string;
-  readonly clock: SiteClock;
+  readonly clock: ServerClock;
   readonly environment: Pick<Environment, 'now'>;
 }
 

@@ -172,16 +172,16 @@ function soughtOf(saved: SavedThing): SoughtTransfer {
 async function recordSale(options: BuyThingOptions, saved: SavedThing, startedMs: number): Promise<WorldReceipt> {
   const hash = saved.tx_hash ?? '0x';
   const until = untilDone(options, saved, startedMs);
-  await until(() => claim(options, saved, hash));
+  await until(() => claimThing(options, saved, hash));
   options.onProgress?.({ phase: 'claimed', txHash: hash });
-  const receipt = await until(() => sync(options, saved));
+  const receipt = await until(() => syncSale(options, saved));
   options.onProgress?.({ phase: 'recorded', txHash: hash });
   return receipt;
 }
 
 type StepAnswer<Done> = { done: Done } | { pauseSeconds: number };
 
-async function claim(
+async function claimThing(
   { city, signal, onProgress }: BuyThingOptions,
   saved: SavedThing,
   hash: Hex,
@@ -196,7 +196,7 @@ async function claim(
   return { pauseSeconds: answer.body.retry_after_seconds };
 }
 
-async function sync({ market, signal }: BuyThingOptions, saved: SavedThing): Promise<StepAnswer<WorldReceipt>> {
+async function syncSale({ market, signal }: BuyThingOptions, saved: SavedThing): Promise<StepAnswer<WorldReceipt>> {
   const { body } = await market.syncWorld({ params: { listing_id: saved.listing_id }, body: {}, signal });
   if (body.purchase !== undefined) {
     const { world_receipt: receipt } = body.purchase;
@@ -225,7 +225,7 @@ function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: numbe
         error = caught;
         pause = pauseSeconds(null, caught, failures);
       }
-      await wait(options, saved, { seconds: pause, endMs, error });
+      await pauseThing(options, saved, { seconds: pause, endMs, error });
     }
   };
 }
@@ -237,7 +237,7 @@ function mustPass(error: unknown, saved: SavedThing): void {
   if (!mayPass(error)) throw new ThingRefused(error.message, saved, { cause: error });
 }
 
-async function wait(
+async function pauseThing(
   { market: { environment }, signal }: BuyThingOptions,
   saved: SavedThing,
   { seconds, endMs, error }: { seconds: number; endMs: number; error: unknown },

@@ -77,8 +77,8 @@ function challengeOf(reservation: Reservation, terms: ThingTerms): string {
     ['market_checkout_id', terms.checkoutId],
     ['city_handle', terms.cityHandle],
     ['market_buyer', terms.marketBuyer],
-    ['payer', checksummed(lower(terms.payer))],
-    ['payee', checksummed(lower(terms.payee))],
+    ['payer', checksummed(lowerCase(terms.payer))],
+    ['payee', checksummed(lowerCase(terms.payee))],
     ['asset', checksummed(usdc)],
     ['minimum_amount_units', terms.amountUnits.toString()],
     ['nonce', nonce],
@@ -88,10 +88,10 @@ function challengeOf(reservation: Reservation, terms: ThingTerms): string {
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
 }
 
-function lower(address: string): Hex {
+function lowerCase(address: string): Hex {
   return address.toLowerCase() as Hex;
 }
 
 function isSame(one: string, other: string): boolean {
-  return lower(one) === lower(other);
+  return lowerCase(one) === lowerCase(other);
 }

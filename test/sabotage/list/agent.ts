@@ -48,15 +48,15 @@ const wallet: readonly Sabotage[] = [
   bug(
     'wallet-signs-twice',
     GUARD,
-    'if (await held.takeSignature())',
-    'if ((await held.takeSignature()) || true)',
+    'if (await spend.takeSignature())',
+    'if ((await spend.takeSignature()) || true)',
     SIGNS,
   ),
   bug(
     'wallet-signs-where-the-policy-forbids-it',
     GUARD,
-    'judgePlace(policy, { market, network: networkOf(wallet, typed) });',
-    'judgePlace({ ...policy, markets: null, networks: null }, { market, network: networkOf(wallet, typed) });',
+    'judgeMarket(policy, { market, network: networkOf(wallet, typed) });',
+    'judgeMarket({ ...policy, markets: null, networks: null }, { market, network: networkOf(wallet, typed) });',
     SIGNS,
   ),
 ];
@@ -127,7 +127,7 @@ const book: readonly Sabotage[] = [
     'if (paysItself(record) || (isOnlyTold(record, nowMs) && nowMs < 0))',
     RESTORES,
   ),
-  bug('older-records-come-back', BOOK, 'if (known.some((one) => keepsItsPlace(one, record))) return false;', '', KEEPS),
+  bug('older-records-come-back', BOOK, 'if (known.some((one) => keepsExisting(one, record))) return false;', '', KEEPS),
   bug('unreadable-records-are-passed-over', FILES, 'if (record !== null) return record;', 'return record;', KEEPS),
 ];
 
@@ -195,8 +195,8 @@ const limits: readonly Sabotage[] = [
   bug(
     'fees-are-held-to-no-limit',
     SELL,
-    'await held.reserve(plan, policy);',
-    'await held.reserve(plan, { ...policy, perDayUnits: 10n ** 12n });',
+    'await spend.reserve(plan, policy);',
+    'await spend.reserve(plan, { ...policy, perDayUnits: 10n ** 12n });',
     SPENDS,
   ),
 ];
@@ -212,8 +212,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'another-payment-is-not-judged',
     BUY,
-    'const again = async () => prepare(options, held,',
-    'const again = async () => prepare({ ...options, policy: { ...options.policy, sellers: {} } }, held,',
+    'const again = async () => reserveSpend(options, spend,',
+    'const again = async () => reserveSpend({ ...options, policy: { ...options.policy, sellers: {} } }, spend,',
     BUYS,
   ),
   bug(
@@ -350,7 +350,7 @@ const words: readonly Sabotage[] = [
     "FORMS[form].test(text) || text !== '' ?",
     ['src/contract/own-words.test.ts'],
   ),
-  bug('controls-reach-the-terminal', PRINTS, 'return visible(masked(text));', 'return masked(text);', SHOWS),
+  bug('controls-reach-the-terminal', PRINTS, 'return visible(maskSecrets(text));', 'return maskSecrets(text);', SHOWS),
   bug('words-begin-a-row', PRINTS, '[row, width] = [margin, margin.length];', "[row, width] = ['', 0];", SHOWS),
 ];
 

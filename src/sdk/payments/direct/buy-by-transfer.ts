@@ -59,7 +59,7 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
   } catch (error) {
     // Said when an intent is opened, so before anything was sent: they are bought, or come with an older version that is.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
-    if (isOwned) return await collect(options, error);
+    if (isOwned) return await collectOwned(options, error);
     throw error;
   }
 }
@@ -86,7 +86,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
 }
 
 /** The goods are this merchant's already: they are delivered again, and nothing is paid. */
-async function collect(options: BuyByTransferOptions, exists: MarketError): Promise<Delivery> {
+async function collectOwned(options: BuyByTransferOptions, exists: MarketError): Promise<Delivery> {
   const { client, listingId, signal } = options;
   const listing = await readListing(options);
   const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });

@@ -92,8 +92,8 @@ function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
     ['purpose', terms.purpose],
     ['listing_id', terms.listingId?.toString() ?? 'none'],
     ['buyer', intent.buyer],
-    ['payer', spelled(terms.payer)],
-    ['payee', spelled(terms.payee)],
+    ['payer', checksummedAddress(terms.payer)],
+    ['payee', checksummedAddress(terms.payee)],
     ['asset', checksummed(network.usdc)],
     ['minimum_amount_units', terms.amountUnits.toString()],
     ['nonce', intent.challenge_nonce],
@@ -103,7 +103,7 @@ function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n') === intent.challenge;
 }
 
-function spelled(address: string): string {
+function checksummedAddress(address: string): string {
   return checksummed(address.toLowerCase() as Hex);
 }
 

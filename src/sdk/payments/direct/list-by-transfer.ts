@@ -33,14 +33,14 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
     options,
     storeKey: `${client.baseUrl} list by transfer ${bodyDigest(listing)} ${wallet.address.toLowerCase()}`,
     tipUnits: 0n,
-    agree: (agreeing) => agree(options, agreeing),
+    agree: (agreeing) => agreeOnFee(options, agreeing),
     openIntent: async () => {
       const body = { payer_wallet: wallet.address.toLowerCase(), ...payAnewOf(options) };
       const answer = await client.openFeeIntent({ body, signal });
       return { intent: answer.body.fee_intent, isNew: answer.status === 201 };
     },
     checkSignature: async (body) => (await client.openFeeIntent({ body, signal })).body.signature_checked ?? null,
-    claim: (body, recoverySlip) => post(options, body, recoverySlip),
+    claim: (body, recoverySlip) => postListing(options, body, recoverySlip),
   });
   reportTransfer(run, 'delivered');
   return done;
@@ -49,7 +49,7 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
 type Agreed = { terms: TransferTerms } | { done: ListedGoods };
 
 /** What the goods would cost, or the listing itself: one that is there already, or one that a fee paid earlier pays for. */
-async function agree(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
+async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
   const { client, signal } = options;
   const terms = await readTerms(options);
   try {
@@ -69,14 +69,14 @@ async function agree(options: ListByTransferOptions, run: TransferRun<ListedGood
 /** A refusal that asks for a payment is one here: nothing is paid for goods that a dry run did not let through. */
 async function listUnpaid(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<ListedGoods> {
   return await waitOut<ListedGoods>(run, {
-    ask: () => post(options, undefined),
+    ask: () => postListing(options, undefined),
     seen: (pending, error) => reportTransfer(run, 'pending', seenIn(pending, error)),
     undecided: (detail, cause) => new TransferUndecided(detail, null, cause),
     refused: (error) => error,
   });
 }
 
-async function post(
+async function postListing(
   { client, listing, signal }: ListByTransferOptions,
   claim: ClaimBody | undefined,
   recoverySlip?: string,

@@ -13,7 +13,7 @@ import {
   forgetTransfer,
   intentKey,
   mayPass,
-  pause,
+  pauseRun,
   readHash,
   reportTransfer,
   soughtOf,
@@ -121,7 +121,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       if (reserved === 'held') return known === null ? await sendOnce(run, signed) : signed;
     }
     // The market shows one intent to all calls for a fee until it is claimed; a transfer each would pay for one listing.
-    await pause(
+    await pauseRun(
       run,
       BUSY_SECONDS,
       (_, cause) => new TransferUndecided('Another call pays for this intent', null, cause),
@@ -156,7 +156,7 @@ async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew:
       if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : PATIENCE_UNPAID)) {
         throw error instanceof MarketError ? saidOf(error) : error;
       }
-      await pause(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
+      await pauseRun(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
     }
   }
 }

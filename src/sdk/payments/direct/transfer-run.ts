@@ -111,7 +111,7 @@ export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): P
     }
     waiting.seen(pending, error);
     const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, failures);
-    await pause(run, seconds, (detail, cause) => waiting.undecided(detail, cause ?? error));
+    await pauseRun(run, seconds, (detail, cause) => waiting.undecided(detail, cause ?? error));
   }
 }
 
@@ -134,7 +134,7 @@ export function mayPass(error: MarketError): boolean {
 }
 
 /** Sleeps, unless the caller's patience ends before. */
-export async function pause(
+export async function pauseRun(
   run: TransferRun,
   seconds: number,
   undecided: (detail: string, cause?: unknown) => unknown,

@@ -17,9 +17,9 @@ import { CliError, toCliError } from './cli-error.ts';
 import { hideSecrets } from './printable.ts';
 
 /** What a command pays with, under which limits, and how it tells of it. */
-export type Purse = Omit<SpendOptions, 'client'>;
+export type WalletSession = Omit<SpendOptions, 'client'>;
 
-export async function openPurse(cli: Cli): Promise<Purse> {
+export async function openWalletSession(cli: Cli): Promise<WalletSession> {
   const { env, options, terminal } = cli;
   const policy = await readPolicy(env);
   const wallet = await openOwnWallet(cli);

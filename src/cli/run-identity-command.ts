@@ -1,7 +1,7 @@
 import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type Cli, connectTo } from './cli.ts';
 import { CliError, toCliError, wrongUse } from './cli-error.ts';
-import { cancelStage, type Finished, finishPending, resumeCommand } from './finish-stage.ts';
+import { cancelChange, type Finished, finishPending, resumeCommand } from './finish-pending-change.ts';
 import {
   emptyIdentity,
   type Identity,
@@ -13,7 +13,7 @@ import {
 import { defaultFile, marketOf } from './open-account.ts';
 
 /** What a door has shown, this once. */
-export interface Begun {
+export interface StartedChange {
   pending: Pending;
   handle: string;
   /** The key in whose place the new one comes, where it is known. */
@@ -21,55 +21,62 @@ export interface Begun {
 }
 
 /** From the first call at a door to its confirm: the new secrets are on the disk before they can become the only ones. */
-export interface DoorRun {
+export interface IdentityCommand {
   /** Null: only the answer tells whose file it is. */
   path: string | null;
   market(content: Identity | null, path: string): string;
   /** Looks at the file before anything is sent. */
   check?(content: Identity | null, path: string): void;
-  begin(content: Identity | null, market: string): Promise<Begun>;
+  begin(content: Identity | null, market: string): Promise<StartedChange>;
 }
 
-export async function runDoor(cli: Cli, run: DoorRun): Promise<Finished> {
-  if (run.path !== null) return withIdentityFile(run.path, (held) => inFile(cli, held, run, null));
-  const market = run.market(null, '');
+export async function runIdentityCommand(cli: Cli, command: IdentityCommand): Promise<Finished> {
+  if (command.path !== null) return withIdentityFile(command.path, (file) => runInFile(cli, file, command, null));
+  const market = command.market(null, '');
   // The file's name comes with the answer; its folder is known.
-  await withIdentityFile(defaultFile(cli, market, 'any'), (held) => held.mustBeWritable());
-  const begun = await run.begin(null, market);
+  await withIdentityFile(defaultFile(cli, market, 'any'), (file) => file.mustBeWritable());
+  const started = await command.begin(null, market);
   try {
-    return await withIdentityFile(defaultFile(cli, market, begun.handle), (held) => inFile(cli, held, run, begun));
+    return await withIdentityFile(defaultFile(cli, market, started.handle), (file) =>
+      runInFile(cli, file, command, started),
+    );
   } catch (error) {
     throw toCliError(error);
   }
 }
 
-async function inFile(cli: Cli, held: IdentityFile, run: DoorRun, early: Begun | null): Promise<Finished> {
-  const { path, content } = held;
-  const market = run.market(content, path);
-  let begun = early;
+async function runInFile(
+  cli: Cli,
+  file: IdentityFile,
+  command: IdentityCommand,
+  early: StartedChange | null,
+): Promise<Finished> {
+  const { path, content } = file;
+  const market = command.market(content, path);
+  let started = early;
   let saved: Identity;
   try {
-    if (early !== null && market !== run.market(null, ''))
+    if (early !== null && market !== command.market(null, ''))
       throw wrongUse(own`${ofOwner(path)} belongs to ${ofOwner(market)}`, own`Name another file with --file.`);
     mustHoldNothingPending(content, path);
-    run.check?.(content, path);
-    if (begun === null) await held.mustBeWritable();
-    begun ??= await run.begin(content, market);
-    saved = withPending(content, begun, market, path);
-    await held.save(saved);
+    command.check?.(content, path);
+    if (started === null) await file.mustBeWritable();
+    started ??= await command.begin(content, market);
+    saved = withPending(content, started, market, path);
+    await file.save(saved);
   } catch (error) {
     // Nothing of it was saved, so it must not be confirmed any more. If this fails too, it lapses by itself.
-    const at = early === null ? market : run.market(null, '');
-    if (begun !== null) await cancelStage(connectTo(cli, at), begun.pending).catch(() => {});
+    const at = early === null ? market : command.market(null, '');
+    if (started !== null) await cancelChange(connectTo(cli, at), started.pending).catch(() => {});
     throw error;
   }
-  return finishPending(cli, held, { market, content: saved, pending: begun.pending });
+  return finishPending(cli, file, { market, content: saved, pending: started.pending });
 }
 
 /** The new secrets added to what the file holds. */
 function withPending(
   content: Identity | null,
-  { pending, handle, currentKey }: Begun,
+  { pending, handle, currentKey }: StartedChange,
   market: string,
   path: string,
 ): Identity {
@@ -104,12 +111,12 @@ export function mustHoldNothingPending(content: Identity | null, path: string): 
 }
 
 /** Goes on from what an earlier run has saved. */
-export function resumeDoor(
+export function resumeIdentityCommand(
   cli: Cli,
   { path, door, newHandle }: { path: string; door: Pending['door']; newHandle?: string | undefined },
 ): Promise<Finished> {
-  return withIdentityFile(path, async (held) => {
-    const { content } = held;
+  return withIdentityFile(path, async (file) => {
+    const { content } = file;
     const pending = content?.pending ?? null;
     if (content === null || pending === null) {
       const title =
@@ -120,7 +127,7 @@ export function resumeDoor(
     }
     if (pending.door !== door)
       throw wrongUse(own`Something else is pending in this file`, resumeCommand(pending, path));
-    return finishPending(cli, held, { market: marketOf(cli, content, path), content, pending }, newHandle);
+    return finishPending(cli, file, { market: marketOf(cli, content, path), content, pending }, newHandle);
   });
 }
 

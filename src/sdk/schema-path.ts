@@ -5,7 +5,7 @@ import { type OwnWords, ofSource, own } from '../contract/own-words.ts';
  * Names the place where an answer is not what its schema says, by the names that the schema gives. It ends before a member that the site may name as it
  * likes: a name is a text, too.
  */
-export function placeOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): OwnWords {
+export function describePath(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): OwnWords {
   const names: string[] = [];
   let at = schema;
   for (const name of path) {

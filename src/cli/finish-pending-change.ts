@@ -15,45 +15,45 @@ export interface Finished {
  */
 export async function finishPending(
   cli: Cli,
-  held: IdentityFile,
+  file: IdentityFile,
   { market, content, pending }: { market: string; content: Identity; pending: Pending },
   newHandle?: string,
 ): Promise<Finished> {
   const connect = connectTo(cli, market);
-  const resume = resumeCommand(pending, held.path);
-  const ending = await concludeStage(connect, pending, newHandle).catch((error: unknown) => {
-    throw toCliError(error, { file: held.path, nextStep: nextStepOf(error, resume) });
+  const resume = resumeCommand(pending, file.path);
+  const ending = await concludeChange(connect, pending, newHandle).catch((error: unknown) => {
+    throw toCliError(error, { file: file.path, nextStep: nextStepOf(error, resume) });
   });
   const at = new Date(cli.now()).toISOString();
   switch (ending.kind) {
     case 'confirmed': {
       const { merchantId, handle } = ending;
-      const finished = { ...promoted(content, pending), handle, merchant_id: merchantId };
-      await held.save(finished).catch((error: unknown) => {
-        throw unwritten(error, held.path, resume);
+      const finished = { ...promotePending(content, pending), handle, merchant_id: merchantId };
+      await file.save(finished).catch((error: unknown) => {
+        throw unwrittenFile(error, file.path, resume);
       });
-      return { path: held.path, content: finished };
+      return { path: file.path, content: finished };
     }
     case 'replaced':
-      await held.save({ ...promoted(content, pending), key_refused_at: at });
-      throw replaced(held.path);
+      await file.save({ ...promotePending(content, pending), key_refused_at: at });
+      throw keyReplaced(file.path);
     case 'over':
-      return await tellOver(connect, held, { content, pending, at });
-    case 'unheard_of': {
+      return await reportExpired(connect, file, { content, pending, at });
+    case 'unknown': {
       const { merchant_key, recovery_codes } = pending;
-      await held.save({ ...content, pending: null, previous: [...content.previous, { merchant_key, recovery_codes }] });
+      await file.save({ ...content, pending: null, previous: [...content.previous, { merchant_key, recovery_codes }] });
       throw new CliError('refused', {
         reason: 'stage_unknown',
         title: own`This market knows neither the stage nor its key`,
         detail: own`What was saved is set aside in the file under previous.`,
         nextStep: own`Look whether this is the right market, then begin again.`,
-        file: held.path,
+        file: file.path,
       });
     }
   }
 }
 
-function promoted(content: Identity, { door, merchant_key, recovery_codes }: Pending): Identity {
+function promotePending(content: Identity, { door, merchant_key, recovery_codes }: Pending): Identity {
   const kept = { ...content, merchant_key, pending: null, key_refused_at: null };
   if (recovery_codes === null) return { ...kept, waiting_codes: null, previous: [] };
   const fresh = { ...kept, recovery_codes, waiting_codes: null, codes_in_doubt_since: null };
@@ -61,15 +61,15 @@ function promoted(content: Identity, { door, merchant_key, recovery_codes }: Pen
   return door === 'register' ? fresh : { ...fresh, previous: [] };
 }
 
-async function tellOver(
+async function reportExpired(
   connect: Connect,
-  held: IdentityFile,
+  file: IdentityFile,
   { content, pending, at }: { content: Identity; pending: Pending; at: string },
 ): Promise<never> {
-  const over = { reason: 'stage_over', title: own`This stage is over and was never confirmed`, file: held.path };
+  const over = { reason: 'stage_over', title: own`This stage is over and was never confirmed`, file: file.path };
   const { merchant_key: key } = content;
   if (key === null && content.previous.length === 0) {
-    await held.remove();
+    await file.remove();
     const nextStep = pending.door === 'register' ? own`Run openaisle join again.` : own`Run openaisle recover again.`;
     throw new CliError('refused', {
       ...over,
@@ -77,11 +77,11 @@ async function tellOver(
       nextStep,
     });
   }
-  await held.save({ ...content, pending: null });
+  await file.save({ ...content, pending: null });
   if (key === null) throw new CliError('refused', { ...over, nextStep: own`Begin again.` });
   const owner = await findOwner(connect, key).catch(() => undefined);
   if (owner === null) {
-    await held.save({ ...content, pending: null, key_refused_at: at });
+    await file.save({ ...content, pending: null, key_refused_at: at });
     const detail = own`The other key in the file is not in force either: it was replaced from elsewhere.`;
     const nextStep = own`Use the file that holds the newer key, or openaisle recover with one of the recovery codes.`;
     throw new CliError('refused', { ...over, reason: 'key_replaced', detail, nextStep });
@@ -91,13 +91,13 @@ async function tellOver(
 }
 
 /** It is in force, and the file still calls it pending: nothing is lost, and the next run says the same. */
-function unwritten(error: unknown, file: string, resume: OwnWords): CliError {
+function unwrittenFile(error: unknown, file: string, resume: OwnWords): CliError {
   const { title: detail } = toCliError(error).parts;
   const title = own`Confirmed, but the file could not be updated`;
   return new CliError('unknown', { reason: 'file_trouble', title, detail, nextStep: own`Then run ${resume}`, file });
 }
 
-function replaced(file: string): CliError {
+function keyReplaced(file: string): CliError {
   return new CliError('refused', {
     reason: 'key_replaced',
     title: own`It was confirmed, and its key has been replaced since, from elsewhere`,
@@ -121,37 +121,37 @@ type Ending =
   /** Never confirmed, and never will be. */
   | { kind: 'over' }
   /** The market knows neither the stage nor its key. */
-  | { kind: 'unheard_of' };
+  | { kind: 'unknown' };
 
 /**
- * Confirms the stage, or finds out how it ended. A closed stage does not say how it was closed; a cancel does: what was confirmed is not
+ * Confirms the change, or finds out how it ended. A closed stage does not say how it was closed; a cancel does: what was confirmed is not
  * canceled, and what is canceled is never confirmed by a request that is still on its way.
  */
-async function concludeStage(connect: Connect, stage: Pending, newHandle?: string): Promise<Ending> {
+async function concludeChange(connect: Connect, change: Pending, newHandle?: string): Promise<Ending> {
   try {
-    return { kind: 'confirmed', ...(await confirmStage(connect, stage, newHandle)) };
+    return { kind: 'confirmed', ...(await confirmChange(connect, change, newHandle)) };
   } catch (error) {
     const reason = reasonOf(error);
-    if (reason === 'not_found') return endingOf(await findOwner(connect, stage.merchant_key), 'unheard_of');
+    if (reason === 'not_found') return endingOf(await findOwner(connect, change.merchant_key), 'unknown');
     if (reason !== 'stage_closed') throw error;
   }
   try {
-    await cancelStage(connect, stage);
+    await cancelChange(connect, change);
     return { kind: 'over' };
   } catch (error) {
     if (reasonOf(error) !== 'stage_closed') throw error;
-    return endingOf(await findOwner(connect, stage.merchant_key), 'replaced');
+    return endingOf(await findOwner(connect, change.merchant_key), 'replaced');
   }
 }
 
-type StageNames = Pick<Pending, 'door' | 'session' | 'csrf'>;
+type ChangeSession = Pick<Pending, 'door' | 'session' | 'csrf'>;
 
-export async function cancelStage(connect: Connect, { door, session, csrf }: StageNames): Promise<void> {
+export async function cancelChange(connect: Connect, { door, session, csrf }: ChangeSession): Promise<void> {
   await connect()[door]({ body: { action: 'cancel', session, csrf } });
 }
 
-async function confirmStage(connect: Connect, stage: Pending, newHandle?: string): Promise<Owner> {
-  const { door, session, csrf, merchant_key: key } = stage;
+async function confirmChange(connect: Connect, change: Pending, newHandle?: string): Promise<Owner> {
+  const { door, session, csrf, merchant_key: key } = change;
   const body = { action: 'confirm' as const, session, csrf };
   const { body: answer } =
     door === 'register'
@@ -161,7 +161,7 @@ async function confirmStage(connect: Connect, stage: Pending, newHandle?: string
   return { merchantId: answer.merchant_id, handle: answer.handle };
 }
 
-function endingOf(owner: Owner | null, otherwise: 'replaced' | 'unheard_of'): Ending {
+function endingOf(owner: Owner | null, otherwise: 'replaced' | 'unknown'): Ending {
   return owner === null ? { kind: otherwise } : { kind: 'confirmed', ...owner };
 }
 
@@ -171,12 +171,12 @@ function reasonOf(error: unknown): string | null {
 
 const COMMAND_OF = { register: 'join', rotate: 'rotate', recovery: 'recover' } as const;
 
-/** What finishes a stage. */
+/** What finishes a change. */
 export function resumeCommand({ door }: Pick<Pending, 'door'>, path: string): OwnWords {
-  return own`openaisle ${named(COMMAND_OF[door])} --resume --file ${ofOwner(shown(path))}`;
+  return own`openaisle ${named(COMMAND_OF[door])} --resume --file ${ofOwner(shellWord(path))}`;
 }
 
 /** As a shell takes it. */
-function shown(path: string): string {
+function shellWord(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

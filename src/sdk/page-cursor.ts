@@ -29,7 +29,7 @@ export interface Page<Row> {
   total: number;
 }
 
-interface Walk {
+interface CursorState {
   firstTotal: number;
   seen: Set<number>;
   cursors: Set<string>;
@@ -44,21 +44,28 @@ interface Walk {
  * at its end; of it the walk yields what was there when it began.
  */
 export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
-  const walk: Walk = { firstTotal: 0, seen: new Set(), cursors: new Set(), lastId: null, rises: 0, begun: new Set() };
+  const state: CursorState = {
+    firstTotal: 0,
+    seen: new Set(),
+    cursors: new Set(),
+    lastId: null,
+    rises: 0,
+    begun: new Set(),
+  };
   let cursor: string | undefined;
   for (let first = true; ; first = false) {
     const page = await collection.read(cursor);
-    if (first) walk.firstTotal = page.total;
+    if (first) state.firstTotal = page.total;
     checkCounts(page, collection.limit);
     if (first) checkFirst(page, collection);
-    for (const row of page.rows) walk.begun.add(collection.begunAt?.(row) ?? 0);
-    checkRows(page.rows.map(collection.idOf), collection.ids, walk);
-    const rows = withinTotal(page, collection, walk);
-    const complete = !page.has_more || (collection.ids === 'oldest_first' && walk.seen.size >= walk.firstTotal);
-    checkEnd(page, collection.appendOnly, walk, complete);
-    if (complete && collection.ids === 'gapless') checkBeginning(walk);
-    const next = checkCursor(page, collection.ids, walk);
-    yield { rows, total: walk.firstTotal };
+    for (const row of page.rows) state.begun.add(collection.begunAt?.(row) ?? 0);
+    checkRows(page.rows.map(collection.idOf), collection.ids, state);
+    const rows = withinTotal(page, collection, state);
+    const complete = !page.has_more || (collection.ids === 'oldest_first' && state.seen.size >= state.firstTotal);
+    checkEnd(page, collection.appendOnly, state, complete);
+    if (complete && collection.ids === 'gapless') checkBeginning(state);
+    const next = checkCursor(page, collection.ids, state);
+    yield { rows, total: state.firstTotal };
     if (complete || next === null) return;
     cursor = next;
   }
@@ -89,27 +96,27 @@ function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void 
 }
 
 /** Nothing is missing below the oldest row. */
-function checkBeginning({ lastId, begun }: Walk): void {
+function checkBeginning({ lastId, begun }: CursorState): void {
   if (lastId === null || lastId === 1 || begun.has(lastId)) return;
   throw new PageRefused('missing_row', `the walk ended with row ${lastId}`);
 }
 
-function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, walk: Walk): readonly Row[] {
-  const over = walk.seen.size - walk.firstTotal;
+function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, state: CursorState): readonly Row[] {
+  const over = state.seen.size - state.firstTotal;
   if (over <= 0) return page.rows;
-  if (collection.ids !== 'oldest_first' || walk.seen.size > page.total) {
-    throw new PageRefused('more_than_total', `${walk.seen.size} rows came of a total of ${walk.firstTotal}`);
+  if (collection.ids !== 'oldest_first' || state.seen.size > page.total) {
+    throw new PageRefused('more_than_total', `${state.seen.size} rows came of a total of ${state.firstTotal}`);
   }
   return page.rows.slice(0, -over);
 }
 
-function checkEnd(page: RawPage<unknown>, appendOnly: boolean, walk: Walk, complete: boolean): void {
-  const count = walk.seen.size;
-  if (complete && appendOnly && count < walk.firstTotal) {
-    throw new PageRefused('fewer_than_total', `the walk ended after ${count} rows of ${walk.firstTotal}`);
+function checkEnd(page: RawPage<unknown>, appendOnly: boolean, state: CursorState, complete: boolean): void {
+  const count = state.seen.size;
+  if (complete && appendOnly && count < state.firstTotal) {
+    throw new PageRefused('fewer_than_total', `the walk ended after ${count} rows of ${state.firstTotal}`);
   }
-  if (!complete && page.has_more && count >= walk.firstTotal) {
-    throw new PageRefused('more_than_total', `more than the ${walk.firstTotal} rows of the first total are promised`);
+  if (!complete && page.has_more && count >= state.firstTotal) {
+    throw new PageRefused('more_than_total', `more than the ${state.firstTotal} rows of the first total are promised`);
   }
 }
 
@@ -124,7 +131,7 @@ interface Position {
 }
 
 /** The cursor to go on with, or null at the end. */
-function checkCursor(page: Continued, rule: Ids, walk: Position): string | null {
+function checkCursor(page: Continued, rule: Ids, state: Position): string | null {
   const { has_more, next } = page;
   if (!has_more) {
     if (next !== null) throw new PageRefused('cursor_after_the_end', 'a cursor came with the last page');
@@ -132,9 +139,9 @@ function checkCursor(page: Continued, rule: Ids, walk: Position): string | null 
   }
   if (next === null) throw new PageRefused('missing_cursor', 'more pages are promised without a cursor');
   const text = String(next);
-  if (walk.cursors.has(text)) throw new PageRefused('repeated_cursor', 'a cursor came a second time');
-  walk.cursors.add(text);
-  if (typeof next === 'number') checkNumeric(next, rule, walk.lastId);
+  if (state.cursors.has(text)) throw new PageRefused('repeated_cursor', 'a cursor came a second time');
+  state.cursors.add(text);
+  if (typeof next === 'number') checkNumeric(next, rule, state.lastId);
   return text;
 }
 
@@ -161,23 +168,23 @@ interface Seen {
 }
 
 /** Takes the ids of one more page into what was seen, unless they contradict it. */
-function checkRows(ids: readonly number[], rule: Ids, walk: Seen): void {
+function checkRows(ids: readonly number[], rule: Ids, state: Seen): void {
   for (const id of ids) {
-    if (walk.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
-    if (walk.lastId !== null) checkOrder(walk.lastId, id, rule, walk);
-    walk.seen.add(id);
-    walk.lastId = id;
+    if (state.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
+    if (state.lastId !== null) checkOrder(state.lastId, id, rule, state);
+    state.seen.add(id);
+    state.lastId = id;
   }
 }
 
-function checkOrder(before: number, id: number, rule: Ids, walk: Seen): void {
+function checkOrder(before: number, id: number, rule: Ids, state: Seen): void {
   const rises = id > before;
-  if (rises) walk.rises += 1;
+  if (rises) state.rises += 1;
   const allowedRises = { newest_first: 0, gapless: 0, pinned_first: 1, oldest_first: Infinity, any: Infinity }[rule];
-  if (walk.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
+  if (state.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
     throw new PageRefused('out_of_order', `row ${id} came after row ${before}`);
   }
-  if (rule === 'gapless' && id !== before - 1 && !walk.begun.has(before)) {
+  if (rule === 'gapless' && id !== before - 1 && !state.begun.has(before)) {
     throw new PageRefused('missing_row', `between rows ${before} and ${id} some are missing`);
   }
 }

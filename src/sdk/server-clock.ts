@@ -1,7 +1,7 @@
 import type { Environment } from './environment.ts';
 
 /** Clock of a site, as the header `Date` of its answers shows it, next to our own. Times are milliseconds since 1970, UTC. */
-export interface SiteClock {
+export interface ServerClock {
   /** Time at the site; our own while no answer has shown one. */
   now(): number;
   /** Time by whichever of the two clocks is behind: what has run out by it has run out by both. */
@@ -13,7 +13,7 @@ export interface SiteClock {
 /** The one form that a server may send (RFC 9110, 5.6.7). */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-export function createSiteClock(environment: Pick<Environment, 'now'>): SiteClock {
+export function createServerClock(environment: Pick<Environment, 'now'>): ServerClock {
   let aheadMs = 0;
   return {
     now: () => environment.now() + aheadMs,

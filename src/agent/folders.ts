@@ -7,14 +7,14 @@ export type Env = Readonly<Record<string, string | undefined>>;
 export function configFolder(env: Env): string {
   const home = ownHome(env);
   if (home !== null) return home;
-  return join(xdg(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
+  return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
 }
 
 /** Of books and goods: OPENAISLE_HOME, or `~/.local/share/openaisle`, or under XDG_DATA_HOME. */
 export function dataFolder(env: Env): string {
   const home = ownHome(env);
   if (home !== null) return home;
-  return join(xdg(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
+  return join(xdgFolder(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
 }
 
 /** Everything in one folder, for one agent of several on a machine. Null where it is not set. */
@@ -24,7 +24,7 @@ function ownHome(env: Env): string | null {
 }
 
 // The standard says to ignore a path that is not absolute.
-function xdg(env: Env, variable: string, ...usual: string[]): string {
+function xdgFolder(env: Env, variable: string, ...usual: string[]): string {
   const given = env[variable];
   if (given !== undefined && isAbsolute(given)) return given;
   return join(homeFolder(env), ...usual);
