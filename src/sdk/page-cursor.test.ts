@@ -23,7 +23,7 @@ afterEach(async () => {
   market = undefined;
 });
 
-/** Serves the bodies in order, the last one for ever, each made honest first and then bent. */
+/** Serves the bodies in order, then the last one forever. */
 async function clientOf(bodies: object[]): Promise<Client> {
   market = await startScriptedMarket((_, index) => ({ status: 200, body: bodies[Math.min(index, bodies.length - 1)] }));
   return createClient({ baseUrl: market.baseUrl, key: 'k' });

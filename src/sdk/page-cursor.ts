@@ -1,31 +1,30 @@
-/** One page as the contract gives it, under common names. */
+/** One page, under names common to all endpoints. */
 export interface RawPage<Row> {
   rows: readonly Row[];
-  /** Of the whole filtered collection, at the time of this page. */
+  /** Rows of the whole filtered collection at the time of this page. */
   total: number;
   returned: number;
   page_size: number;
   has_more: boolean;
-  /** Null at the end. */
+  /** Cursor of the next page; null at the end. */
   next: number | string | null;
 }
 
 export interface Collection<Row> {
-  /** The page after that cursor; the first one for undefined. The same filters every time. */
+  /** Reads the page after a cursor, or the first one. Must use the same filters each time. */
   read(cursor: string | undefined): Promise<RawPage<Row>>;
   idOf(row: Row): number;
   ids: Ids;
-  /** Of a gapless collection: the id with which numbers go on after a loss, where a row says so. It comes before the missing rows. */
+  /** For gapless collections: the ID at which numbering resumed after a loss, if the row tells it. Comes before the gap. */
   begunAt?(row: Row): number | null;
-  /** Rows never leave: then the walk must yield exactly the first total. */
+  /** Rows are never removed, so all rows of the first total must come. */
   appendOnly: boolean;
-  /** What was asked for, if it was. */
   limit: number | undefined;
 }
 
 export interface Page<Row> {
   rows: readonly Row[];
-  /** How many rows the walk yields at most: the total of its first page. */
+  /** Total of the first page; no more rows are yielded. */
   total: number;
 }
 
@@ -34,14 +33,15 @@ interface CursorState {
   seen: Set<number>;
   cursors: Set<string>;
   lastId: number | null;
-  /** Newest-first shelves rise once, from the pinned listings to the others. */
+  /** How often IDs rose. Newest-first shelves rise once, from pinned listings to the others. */
   rises: number;
+  /** IDs below which rows may be missing, because the market says that it recovered from a loss. */
   begun: Set<number>;
 }
 
 /**
- * Walks a collection page by page and stops with `PageRefused` at the first page that cannot be true. An oldest-first collection grows
- * at its end; of it the walk yields what was there when it began.
+ * Reads a collection page by page. Throws `PageRefused` at the first page that contradicts itself or an earlier one. An oldest-first
+ * collection may grow meanwhile; only rows of the first total are yielded.
  */
 export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
   const state: CursorState = {
@@ -82,7 +82,7 @@ function checkCounts(page: RawPage<unknown>, limit: number | undefined): void {
   if (rows.length === 0 && has_more) throw new PageRefused('empty_page', 'a page is empty and more are promised');
 }
 
-// Only of the first page is it sure that rows and total were true at the same time.
+// Rows and total are known to be from the same moment on the first page only.
 function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void {
   const { rows, total, has_more } = page;
   if (rows.length > total) throw new PageRefused('more_than_total', `${rows.length} rows of a total of ${total}`);
@@ -95,10 +95,10 @@ function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void 
   }
 }
 
-/** Nothing is missing below the oldest row. */
+/** Checks that no row is missing before the oldest one. */
 function checkBeginning({ lastId, begun }: CursorState): void {
   if (lastId === null || lastId === 1 || begun.has(lastId)) return;
-  throw new PageRefused('missing_row', `the walk ended with row ${lastId}`);
+  throw new PageRefused('missing_row', `the pages ended with row ${lastId}`);
 }
 
 function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, state: CursorState): readonly Row[] {
@@ -113,25 +113,15 @@ function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, state
 function checkEnd(page: RawPage<unknown>, appendOnly: boolean, state: CursorState, complete: boolean): void {
   const count = state.seen.size;
   if (complete && appendOnly && count < state.firstTotal) {
-    throw new PageRefused('fewer_than_total', `the walk ended after ${count} rows of ${state.firstTotal}`);
+    throw new PageRefused('fewer_than_total', `the pages ended after ${count} rows of ${state.firstTotal}`);
   }
   if (!complete && page.has_more && count >= state.firstTotal) {
     throw new PageRefused('more_than_total', `more than the ${state.firstTotal} rows of the first total are promised`);
   }
 }
 
-interface Continued {
-  has_more: boolean;
-  next: number | string | null;
-}
-
-interface Position {
-  cursors: Set<string>;
-  lastId: number | null;
-}
-
-/** The cursor to go on with, or null at the end. */
-function checkCursor(page: Continued, rule: Ids, state: Position): string | null {
+/** Returns the next cursor, or null at the end. */
+function checkCursor(page: RawPage<unknown>, rule: Ids, state: CursorState): string | null {
   const { has_more, next } = page;
   if (!has_more) {
     if (next !== null) throw new PageRefused('cursor_after_the_end', 'a cursor came with the last page');
@@ -145,7 +135,7 @@ function checkCursor(page: Continued, rule: Ids, state: Position): string | null
   return text;
 }
 
-// A numeric cursor is the id of the last row read: before it rows would repeat, beyond it rows would be left out.
+// A numeric cursor must be the ID of the last row: one before it repeats rows, one beyond it skips rows.
 function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
   if (lastId === null || next === lastId) return;
   const beyond = rule === 'oldest_first' ? next > lastId : next < lastId;
@@ -154,21 +144,13 @@ function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
 }
 
 /**
- * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1, except where a loss has left a gap. `pinned_first`:
- * newest first twice, first the pinned rows. `any`: no rule but that none comes twice.
+ * Order of IDs. `gapless`: newest first, falling by exactly one down to 1, except for gaps after a loss. `pinned_first`: newest first
+ * twice, pinned rows first. `any`: no order, but no repetition.
  */
 type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
 
-interface Seen {
-  seen: Set<number>;
-  lastId: number | null;
-  rises: number;
-  /** Ids below which some may be missing: the market has recovered from a loss, and says so. */
-  begun: ReadonlySet<number>;
-}
-
-/** Takes the ids of one more page into what was seen, unless they contradict it. */
-function checkRows(ids: readonly number[], rule: Ids, state: Seen): void {
+/** Adds a page's IDs to the state. Throws if they contradict it. */
+function checkRows(ids: readonly number[], rule: Ids, state: CursorState): void {
   for (const id of ids) {
     if (state.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
     if (state.lastId !== null) checkOrder(state.lastId, id, rule, state);
@@ -177,7 +159,7 @@ function checkRows(ids: readonly number[], rule: Ids, state: Seen): void {
   }
 }
 
-function checkOrder(before: number, id: number, rule: Ids, state: Seen): void {
+function checkOrder(before: number, id: number, rule: Ids, state: CursorState): void {
   const rises = id > before;
   if (rises) state.rises += 1;
   const allowedRises = { newest_first: 0, gapless: 0, pinned_first: 1, oldest_first: Infinity, any: Infinity }[rule];
@@ -189,7 +171,6 @@ function checkOrder(before: number, id: number, rule: Ids, state: Seen): void {
   }
 }
 
-/** The rows of a walk, one by one. */
 export async function* rowsOf<Row>(pages: AsyncIterable<Page<Row>>): AsyncGenerator<Row, void, undefined> {
   for await (const page of pages) yield* page.rows;
 }
@@ -211,13 +192,13 @@ export type Lie =
   | 'out_of_order'
   | 'missing_row';
 
-/** The pages contradict each other or themselves: what was read so far must not be taken for the whole collection. */
+/** The pages contradict each other or themselves, so the rows read so far must not be taken for the whole collection. */
 export class PageRefused extends Error {
   override readonly name = 'PageRefused';
   readonly lie: Lie;
 
   constructor(lie: Lie, detail: string) {
-    super(`the walk was stopped: ${detail}`);
+    super(`the pages contradict each other: ${detail}`);
     this.lie = lie;
   }
 }

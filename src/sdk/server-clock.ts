@@ -1,16 +1,16 @@
 import type { Environment } from './environment.ts';
 
-/** Clock of a site, as the header `Date` of its answers shows it, next to our own. Times are milliseconds since 1970, UTC. */
+/** A market's or city's clock, taken from the `Date` header of its answers. Times are milliseconds since 1970, UTC. */
 export interface ServerClock {
-  /** Time at the site; our own while no answer has shown one. */
+  /** The server's time; ours until an answer has shown it. */
   now(): number;
-  /** Time by whichever of the two clocks is behind: what has run out by it has run out by both. */
+  /** The earlier of the two clocks: what has expired by it has expired by both. */
   earlier(): number;
-  /** Takes the `Date` of an answer that has just come. Anything but a date of HTTP changes nothing. */
+  /** Records the `Date` header of an answer that has just arrived. Anything but an HTTP date is ignored. */
   note(date: string | null): void;
 }
 
-/** The one form that a server may send (RFC 9110, 5.6.7). */
+/** The only form that a server may send (RFC 9110, 5.6.7). */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 export function createServerClock(environment: Pick<Environment, 'now'>): ServerClock {
@@ -19,8 +19,8 @@ export function createServerClock(environment: Pick<Environment, 'now'>): Server
     now: () => environment.now() + aheadMs,
     earlier: () => environment.now() + Math.min(0, aheadMs),
     note: (date) => {
-      const siteMs = date !== null && HTTP_DATE.test(date) ? Date.parse(date) : Number.NaN;
-      if (!Number.isNaN(siteMs)) aheadMs = siteMs - environment.now();
+      const serverMs = date !== null && HTTP_DATE.test(date) ? Date.parse(date) : Number.NaN;
+      if (!Number.isNaN(serverMs)) aheadMs = serverMs - environment.now();
     },
   };
 }

@@ -67,7 +67,7 @@ async function attempt(scene: Scene, payer: Address, isRenewed: boolean): Promis
   const expected = { payee: offer.seller_wallet, amountUnits: offer.units, network: offer.network };
   const wallet = askingWallet(scene, payer, isRenewed);
   try {
-    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, asked });
+    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, refusal: asked });
     return await sendUntilOut(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;
