@@ -94,7 +94,7 @@ const book: readonly Sabotage[] = [
   bug(
     'first-payments-stay-open',
     BOOK,
-    "const isReplaced = record.state === 'signed' && known.some(({ imported }) => imported === undefined);",
+    "const isReplaced = record.state === 'signed' && signed.some(({ imported }) => imported === undefined);",
     'const isReplaced = false;',
     KEEPS,
   ),
@@ -123,11 +123,17 @@ const book: readonly Sabotage[] = [
   bug(
     'imports-use-up-the-day',
     FILES,
-    'if (paysItself(record) || isOnlyTold(record, nowMs))',
-    'if (paysItself(record) || (isOnlyTold(record, nowMs) && nowMs < 0))',
+    'if (paysItself(record) || isImportedAndClosed(record, nowMs))',
+    'if (paysItself(record) || (isImportedAndClosed(record, nowMs) && nowMs < 0))',
     RESTORES,
   ),
-  bug('older-records-come-back', BOOK, 'if (known.some((one) => keepsExisting(one, record))) return false;', '', KEEPS),
+  bug(
+    'older-records-come-back',
+    BOOK,
+    'if (existing.some((one) => keepsExisting(one, record))) return false;',
+    '',
+    KEEPS,
+  ),
   bug('unreadable-records-are-passed-over', FILES, 'if (record !== null) return record;', 'return record;', KEEPS),
 ];
 
@@ -174,21 +180,21 @@ const limits: readonly Sabotage[] = [
   bug(
     'a-no-is-a-yes',
     OPTIONS,
-    'if (await confirm(asked)) return;',
-    'await confirm(asked);\n  if (asked) return;',
+    'if (await confirm(request)) return;',
+    'await confirm(request);\n  if (request) return;',
     SPENDS,
   ),
   bug(
     'a-sum-to-ask-about-is-not-asked-about',
     OPTIONS,
-    'if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;',
+    'if (policy.askAboveUnits === null || request.amountUnits <= policy.askAboveUnits) return;',
     'if (confirm === undefined) return;',
     SPENDS,
   ),
   bug(
     'a-yes-counts-for-other-payments',
     ASK,
-    ' || state?.digest !== digestOf(what, asked)',
+    ' || state?.digest !== digestOf(what, question)',
     ' || state === undefined',
     ASKS,
   ),
