@@ -7,7 +7,7 @@ const asked = { amountUnits: 2_000_000n, title: 'Goods', seller: 'shop' };
 const what = ['buy', { listing_id: 7, max_price_usdc: 2 }];
 const yes = { pay: { action: 'accept', content: { pay: true } } };
 
-/** What a message brings: the state that went out with the question comes back with the answer. */
+/** Builds a request's context: the state sent with the question comes back with the answer. */
 function contextOf(state: unknown, inputResponses: Record<string, unknown> | undefined, capabilities: object = {}) {
   return {
     mcpReq: { envelope: { [CLIENT_CAPABILITIES_META_KEY]: capabilities }, inputResponses, requestState: () => state },
