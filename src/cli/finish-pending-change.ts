@@ -1,7 +1,7 @@
 import { named, type OwnWords, ofOwner, own } from '../contract/own-words.ts';
-import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
+import { UnreadableAnswer } from '../sdk/errors.ts';
 import { type Cli, type Connect, connectTo, findOwner, type Owner } from './cli.ts';
-import { CliError, toCliError } from './cli-error.ts';
+import { CliError, reasonOf, toCliError } from './cli-error.ts';
 import type { Identity, IdentityFile, Pending } from './identity.ts';
 
 export interface Finished {
@@ -10,8 +10,7 @@ export interface Finished {
 }
 
 /**
- * Confirms what the file holds as pending, and writes down how that ended. Until the market has said so, the file keeps the old key and the
- * new one.
+ * Confirms the file's pending change and records the outcome. Until the market has answered, the file keeps both the old and the new key.
  */
 export async function finishPending(
   cli: Cli,
@@ -44,9 +43,9 @@ export async function finishPending(
       await file.save({ ...content, pending: null, previous: [...content.previous, { merchant_key, recovery_codes }] });
       throw new CliError('refused', {
         reason: 'stage_unknown',
-        title: own`This market knows neither the stage nor its key`,
-        detail: own`What was saved is set aside in the file under previous.`,
-        nextStep: own`Look whether this is the right market, then begin again.`,
+        title: own`This market knows neither this pending change nor its key`,
+        detail: own`The saved key and codes are kept in the file under “previous”.`,
+        nextStep: own`Check that this is the right market, then start again.`,
         file: file.path,
       });
     }
@@ -54,10 +53,10 @@ export async function finishPending(
 }
 
 function promotePending(content: Identity, { door, merchant_key, recovery_codes }: Pending): Identity {
-  const kept = { ...content, merchant_key, pending: null, key_refused_at: null };
-  if (recovery_codes === null) return { ...kept, waiting_codes: null, previous: [] };
-  const fresh = { ...kept, recovery_codes, waiting_codes: null, codes_in_doubt_since: null };
-  // Another store may have been opened by what was set aside: a new one says nothing about it.
+  const base = { ...content, merchant_key, pending: null, key_refused_at: null };
+  if (recovery_codes === null) return { ...base, waiting_codes: null, previous: [] };
+  const fresh = { ...base, recovery_codes, waiting_codes: null, codes_in_doubt_since: null };
+  // A key under `previous` may have opened another store; a new registration doesn't tell, so it stays.
   return door === 'register' ? fresh : { ...fresh, previous: [] };
 }
 
@@ -66,66 +65,71 @@ async function reportExpired(
   file: IdentityFile,
   { content, pending, at }: { content: Identity; pending: Pending; at: string },
 ): Promise<never> {
-  const over = { reason: 'stage_over', title: own`This stage is over and was never confirmed`, file: file.path };
+  const over = { reason: 'stage_over', title: own`This change has expired and was never confirmed`, file: file.path };
   const { merchant_key: key } = content;
   if (key === null && content.previous.length === 0) {
     await file.remove();
     const nextStep = pending.door === 'register' ? own`Run openaisle join again.` : own`Run openaisle recover again.`;
     throw new CliError('refused', {
       ...over,
-      detail: own`Its key and codes open nothing: the file is removed.`,
+      detail: own`Its key and codes are useless, so the file was removed.`,
       nextStep,
     });
   }
   await file.save({ ...content, pending: null });
-  if (key === null) throw new CliError('refused', { ...over, nextStep: own`Begin again.` });
+  if (key === null) throw new CliError('refused', { ...over, nextStep: own`Start again.` });
   const owner = await findOwner(connect, key).catch(() => undefined);
   if (owner === null) {
     await file.save({ ...content, pending: null, key_refused_at: at });
-    const detail = own`The other key in the file is not in force either: it was replaced from elsewhere.`;
-    const nextStep = own`Use the file that holds the newer key, or openaisle recover with one of the recovery codes.`;
+    const detail = own`The file’s other key isn’t valid either: it was replaced elsewhere.`;
+    const nextStep = own`Use the file with the newer key, or run openaisle recover with a recovery code.`;
     throw new CliError('refused', { ...over, reason: 'key_replaced', detail, nextStep });
   }
-  const still = owner === undefined ? own`was in force when it began` : own`is still in force`;
-  throw new CliError('refused', { ...over, detail: own`The key in the file ${still}.`, nextStep: own`Begin again.` });
+  const still = owner === undefined ? own`was valid when this began` : own`is still valid`;
+  throw new CliError('refused', { ...over, detail: own`The key in the file ${still}.`, nextStep: own`Start again.` });
 }
 
-/** It is in force, and the file still calls it pending: nothing is lost, and the next run says the same. */
+/** The new key is in force but the file still calls it pending. Nothing is lost: the next run finds the same and tries again. */
 function unwrittenFile(error: unknown, file: string, resume: OwnWords): CliError {
   const { title: detail } = toCliError(error).parts;
-  const title = own`Confirmed, but the file could not be updated`;
-  return new CliError('unknown', { reason: 'file_trouble', title, detail, nextStep: own`Then run ${resume}`, file });
+  const title = own`Confirmed, but the file couldn’t be updated`;
+  return new CliError('unknown', {
+    reason: 'file_trouble',
+    title,
+    detail,
+    nextStep: own`Make the file writable, then run ${resume}`,
+    file,
+  });
 }
 
 function keyReplaced(file: string): CliError {
   return new CliError('refused', {
     reason: 'key_replaced',
-    title: own`It was confirmed, and its key has been replaced since, from elsewhere`,
-    nextStep: own`Use the file that holds the newer key, or openaisle recover with one of the recovery codes.`,
+    title: own`This was confirmed, but its key has since been replaced elsewhere`,
+    nextStep: own`Use the file with the newer key, or run openaisle recover with a recovery code.`,
     file,
   });
 }
 
 function nextStepOf(error: unknown, resume: OwnWords): OwnWords {
-  const reason = error !== null && typeof error === 'object' && 'reason' in error ? error.reason : null;
+  const reason = reasonOf(error);
   const taken = reason === 'handle_taken' || reason === 'handle_reserved';
   if (taken) return own`Choose another handle: ${resume} --new-handle NAME`;
-  return own`Key and codes are saved. Within fifteen minutes of the start, ${resume} finishes this; later it tells how it ended.`;
+  return own`The key and codes are saved. Run ${resume} within 15 minutes of the start to finish; later, it tells you how this ended.`;
 }
 
-/** How a stage ended, as the market says. */
 type Ending =
   | ({ kind: 'confirmed' } & Owner)
-  /** Confirmed, and its key has been replaced since. */
+  /** Confirmed, and its key has since been replaced. */
   | { kind: 'replaced' }
   /** Never confirmed, and never will be. */
   | { kind: 'over' }
-  /** The market knows neither the stage nor its key. */
+  /** The market knows neither the change nor its key. */
   | { kind: 'unknown' };
 
 /**
- * Confirms the change, or finds out how it ended. A closed stage does not say how it was closed; a cancel does: what was confirmed is not
- * canceled, and what is canceled is never confirmed by a request that is still on its way.
+ * Confirms the change, or finds out how it ended. `stage_closed` doesn't say whether it was confirmed; a cancel does: it fails for a
+ * confirmed change, and a canceled one can't be confirmed any more by a request that is still under way.
  */
 async function concludeChange(connect: Connect, change: Pending, newHandle?: string): Promise<Ending> {
   try {
@@ -157,7 +161,8 @@ async function confirmChange(connect: Connect, change: Pending, newHandle?: stri
     door === 'register'
       ? await connect().register({ key, body: newHandle === undefined ? body : { ...body, handle: newHandle } })
       : await connect()[door]({ key, body });
-  if (answer.status !== 'confirmed') throw new UnreadableAnswer('unexpected', own`the answer is not one to a confirm`);
+  if (answer.status !== 'confirmed')
+    throw new UnreadableAnswer('unexpected', own`the answer doesn’t fit a confirmation`);
   return { merchantId: answer.merchant_id, handle: answer.handle };
 }
 
@@ -165,18 +170,13 @@ function endingOf(owner: Owner | null, otherwise: 'replaced' | 'unknown'): Endin
   return owner === null ? { kind: otherwise } : { kind: 'confirmed', ...owner };
 }
 
-function reasonOf(error: unknown): string | null {
-  return error instanceof MarketError ? error.reason : null;
-}
-
 const COMMAND_OF = { register: 'join', rotate: 'rotate', recovery: 'recover' } as const;
 
-/** What finishes a change. */
+/** Command that finishes the pending change of a file. */
 export function resumeCommand({ door }: Pick<Pending, 'door'>, path: string): OwnWords {
   return own`openaisle ${named(COMMAND_OF[door])} --resume --file ${ofOwner(shellWord(path))}`;
 }
 
-/** As a shell takes it. */
 function shellWord(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -8,11 +8,10 @@ export interface CommandGroup {
 
 const INDENT = '  ';
 
-/** What `openaisle help` prints. */
 export function overviewLines(groups: readonly CommandGroup[]): string[] {
   const width = widestOf(groups.flatMap(({ commands }) => commands.map(({ name }) => name)));
   return [
-    'openaisle: search, buy and sell on a market of Openaisle, from the command line.',
+    'openaisle: search, buy and sell on an Openaisle market from the command line.',
     '',
     ...groups.flatMap(({ title, commands }) => [
       title,
@@ -22,17 +21,16 @@ export function overviewLines(groups: readonly CommandGroup[]): string[] {
     'Everywhere',
     ...optionLines(EVERYWHERE),
     '',
-    'openaisle COMMAND --help shows the options and examples of one command.',
+    'Run openaisle COMMAND --help for the options and examples of a command.',
     ...EXIT_LINES,
   ];
 }
 
 const EXIT_LINES = [
-  'Exit codes: 0 done; 1 refused, or certainly not done, with the reason and what to do next; 2 wrong use, or a file',
-  'that cannot be used; 3 the outcome is not known, with what to do next; 130 ended by Ctrl-C.',
+  'Exit codes: 0 done; 1 refused, certainly not done; 2 wrong use, or an unusable file; 3 outcome unknown; 130 ended by',
+  'Ctrl-C. Every failure says why and what to do next.',
 ];
 
-/** What `openaisle COMMAND --help` prints. */
 export function helpOf(command: Command): string[] {
   const { name, summary, options, examples } = command;
   return [
@@ -59,7 +57,6 @@ function widestOf(texts: readonly string[]): number {
   return Math.max(0, ...texts.map(({ length }) => length));
 }
 
-/** The table of docs/cli.md, in Markdown. */
 export function commandTable(groups: readonly CommandGroup[]): string {
   const rows = groups.flatMap(({ commands }) =>
     commands.map((command) => {

@@ -8,7 +8,7 @@ test('a line stays one, and what goes on in the next row is set in', () => {
   expect(foldLine('a\nnext: b\tc', null)).toEqual(['a\\u{a}next: b    c']);
   expect(foldLine(`${'x'.repeat(40)}next: y`, 40)).toEqual(['x'.repeat(40), '    next: y']);
   expect(foldLine(`| ${'x'.repeat(38)}next: y`, 40)).toEqual([`| ${'x'.repeat(38)}`, '| next: y']);
-  // Letters that take two columns.
+  // Characters two columns wide.
   expect(foldLine('日'.repeat(30), 40)).toEqual(['日'.repeat(20), `    ${'日'.repeat(10)}`]);
 });
 

@@ -67,11 +67,11 @@ describe('the command line', () => {
       const given = [...command.name.split(' '), ...needed];
       expect(readArguments(given, COMMANDS)).toMatchObject({ command, positionals: needed, asked: 'run' });
     }
-    expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami does not take --resume');
+    expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami doesn’t take --resume');
     expect(refusalOf(['join', '--code-stdin']).trouble).toBe('wrong_use');
-    expect(refusalOf(['join', 'rotate']).parts.title).toBe('join takes no rotate');
+    expect(refusalOf(['join', 'rotate']).parts.title).toBe('join doesn’t take rotate');
     expect(refusalOf(['completion']).parts.title).toBe('SHELL is missing');
-    expect(refusalOf(['jion']).parts.title).toMatch(/^There is no command jion\. There are: .*join, rotate/);
+    expect(refusalOf(['jion']).parts.title).toMatch(/^There is no command jion\. Commands: .*join, rotate/);
     expect(refusalOf(['join', '--nonsense']).trouble).toBe('wrong_use');
   });
 

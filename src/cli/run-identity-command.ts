@@ -1,6 +1,6 @@
 import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type Cli, connectTo } from './cli.ts';
-import { CliError, toCliError, wrongUse } from './cli-error.ts';
+import { CliError, wrongUse } from './cli-error.ts';
 import { cancelChange, type Finished, finishPending, resumeCommand } from './finish-pending-change.ts';
 import {
   emptyIdentity,
@@ -12,20 +12,19 @@ import {
 } from './identity.ts';
 import { defaultFile, marketOf } from './open-account.ts';
 
-/** What a door has shown, this once. */
+/** New secrets, which the identity endpoint shows only once. */
 export interface StartedChange {
   pending: Pending;
   handle: string;
-  /** The key in whose place the new one comes, where it is known. */
   currentKey: string | null;
 }
 
-/** From the first call at a door to its confirm: the new secrets are on the disk before they can become the only ones. */
+/** Steps of `join`, `rotate` and `recover`. New secrets are saved to disk before the confirmation can make them the only valid ones. */
 export interface IdentityCommand {
-  /** Null: only the answer tells whose file it is. */
+  /** The merchant's file. Null: only the answer tells which one. */
   path: string | null;
   market(content: Identity | null, path: string): string;
-  /** Looks at the file before anything is sent. */
+  /** Refuses an unsuitable file before anything is sent. */
   check?(content: Identity | null, path: string): void;
   begin(content: Identity | null, market: string): Promise<StartedChange>;
 }
@@ -33,16 +32,10 @@ export interface IdentityCommand {
 export async function runIdentityCommand(cli: Cli, command: IdentityCommand): Promise<Finished> {
   if (command.path !== null) return withIdentityFile(command.path, (file) => runInFile(cli, file, command, null));
   const market = command.market(null, '');
-  // The file's name comes with the answer; its folder is known.
+  // Only the answer tells the file's name, but the folder can be checked now.
   await withIdentityFile(defaultFile(cli, market, 'any'), (file) => file.mustBeWritable());
   const started = await command.begin(null, market);
-  try {
-    return await withIdentityFile(defaultFile(cli, market, started.handle), (file) =>
-      runInFile(cli, file, command, started),
-    );
-  } catch (error) {
-    throw toCliError(error);
-  }
+  return withIdentityFile(defaultFile(cli, market, started.handle), (file) => runInFile(cli, file, command, started));
 }
 
 async function runInFile(
@@ -65,7 +58,7 @@ async function runInFile(
     saved = withPending(content, started, market, path);
     await file.save(saved);
   } catch (error) {
-    // Nothing of it was saved, so it must not be confirmed any more. If this fails too, it lapses by itself.
+    // The secrets weren't saved, so the change must never be confirmed. If the cancel fails too, the change expires by itself.
     const at = early === null ? market : command.market(null, '');
     if (started !== null) await cancelChange(connectTo(cli, at), started.pending).catch(() => {});
     throw error;
@@ -73,7 +66,6 @@ async function runInFile(
   return finishPending(cli, file, { market, content: saved, pending: started.pending });
 }
 
-/** The new secrets added to what the file holds. */
 function withPending(
   content: Identity | null,
   { pending, handle, currentKey }: StartedChange,
@@ -83,7 +75,7 @@ function withPending(
   const kept = content ?? emptyIdentity(market, handle);
   if (kept.merchant_key !== null && kept.handle !== handle)
     throw wrongUse(
-      own`${ofOwner(path)} belongs to ${formed('handle', kept.handle)}, and this is about ${formed('handle', handle)}`,
+      own`${ofOwner(path)} belongs to ${formed('handle', kept.handle)}, not to ${formed('handle', handle)}`,
       own`Name another file with --file.`,
     );
   if (
@@ -92,10 +84,7 @@ function withPending(
     kept.merchant_key !== currentKey &&
     kept.key_refused_at === null
   )
-    throw wrongUse(
-      own`${ofOwner(path)} holds another key than the one that was given`,
-      own`Name another file with --file.`,
-    );
+    throw wrongUse(own`${ofOwner(path)} has a different key`, own`Name another file with --file.`);
   const added = { ...kept, market, handle, pending };
   return currentKey === null ? added : { ...added, merchant_key: currentKey, key_refused_at: null };
 }
@@ -104,13 +93,12 @@ export function mustHoldNothingPending(content: Identity | null, path: string): 
   if (content?.pending == null) return;
   throw new CliError('wrong_use', {
     reason: 'pending',
-    title: own`${ofOwner(path)} holds something begun and not known to be confirmed`,
-    nextStep: resumeCommand(content.pending, path),
+    title: own`${ofOwner(path)} has an unconfirmed key change`,
+    nextStep: own`Run ${resumeCommand(content.pending, path)}`,
     file: path,
   });
 }
 
-/** Goes on from what an earlier run has saved. */
 export function resumeIdentityCommand(
   cli: Cli,
   { path, door, newHandle }: { path: string; door: Pending['door']; newHandle?: string | undefined },
@@ -120,18 +108,16 @@ export function resumeIdentityCommand(
     const pending = content?.pending ?? null;
     if (content === null || pending === null) {
       const title =
-        content === null
-          ? own`There is no file ${ofOwner(path)}`
-          : own`Nothing in ${ofOwner(path)} waits to be confirmed`;
+        content === null ? own`There is no file ${ofOwner(path)}` : own`${ofOwner(path)} has no unconfirmed change`;
       throw new CliError('wrong_use', { reason: 'nothing_pending', title, file: path });
     }
     if (pending.door !== door)
-      throw wrongUse(own`Something else is pending in this file`, resumeCommand(pending, path));
+      throw wrongUse(own`This file has a different unconfirmed change`, own`Run ${resumeCommand(pending, path)}`);
     return finishPending(cli, file, { market: marketOf(cli, content, path), content, pending }, newHandle);
   });
 }
 
-/** What every door answers at its beginning, in the shape of the file. */
+/** Converts the first answer of an identity endpoint to the file's form. Refuses secrets that could not be sent in a header. */
 export function pendingOf(
   door: Pending['door'],
   staged: {
@@ -147,7 +133,7 @@ export function pendingOf(
   if (![session, csrf, merchant_key, ...(codes ?? [])].every((text) => SECRET_TEXT.test(text)))
     throw new CliError('refused', {
       reason: 'unexpected',
-      title: own`The market’s key or codes are no text that can be used`,
+      title: own`The market sent an unusable key or recovery code`,
     });
   return { door, session, csrf, merchant_key, recovery_codes: codes, expires_at };
 }

@@ -19,14 +19,14 @@ export interface Surroundings {
   out(text: string): void;
   err(text: string): void;
   interruption(): AbortSignal;
-  /** In place of the machine's own network and clock. */
+  /** Replaces parts of the machine's network and clock, for tests. */
   environment?: Partial<Environment>;
 }
 
-/** One command, and the exit code it ends with. Whatever is printed goes through `hideSecrets`, but what --reveal asks for. */
+/** Runs one command and returns its exit code. All output goes through `hideSecrets`, except what --reveal prints. */
 export async function run(around: Surroundings): Promise<number> {
   const { argv, env, terminal } = around;
-  // What cannot be understood may still have asked for JSON.
+  // Errors in the arguments must be reported as JSON too.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
   const say = createPrinter(around.out, {
@@ -48,15 +48,15 @@ export async function run(around: Surroundings): Promise<number> {
     const { now } = environment;
     const connect: Cli['connect'] = (baseUrl, key) => {
       const callsItself = ownNameOf({ options, env }, baseUrl);
-      const known = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
-      return createClient({ baseUrl, environment, ...known });
+      const optional = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
+      return createClient({ baseUrl, environment, ...optional });
     };
     const note = (line: Line): void => (asJson ? undefined : complain([line]));
     const { interruption } = around;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });
     if (!asJson) say(done.lines);
     else if (done.json !== null) around.out(`${jsonLine({ status: 'ok', ...done.json })}\n`);
-    if (options.reveal === true) around.out(done.secrets.map((line) => `${line}\n`).join(''));
+    if (options.reveal === true) around.out((done.secrets ?? []).map((line) => `${line}\n`).join(''));
     return 0;
   } catch (error) {
     const failed = toCliError(error);
@@ -68,11 +68,10 @@ export async function run(around: Surroundings): Promise<number> {
 
 interface Screen {
   inColour: boolean;
-  /** Undefined: it is none, and lines are as long as they are. */
+  /** Undefined: not a screen, so lines aren't wrapped. */
   columns(): number | undefined;
 }
 
-/** Cleans what is printed line by line, and colours it where that is wanted. Each is one line, whatever stands in it. */
 function createPrinter(out: (text: string) => void, { inColour, columns }: Screen): (lines: readonly Line[]) => void {
   return (lines) => {
     const most = columns() ?? null;
@@ -85,7 +84,6 @@ function createPrinter(out: (text: string) => void, { inColour, columns }: Scree
   };
 }
 
-/** Help, or the version. */
 function helpOrVersion(
   { command, asked }: Pick<Arguments, 'command' | 'asked'>,
   version: string,
@@ -99,8 +97,8 @@ function helpOrVersion(
 function mustMayReveal(options: Options, terminal: Terminal): void {
   if (options.reveal === true && !terminal.canReveal)
     throw wrongUse(
-      own`--reveal shows secrets on a terminal only: this output is a file or a pipe`,
-      own`Read them from the file.`,
+      own`--reveal prints secrets to a terminal only, and this output is a file or a pipe`,
+      own`Read them in the merchant’s file.`,
       'no_terminal',
     );
 }

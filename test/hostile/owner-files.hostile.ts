@@ -184,7 +184,7 @@ async function plantedExport(wallet: TestAccount, id: number, change: Record<str
   return dir;
 }
 
-const PROMISED = 'what the listing promised';
+const PROMISED = 'match the listing';
 
 describe('a folder that is called a copy of what the wallet bought', () => {
   test('brings goods of its author’s choice: nothing calls them verified, and once their record is gone the real ones are bought', async () => {

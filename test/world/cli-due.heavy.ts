@@ -132,7 +132,7 @@ describe('one’s own goods', () => {
         { status: 'refused', reason: 'own_goods', next_step: expect.stringContaining('openaisle export') },
       ]);
     }
-    expect((await shop.run(['wait'])).stdout).toContain('No payment of this wallet is under way');
+    expect((await shop.run(['wait'])).stdout).toContain('This wallet has no payments in progress');
     expect([shop.sent, (await shop.run(['purchases', '--json'])).json()]).toMatchObject([
       [],
       { purchases: [], spent_today_usdc: 0 },
@@ -159,7 +159,7 @@ describe('one’s own goods', () => {
     expect(await spentToday(shop)).toBe(0.5);
     expect(await spentToday(shop, RUN_OUT_MS)).toBe(0);
     const later = await shop.run(['wait'], { aheadMs: RUN_OUT_MS });
-    expect(later.stdout).toContain('No payment of this wallet is under way');
+    expect(later.stdout).toContain('This wallet has no payments in progress');
     expect(await shop.paid()).toEqual([]);
   });
 });

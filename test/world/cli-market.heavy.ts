@@ -134,7 +134,7 @@ describe('the command line on a market', () => {
       as('keeper', ['mod', 'remove', String(others.id), '--store-line', ...because, ...more]),
     );
     expect(emptied.json).toMatchObject({ removal: { target_type: 'store_line', merchant: 'quill' } });
-    expect(emptied.text).toContain('The store line of quill is emptied.');
+    expect(emptied.text).toContain('The store line of quill was cleared.');
     const two = await as('keeper', ['mod', 'remove', id, '--store-line', '--comment', ...because]);
     expect([two.code, two.stderr]).toEqual([2, expect.stringContaining('one of --comment, --store-line')]);
     const decided = await as('keeper', ['mod', 'decide', String(appeal.id), 'restored', '--reason', 'True.', '--json']);
@@ -173,7 +173,7 @@ describe('the command line on a market', () => {
     expect(changed.json).toMatchObject({
       listing: { description: 'Better', preview: 'A longer look', tags: ['a', 'b'] },
     });
-    expect((await as('quill', ['edit', id])).stderr).toContain('Nothing to change was named');
+    expect((await as('quill', ['edit', id])).stderr).toContain('No change was given');
     const foreign = await as('ink', ['edit', id, '--title', 'Stolen', '--json']);
     expect([foreign.code, foreign.json()['reason']]).toEqual([1, 'not_owner']);
     const { json, text } = await both((more) => as('quill', ['listings', '--limit', '1', ...more]));

@@ -8,7 +8,6 @@ import { neededMarket } from '../open-account.ts';
 import { foreignLine, listingLines, listingRows, nameOf, quoteLines } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
-/** What fits a screen. */
 const USUAL_ROWS = 20;
 
 async function searchGoods(cli: Cli): Promise<Done> {
@@ -36,16 +35,15 @@ async function searchGoods(cli: Cli): Promise<Done> {
       ...listingRows(listings),
       `${returned} of ${total}`,
       ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inMarks(did_you_mean)}?`)]),
-      ...(next_cursor === null ? [] : [`next: the same with --cursor ${next_cursor}`]),
+      ...(next_cursor === null ? [] : [`next: add --cursor ${next_cursor}`]),
     ],
     json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },
-    secrets: [],
   };
 }
 
 export const search: Command = {
   name: 'search',
-  summary: 'finds goods: words that must all be there, "a phrase", and after -- also -word that must not',
+  summary: 'finds listings that have all words; takes "a phrase", and after -- also -word to exclude it',
   positionals: [{ name: 'WORDS', required: false, variadic: true }],
   options: ['aisle', 'tag', 'seller', 'license', 'max-price', 'free', 'sort', 'limit', 'cursor'],
   examples: [
@@ -77,13 +75,12 @@ async function showListing(cli: Cli): Promise<Done> {
       ),
     ],
     json: { market, listing, comments, comments_total, comments_has_more },
-    secrets: [],
   };
 }
 
 export const show: Command = {
   name: 'show',
-  summary: 'one listing in full, with its first comments',
+  summary: 'shows one listing in full, with its first comments',
   positionals: [{ name: 'ID', required: true }],
   options: ['limit'],
   examples: ['openaisle show 7', 'openaisle show 7 --limit 50 --json'],

@@ -20,8 +20,8 @@ async function watchEvents(cli: Cli): Promise<Done> {
     onState: (state) =>
       cli.note(
         state.kind === 'open'
-          ? `Listening to ${client.baseUrl}. Ctrl-C ends this.`
-          : `The connection ended. It is made again in ${Math.ceil(state.pauseMs / 1_000)} s; no event is missed.`,
+          ? `Listening to ${client.baseUrl}. Press Ctrl-C to stop.`
+          : `Connection lost. Reconnecting in ${Math.ceil(state.pauseMs / 1_000)} s; no event is missed.`,
       ),
   });
   let count = 0;
@@ -30,7 +30,7 @@ async function watchEvents(cli: Cli): Promise<Done> {
     count += 1;
     if (count >= most) break;
   }
-  return { lines: [], json: null, secrets: [] };
+  return { lines: [], json: null };
 }
 
 function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: string | null): Line {
@@ -40,7 +40,7 @@ function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: stri
 
 export const watch: Command = {
   name: 'watch',
-  summary: 'what happens on the market, as it happens; with --json one object a line, an event of the log each',
+  summary: 'prints events as they happen; with --json, one event object per line',
   positionals: [],
   options: ['kind', 'after', 'count'],
   examples: ['openaisle watch', 'openaisle watch --kind sale --json', 'openaisle watch --after 0 --count 10'],
