@@ -63,7 +63,7 @@ test('a folder above in which others may take files away is named, up to the hom
     expect(await findUnsafeFolder(path, home)).toMatchObject({
       kind: 'unsafe',
       why: expect.stringContaining(one),
-      nextStep: `chmod go-w ${one}`,
+      nextStep: `Run chmod go-w ${one}`,
     });
     await chmod(one, 0o755);
   }

@@ -55,5 +55,5 @@ test('links, folders without files, names that are too long and too much are ref
   await symlink('/etc/passwd', join(root, 'link'));
   await expect(packFolder(root, MOST)).rejects.toThrow('neither a file nor a folder');
   await mkdir(join(folder, 'empty'));
-  await expect(packFolder(join(folder, 'empty'), MOST)).rejects.toThrow('There is no file');
+  await expect(packFolder(join(folder, 'empty'), MOST)).rejects.toThrow('has no files');
 });

@@ -76,7 +76,7 @@ describe('the command line', () => {
   });
 
   test('options that contradict each other are refused', () => {
-    expect(refusalOf(['whoami', '--json', '--reveal']).parts.title).toContain('do not go together');
+    expect(refusalOf(['whoami', '--json', '--reveal']).parts.title).toContain('can’t be combined');
     expect(refusalOf(['join', '--new-handle', 'ink']).parts.title).toContain('--resume');
     expect(refusalOf(['whoami', '--market', '']).parts.title).toBe('--market is empty');
     expect(refusalOf(['join', '--class', 'cat']).parts.title).toBe(

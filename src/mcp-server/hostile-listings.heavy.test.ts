@@ -100,7 +100,7 @@ test('whatever it says, that listing is bought for its price from its seller, an
     const { said } = parted(bought.text);
     expect(said, ATTACKS[at]).toMatch(
       new RegExp(
-        `^Listing ${id} was bought for 1 USDC\\. The goods are what the listing promised: \\d+ bytes in the file that path names\\.\\n$`,
+        `^Listing ${id} was bought for 1 USDC\\. The goods match the listing: \\d+ bytes, in the file named by path\\.\\n$`,
       ),
     );
     expect(bought.data).toMatchObject({ listing_id: id, paid_usdc: 1, verified: { ok: true } });

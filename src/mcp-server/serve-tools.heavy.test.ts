@@ -13,7 +13,7 @@ import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/ac
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-const MOMENTS = rotated(import.meta.filename, ['starting', 'signed', 'submitted', 'transfer seen']);
+const MOMENTS = rotated(import.meta.filename, ['starting', 'signed', 'payment submitted', 'transfer seen']);
 
 let world: World;
 let seller: bigint;
@@ -92,7 +92,7 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
         killed = true;
         first.kill();
       });
-      if (at === 'looking') first.kill();
+      if (at === 'starting') first.kill();
       await expect(cut).rejects.toThrow();
       await first.ended;
       const second = await spawnHost({ owner, era });
@@ -167,7 +167,7 @@ test('a host that closes in the middle of a payment ends it in order, and the ne
     { method: 'notifications/initialized' },
     { id: 2, method: 'tools/call', params: { name: 'buy', arguments: given, _meta: { progressToken: 2 } } },
   ];
-  const { code, lines } = await speakRaw(owner, messages, { endAt: 'transfer seen' });
+  const { code, lines } = await speakRaw(owner, messages, { endAt: 'transfer seen; waiting' });
   expect([code, lines.some((line) => line.includes('"id":2'))]).toEqual([0, false]);
   const host = await spawnHost({ owner, era: 'modern' });
   expect((await host.call('status')).data).toMatchObject({ wallet: { open_payments: [{ listing_id: id }] } });

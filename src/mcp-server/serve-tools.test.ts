@@ -179,7 +179,7 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
     const other = await list(2_000_000n, `never asked about ${era}`);
     const refused = await mute.call('buy', { listing_id: other, max_price_usdc: 2 });
     expect(refused).toMatchObject({ isError: true, data: { reason: 'needs_person' } });
-    expect(refused.text).toContain('Next: The owner of this wallet may change');
+    expect(refused.text).toContain('Next: Use a terminal or a host that can ask. The wallet’s owner can change');
     await mute.close();
   });
 });

@@ -267,7 +267,7 @@ describe('the command line on a market', () => {
       already_listed: false,
     });
     const again = await as('ink', ['sell', folder, ...words], { env });
-    expect(again.stdout).toMatch(new RegExp(`^This was listed before: ${sold.json()['listing_id']}, `));
+    expect(again.stdout).toMatch(new RegExp(`^Already listed: ${sold.json()['listing_id']}, `));
     expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([1_000_000n]);
     const shown = (await reading(['show', String(sold.json()['listing_id']), '--json'])).json();
     expect(shown['listing']).toMatchObject({
