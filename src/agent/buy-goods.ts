@@ -31,7 +31,7 @@ export interface BuyGoodsOptions extends SpendOptions {
   listingId: number;
   /** Highest price in USDC; the policy may allow less. */
   maxPriceUsdc: number;
-  /** Where to save the goods. Default: `goodsFolder`. */
+  /** Folder for the goods. Default: `goodsFolder`. */
   outDir?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface FileFault {
 export interface OwnFileRules {
   /** Mode bits that must not be set. */
   forbidden: number;
-  /** What those bits allow others to do; follows "can be". */
+  /** Names what those bits allow others to do; follows "can be". */
   rights: OwnWords;
   /** Advice with the command that clears those bits. */
   mend(path: string): OwnWords;

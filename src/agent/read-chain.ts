@@ -62,22 +62,22 @@ export async function openChain(
 
   const findTransfer = async (receipt: Receipt): Promise<TransferFound> => {
     const hash = receipt.tx_hash as Hex;
-    const [found, final] = await Promise.all([
+    const [mined, final] = await Promise.all([
       // viem throws for an unknown hash. The other call shows whether the node answers at all.
       client.getTransactionReceipt({ hash }).catch(() => null),
       orUnreadable(client.getBlock({ blockTag: 'finalized' })),
     ]);
-    if (found === null)
+    if (mined === null)
       return {
         status: 'not_found',
         detail: own`no transaction ${formed('hash', hash)} on ${ofSource(network.displayName)}`,
       };
-    const block = await orUnreadable(client.getBlock({ blockNumber: found.blockNumber }));
-    if (block.hash !== found.blockHash || found.blockNumber > final.number)
-      return { status: 'not_final', detail: own`block ${found.blockNumber}; final up to ${final.number}` };
-    if (block.hash !== receipt.block_hash || Number(found.blockNumber) !== receipt.block_number)
-      return { status: 'differs', detail: own`it is in block ${found.blockNumber}, not in the receipt’s block` };
-    const usdc = found.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
+    const block = await orUnreadable(client.getBlock({ blockNumber: mined.blockNumber }));
+    if (block.hash !== mined.blockHash || mined.blockNumber > final.number)
+      return { status: 'not_final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
+    if (block.hash !== receipt.block_hash || Number(mined.blockNumber) !== receipt.block_number)
+      return { status: 'differs', detail: own`it is in block ${mined.blockNumber}, not in the receipt’s block` };
+    const usdc = mined.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
     const fits = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
@@ -85,9 +85,9 @@ export async function openChain(
         // Compared as text: a receipt may hold a number of any length.
         args.value.toString() === receipt.amount_units,
     );
-    if (found.status !== 'success' || !fits)
+    if (mined.status !== 'success' || !fits)
       return { status: 'differs', detail: own`the transaction has no such USDC transfer` };
-    return { status: 'final', detail: own`block ${found.blockNumber}; final up to ${final.number}` };
+    return { status: 'final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
   };
 
   return {

@@ -40,7 +40,7 @@ export interface SpendBook {
    * Locks the payments under a key, in this and other processes, while `work` runs; then drops a reservation that was never signed for.
    * Throws `purchase_in_use` if another process holds the lock.
    */
-  hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
+  hold<T>(key: string, work: (spend: HeldSpend) => Promise<T>): Promise<T>;
   /** Adds an imported record. False: the book keeps its own record of that key, see `keepsExisting`. */
   restore(record: SpendRecord): Promise<boolean>;
   pathOf(record: SpendRecord): string;
@@ -105,11 +105,11 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
       await mustBeOurs();
       const lock = await lockRecord(context, key);
       try {
-        const held = await holdSpend(context, key);
+        const spend = await holdSpend(context, key);
         try {
-          return await work(held);
+          return await work(spend);
         } finally {
-          await held.forgetUnsigned();
+          await spend.forgetUnsigned();
         }
       } finally {
         await lock.release();

@@ -45,11 +45,11 @@ export async function verifyGoods(
   const goods = await lookAtGoods(delivery);
   const listing = client === undefined ? null : await askListing(client, listing_id, commitment);
   const market = client === undefined || receipt === null ? null : await askPayment(client, listing_id, receipt);
-  const found = chain === undefined || receipt === null ? null : await chain.findTransfer(receipt);
+  const transfer = chain === undefined || receipt === null ? null : await chain.findTransfer(receipt);
   const isPaid = receipt === null || fitsRecord(record, receipt);
   const isMarketFine = (market?.status ?? 'agrees') === 'agrees' && isPromised(record, listing);
-  const ok = goods === 'intact' && isPaid && isMarketFine && (found?.status ?? 'final') === 'final';
-  return { listing_id, path, commitment, goods, receipt, listing, market, chain: found, ok };
+  const ok = goods === 'intact' && isPaid && isMarketFine && (transfer?.status ?? 'final') === 'final';
+  return { listing_id, path, commitment, goods, receipt, listing, market, chain: transfer, ok };
 }
 
 /**

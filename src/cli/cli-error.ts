@@ -128,8 +128,8 @@ function fromUnreadable(error: UnreadableAnswer, hints: Hints): CliError {
 
 /** Appends the system's error code, if there is one: `ECONNRESET`, `EPROTO`. */
 function withCode(detail: OwnWords, error: UnreadableAnswer): OwnWords {
-  const found = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
-  return found === undefined ? detail : own`${detail} (${formed('code', found.code)})`;
+  const cause = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
+  return cause === undefined ? detail : own`${detail} (${formed('code', cause.code)})`;
 }
 
 function causesOf(error: Error): { code: string; syscall: string | null }[] {

@@ -1,5 +1,6 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
+import { SHORT_ACCOUNT } from '../sdk/pages.ts';
 import { EVERYWHERE, type OptionName, type Options } from './options.ts';
 import type { Line } from './printable.ts';
 import type { Terminal } from './terminal.ts';
@@ -39,14 +40,6 @@ export interface Owner {
   merchantId: number;
   handle: string;
 }
-
-/** Query of `getMe` that keeps its lists as short as they can be. */
-export const SHORT_ACCOUNT = {
-  listings_limit: '1',
-  sales_limit: '1',
-  purchases_limit: '1',
-  replies_limit: '1',
-} as const;
 
 /** Returns the owner of a key, or null if the market refuses the key. */
 export async function findOwner(connect: Connect, key: string): Promise<Owner | null> {

@@ -16,7 +16,7 @@ import type { Cli } from './cli.ts';
 import { CliError, toCliError } from './cli-error.ts';
 import { hideSecrets } from './printable.ts';
 
-/** What a command needs to pay: wallet, limits, spend book and progress output. */
+/** Everything that a command needs to pay: wallet, limits, spend book and progress output. */
 export type WalletSession = Omit<SpendOptions, 'client'>;
 
 export async function openWalletSession(cli: Cli): Promise<WalletSession> {

@@ -65,7 +65,7 @@ describe('the command line', () => {
     for (const command of COMMANDS) {
       const needed = command.positionals.filter(({ required }) => required).map(({ name }) => name);
       const given = [...command.name.split(' '), ...needed];
-      expect(readArguments(given, COMMANDS)).toMatchObject({ command, positionals: needed, asked: 'run' });
+      expect(readArguments(given, COMMANDS)).toMatchObject({ command, positionals: needed, mode: 'run' });
     }
     expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami doesn’t take --resume');
     expect(refusalOf(['join', '--code-stdin']).trouble).toBe('wrong_use');

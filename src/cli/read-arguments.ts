@@ -10,31 +10,31 @@ export interface Arguments {
   command: Command | null;
   positionals: readonly string[];
   options: Options;
-  asked: 'run' | 'help' | 'version';
+  mode: 'run' | 'help' | 'version';
 }
 
 /** Parses the command line. A secret on it is refused first: other users of the machine can read it there. */
 export function readArguments(args: readonly string[], commands: readonly Command[]): Arguments {
   mustHoldNoSecret(args);
   const { values: options, positionals: words } = parse(args);
-  if (options.version === true) return { command: null, positionals: [], options, asked: 'version' };
+  if (options.version === true) return { command: null, positionals: [], options, mode: 'version' };
   const typed = words[0] === 'help' ? words.slice(1) : words;
-  if (typed.length === 0) return { command: null, positionals: [], options, asked: 'help' };
+  if (typed.length === 0) return { command: null, positionals: [], options, mode: 'help' };
   const command = findCommand(typed, commands);
   const positionals = typed.slice(command.name.split(' ').length);
-  if (options.help === true || typed !== words) return { command, positionals, options, asked: 'help' };
+  if (options.help === true || typed !== words) return { command, positionals, options, mode: 'help' };
   mustTake(command, options);
   mustFitTogether(options);
   mustCount(command, positionals);
   mustNameFiles(command, positionals, options);
-  return { command, positionals, options, asked: 'run' };
+  return { command, positionals, options, mode: 'run' };
 }
 
 function findCommand(words: readonly string[], commands: readonly Command[]): Command {
   const [first = '', second] = words;
-  const found =
+  const match =
     commands.find(({ name }) => name === `${first} ${second}`) ?? commands.find(({ name }) => name === first);
-  if (found !== undefined) return found;
+  if (match !== undefined) return match;
   const family = commands.filter(({ name }) => name.startsWith(`${first} `));
   const names = (family.length > 0 ? family : commands).map(({ name }) => name).join(', ');
   throw wrongUse(

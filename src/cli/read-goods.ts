@@ -105,9 +105,9 @@ export interface PackedFolder {
  * bytes and the owner's execute bit alone, so every machine makes the same one. Refuses links, devices and names that are too long.
  */
 export async function packFolder(folder: string, mostBytes: number): Promise<PackedFolder> {
-  const found: Found = { files: [], leftOut: [] };
-  await collectFiles(folder, '', found);
-  const files = found.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const collected: FolderContent = { files: [], leftOut: [] };
+  await collectFiles(folder, '', collected);
+  const files = collected.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   if (files.length === 0) throw wrongUse(own`${ofOwner(folder)} has no files`);
   const parts: Uint8Array[] = [];
   let size = 2 * BLOCK;
@@ -125,26 +125,26 @@ export async function packFolder(folder: string, mostBytes: number): Promise<Pac
     parts.push(tarHeader(path, content.length, (mode & 0o100) !== 0), content);
     parts.push(new Uint8Array((BLOCK - (content.length % BLOCK)) % BLOCK));
   }
-  return { bytes: Buffer.concat([...parts, new Uint8Array(2 * BLOCK)]), files, leftOut: found.leftOut };
+  return { bytes: Buffer.concat([...parts, new Uint8Array(2 * BLOCK)]), files, leftOut: collected.leftOut };
 }
 
-interface Found {
+interface FolderContent {
   files: string[];
   leftOut: string[];
 }
 
-async function collectFiles(folder: string, under: string, found: Found): Promise<void> {
+async function collectFiles(folder: string, under: string, collected: FolderContent): Promise<void> {
   for (const entry of await readdir(join(folder, under), { withFileTypes: true })) {
     const path = posix.join(under, entry.name);
-    if (entry.name.startsWith('.')) found.leftOut.push(path);
-    else if (entry.isDirectory()) await collectFiles(folder, path, found);
-    else if (entry.isFile()) found.files.push(path);
+    if (entry.name.startsWith('.')) collected.leftOut.push(path);
+    else if (entry.isDirectory()) await collectFiles(folder, path, collected);
+    else if (entry.isFile()) collected.files.push(path);
     else
       throw wrongUse(
         own`${ofOwner(join(folder, path))} is neither a file nor a folder`,
         own`If it is a link, put a copy of the file in its place, or remove it.`,
       );
-    if (found.files.length > MOST_FILES) throw wrongUse(own`${ofOwner(folder)} has more than ${MOST_FILES} files`);
+    if (collected.files.length > MOST_FILES) throw wrongUse(own`${ofOwner(folder)} has more than ${MOST_FILES} files`);
   }
 }
 

@@ -38,9 +38,9 @@ export async function run(around: Surroundings): Promise<number> {
     columns: () => terminal.columns?.().errors,
   });
   try {
-    const { command, positionals, options, asked } = readArguments(argv, COMMANDS);
-    if (command === null || asked !== 'run') {
-      say(helpOrVersion({ command, asked }, around.version, asJson));
+    const { command, positionals, options, mode } = readArguments(argv, COMMANDS);
+    if (command === null || mode !== 'run') {
+      say(helpOrVersion({ command, mode }, around.version, asJson));
       return 0;
     }
     mustMayReveal(options, terminal);
@@ -85,11 +85,11 @@ function createPrinter(out: (text: string) => void, { inColour, columns }: Scree
 }
 
 function helpOrVersion(
-  { command, asked }: Pick<Arguments, 'command' | 'asked'>,
+  { command, mode }: Pick<Arguments, 'command' | 'mode'>,
   version: string,
   asJson: boolean,
 ): string[] {
-  if (asked === 'version') return asJson ? [jsonLine({ status: 'ok', version })] : [version];
+  if (mode === 'version') return asJson ? [jsonLine({ status: 'ok', version })] : [version];
   const lines = command === null ? overviewLines(COMMAND_GROUPS) : helpOf(command);
   return asJson ? [jsonLine({ status: 'ok', help: lines.join('\n') })] : lines;
 }

@@ -52,8 +52,8 @@ test('so does the one line', () => {
 
 function expectCommand([npx, yes, own, ...args]: readonly string[]): void {
   expect([npx, yes, own]).toEqual(['npx', '-y', 'openaisle']);
-  const { command, asked, options } = readArguments(args, COMMANDS);
-  expect([command?.name, asked, options.market]).toEqual(['mcp', 'run', 'https://market.example']);
+  const { command, mode, options } = readArguments(args, COMMANDS);
+  expect([command?.name, mode, options.market]).toEqual(['mcp', 'run', 'https://market.example']);
 }
 
 test('the policy in the guide is one', async () => {

@@ -29,8 +29,8 @@ export interface ClientOptions {
 
 type Method<E extends EndpointShape> =
   Record<never, never> extends Given<E>
-    ? (given?: Given<E>) => Promise<Answered<E>>
-    : (given: Given<E>) => Promise<Answered<E>>;
+    ? (args?: Given<E>) => Promise<Answered<E>>
+    : (args: Given<E>) => Promise<Answered<E>>;
 
 /** One method per endpoint. Each resolves to a success, or throws `MarketError` or `UnreadableAnswer`. */
 export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { readonly [N in keyof E]: Method<E[N]> } & {

@@ -134,14 +134,19 @@ type Account = ResultOf<Endpoints['getMe']>['body'];
 export type SaleRecord = Account['sales'][number];
 export type OwnListing = Extract<Account['listings'][number], { store_url: string }>;
 
-/** Shortens the lists of `getMe` that aren't wanted. */
-const REST = { listings_limit: '1', sales_limit: '1', purchases_limit: '1', replies_limit: '1' } as const;
+/** Query of `getMe` that keeps its lists as short as they can be. */
+export const SHORT_ACCOUNT = {
+  listings_limit: '1',
+  sales_limit: '1',
+  purchases_limit: '1',
+  replies_limit: '1',
+} as const;
 
 /** Listings of the client's merchant in every state, newest first. */
 export function ownListingPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<OwnListing>> {
   return walkPages<OwnListing>({
     read: async (cursor) => {
-      const query = { ...REST, listings_limit: options.limit, listings_before_id: cursor };
+      const query = { ...SHORT_ACCOUNT, listings_limit: options.limit, listings_before_id: cursor };
       const { body } = await client.getMe({ query });
       return {
         rows: body.listings.filter(isSummary),
@@ -163,7 +168,7 @@ export function ownListingPages(client: Client, options: { limit?: number } = {}
 export function salePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<SaleRecord>> {
   return walkPages<SaleRecord>({
     read: async (cursor) => {
-      const query = { ...REST, sales_limit: options.limit, sales_before_id: cursor };
+      const query = { ...SHORT_ACCOUNT, sales_limit: options.limit, sales_before_id: cursor };
       const { body } = await client.getMe({ query });
       return {
         rows: body.sales,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ATTRIBUTE_NAMES, type Attributes } from '../../contract/listing-fields.ts';
 import { created } from '../../contract/listings.ts';
-import { saleOut } from '../../contract/merchants.ts';
 import { AISLES, LISTING_STATES } from '../../contract/vocabulary.ts';
 import { spendRecord } from '../spend-record.ts';
 
@@ -88,9 +87,6 @@ export const listingFile = z.object({
   recovery_slip: z.string().nullable(),
 });
 export type ListingFile = z.output<typeof listingFile>;
-
-/** `sales.json`, newest first. A sale with its transaction is the seller's receipt. */
-export const salesFile = z.object({ version, sales: z.array(saleOut) });
 
 /** `purchases/<day>-<digest>-<sequence>.json`: a record of the book. Contains the signed proof of a payment in progress. */
 export const purchaseFile = z.object({

@@ -136,6 +136,7 @@ async function exportGoods(folder: ExportFolder, whole: Own): Promise<ListingFil
   return { file, bytes: bytes.length, encoding: artifact_encoding, media_type, filename, salt: artifact_salt };
 }
 
+/** Writes `sales.json`, newest first. A sale with its transaction is the seller's receipt. */
 async function exportSales(client: Client, folder: ExportFolder): Promise<number> {
   const sales: SaleRecord[] = [];
   for await (const { rows } of salePages(client)) sales.push(...rows);

@@ -1,7 +1,7 @@
 import { inMarks } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
-import { isSummary } from '../../sdk/pages.ts';
-import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { isSummary, SHORT_ACCOUNT } from '../../sdk/pages.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';

@@ -1,4 +1,5 @@
-import { type Cli, type Command, connectTo, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { resumeCommand } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';

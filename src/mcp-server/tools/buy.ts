@@ -67,7 +67,7 @@ export interface PurchaseCheck {
   ok: boolean | null;
   /** File compared with the record's commitment. */
   goods?: 'intact' | 'changed' | 'missing';
-  /** That commitment compared with the listing's current one. */
+  /** Record's commitment compared with the listing's current one. */
   listing?: string | null;
   /** Receipt compared with the market's books; null without a receipt. */
   market?: string | null;

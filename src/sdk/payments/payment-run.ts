@@ -15,15 +15,15 @@ export interface PaymentOptions {
   /** Default: v2 if the market offers it, else v1. */
   x402Version?: X402Version;
   onProgress?: OnProgress;
-  /** Where the signed proof is saved. The default lasts as long as the client; use a durable one to survive a crash. */
+  /** Saves the signed proof. The default lasts as long as the client; use a durable one to survive a crash. */
   proofStore?: ProofStore;
   /** Allows another signature after the market has said that the first payment wasn't made and its window has ended. */
   mayPayAgain?: boolean;
   /** After `PaymentMayBeLost`: confirms that the transfer found paid for something else. */
   payAnew?: boolean;
   /**
-   * `recovery_slip` of an earlier purchase or listing, for a market that has lost it since: the market restores it and answers again.
-   * Nothing that could pay is signed; goods bought without a key are collected with a signature over value 0.
+   * `recovery_slip` of an earlier purchase or listing, for a market that has lost it since: the market restores it and answers again. No
+   * payment is signed; goods bought without a key are collected with a signature over value 0.
    */
   recoverySlip?: string;
   /**

@@ -17,9 +17,9 @@ interface Server {
  * `clock_wrong` if it is more than 15 minutes from ours, since either clock may be wrong.
  */
 export function signingTime({ baseUrl, clock, environment }: Server, outcome?: OwnWords): number {
-  const [here, site] = [environment.now(), clock.now()];
-  if (Math.abs(site - here) <= MOST_APART_SECONDS * 1_000) return site;
-  const detail = own`This machine’s clock says ${sayTime(here)}, the one of ${ofOwner(new URL(baseUrl).host)} ${sayTime(site)}`;
+  const [here, server] = [environment.now(), clock.now()];
+  if (Math.abs(server - here) <= MOST_APART_SECONDS * 1_000) return server;
+  const detail = own`This machine’s clock says ${sayTime(here)}, the one of ${ofOwner(new URL(baseUrl).host)} ${sayTime(server)}`;
   throw new TermsRefused('clock_wrong', detail, outcome === undefined ? {} : { outcome });
 }
 

@@ -53,9 +53,9 @@ async function resumeThing(options: BuyThingOptions, store: ThingStore, key: str
     return null;
   }
   const sought = soughtOf(saved);
-  const found = resume ?? (await options.findTransfer?.(sought)) ?? null;
-  if (found === null) throw new ThingMayBePaid(sought);
-  const named = { ...saved, tx_hash: found.toLowerCase() as Hex };
+  const hash = resume ?? (await options.findTransfer?.(sought)) ?? null;
+  if (hash === null) throw new ThingMayBePaid(sought);
+  const named = { ...saved, tx_hash: hash.toLowerCase() as Hex };
   await store.save(key, named);
   return named;
 }

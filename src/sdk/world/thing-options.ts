@@ -22,7 +22,7 @@ export interface BuyThingOptions {
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
   /**
-   * Where a purchase in progress is saved. The default lasts as long as the process; use a durable one, or a crash can lose track of a
+   * Saves a purchase in progress. The default lasts as long as the process; use a durable one, or a crash can lose track of a
    * transfer.
    */
   store?: ThingStore;

@@ -112,7 +112,7 @@ const book: readonly Sabotage[] = [
     'return true;',
     KEEPS,
   ),
-  bug('unsigned-sums-stay', BOOK, 'await held.forgetUnsigned();', '', KEEPS),
+  bug('unsigned-sums-stay', BOOK, 'await spend.forgetUnsigned();', '', KEEPS),
   bug(
     'proof-goes-before-the-goods-are-kept',
     BOOK,
@@ -312,8 +312,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'any-clock-dates-what-is-signed',
     'src/sdk/payments/signing-clock.ts',
-    'if (Math.abs(site - here) <= MOST_APART_SECONDS * 1_000) return site;',
-    'if (site > 0) return site;',
+    'if (Math.abs(server - here) <= MOST_APART_SECONDS * 1_000) return server;',
+    'if (server > 0) return server;',
     CLOCKS,
   ),
   bug(

@@ -58,9 +58,9 @@ async function resumeTransfer(run: TransferRun, saved: SavedTransfer): Promise<S
 async function withHash(run: TransferRun, saved: SavedTransfer, resume: Hex | undefined): Promise<SavedTransfer> {
   const named = resume === undefined ? (saved.tx_hash ?? (await searchTransfer(run, saved))) : readHash(resume);
   if (named === saved.tx_hash) return saved;
-  const found = { ...saved, tx_hash: named, hash_used_elsewhere: false };
-  await run.store.save(run.storeKey, found);
-  return found;
+  const completed = { ...saved, tx_hash: named, hash_used_elsewhere: false };
+  await run.store.save(run.storeKey, completed);
+  return completed;
 }
 
 /** Ignores `nothing_sent`, which the caller said before the other call started. */
@@ -85,9 +85,9 @@ async function mayForget({ options: { client, signal } }: TransferRun, saved: Sa
 
 async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
   const sought = soughtOf(saved);
-  const found = (await run.options.findTransfer?.(sought)) ?? null;
-  if (found === null) throw new TransferMayBeSent(saved.intent_id, sought);
-  return readHash(found);
+  const hash = (await run.options.findTransfer?.(sought)) ?? null;
+  if (hash === null) throw new TransferMayBeSent(saved.intent_id, sought);
+  return readHash(hash);
 }
 
 /** Attempts to open an intent despite temporary refusals. */
@@ -144,7 +144,7 @@ async function isSaved(run: TransferRun, key: string): Promise<boolean> {
   return ((await run.store.load(key)) ?? null) !== null;
 }
 
-/** Nothing is paid yet, so only a few attempts are made if the market is down. */
+/** Makes only a few attempts if the market is down, because nothing is paid yet. */
 async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
   for (let failures = 1; ; failures += 1) {
     try {
@@ -193,9 +193,9 @@ async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean
   const own = isNew || run.durable || transferMemoryOf(client).opened.has(draft.intent_id);
   if (own) return null;
   const sought = soughtOf(draft);
-  const found = (await findTransfer?.(sought)) ?? null;
-  if (found === null) throw new TransferMayBeSent(draft.intent_id, sought);
-  return readHash(found);
+  const hash = (await findTransfer?.(sought)) ?? null;
+  if (hash === null) throw new TransferMayBeSent(draft.intent_id, sought);
+  return readHash(hash);
 }
 
 /** Last step before money moves. Of all calls with this store, one continues per purchase and per intent. */

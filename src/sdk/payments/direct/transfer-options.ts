@@ -7,7 +7,7 @@ import type { TransferStore } from './transfer-store.ts';
 export interface TransferWallet {
   readonly address: Hex;
   /** personal_sign (EIP-191), or a contract wallet's equivalent (EIP-1271). */
-  signMessage(asked: { message: string }): Promise<Hex>;
+  signMessage(request: { message: string }): Promise<Hex>;
   /**
    * Sends one plain USDC transfer from `address` and returns its transaction hash, without waiting for finality. Throw `TransferNotSent` if
    * certainly nothing was sent (the owner declined, say); any other error means that a transfer may exist.
@@ -34,7 +34,7 @@ export interface TransferOptions {
   client: Client;
   wallet: TransferWallet;
   /**
-   * Where transfers in progress are saved. The default lasts as long as the client; use a durable one, or a crash can lose track of a sent
+   * Saves transfers in progress. The default lasts as long as the client; use a durable one, or a crash can lose track of a sent
    * transfer.
    */
   store?: TransferStore;

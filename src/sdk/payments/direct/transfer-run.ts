@@ -31,12 +31,12 @@ export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   startedMs: number;
 }
 
-export interface Begun<Done> {
+export interface StartedRun<Done> {
   run: TransferRun<Done>;
   saved: SavedTransfer | null;
 }
 
-export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<Begun<Done>> {
+export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<StartedRun<Done>> {
   const { client, store: ownStore } = flow.options;
   const store = ownStore ?? transferMemoryOf(client).store;
   const run = { ...flow, store, durable: ownStore !== undefined, startedMs: client.environment.now() };
