@@ -42,7 +42,7 @@ export async function openChain(
   const client = createPublicClient({
     transport: http(rpcUrl, { fetchFn: endingFetch(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
   });
-  const orUnreadable = async <T>(read: Promise<T>): Promise<T> => {
+  const askNode = async <T>(read: Promise<T>): Promise<T> => {
     try {
       return await read;
     } catch (error) {
@@ -53,7 +53,7 @@ export async function openChain(
       throw new AgentError('refused', { reason: 'chain_unreadable', title, nextStep });
     }
   };
-  const chainId = BigInt(await orUnreadable(client.getChainId()));
+  const chainId = BigInt(await askNode(client.getChainId()));
   const network = Object.values(NETWORKS).find((one) => one.chainId === chainId);
   if (network === undefined) {
     const title = own`The RPC endpoint at ${ofOwner(url.host)} serves chain ${chainId}, which this version doesn’t support`;
@@ -65,14 +65,11 @@ export async function openChain(
     const [mined, final] = await Promise.all([
       // viem throws for an unknown hash. The other call shows whether the node answers at all.
       client.getTransactionReceipt({ hash }).catch(() => null),
-      orUnreadable(client.getBlock({ blockTag: 'finalized' })),
+      askNode(client.getBlock({ blockTag: 'finalized' })),
     ]);
-    if (mined === null)
-      return {
-        status: 'not_found',
-        detail: own`no transaction ${formed('hash', hash)} on ${ofSource(network.displayName)}`,
-      };
-    const block = await orUnreadable(client.getBlock({ blockNumber: mined.blockNumber }));
+    const chain = ofSource(network.displayName);
+    if (mined === null) return { status: 'not_found', detail: own`no transaction ${formed('hash', hash)} on ${chain}` };
+    const block = await askNode(client.getBlock({ blockNumber: mined.blockNumber }));
     if (block.hash !== mined.blockHash || mined.blockNumber > final.number)
       return { status: 'not_final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
     if (block.hash !== receipt.block_hash || Number(mined.blockNumber) !== receipt.block_number)
@@ -93,11 +90,11 @@ export async function openChain(
   return {
     network,
     readBalance: (address) =>
-      orUnreadable(
+      askNode(
         client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] }),
       ),
     findTransfer,
-    readCode: async (address) => (await orUnreadable(client.getCode({ address }))) ?? '0x',
+    readCode: async (address) => (await askNode(client.getCode({ address }))) ?? '0x',
   };
 }
 
