@@ -58,7 +58,7 @@ describe('help', () => {
         --out FILE     the file to write
         --reveal       also print the secrets; on a terminal only
 
-      Everywhere
+      Global options
         --market URL  the market’s address (or OPENAISLE_MARKET; a merchant’s file has its own)
         --allow-http  allow connections without TLS to other machines
         --json        print one JSON object, without secrets

@@ -47,7 +47,7 @@ export const vote: Command = {
 
 export const flag: Command = {
   name: 'flag',
-  summary: `reports a ${FLAG_TARGETS.join(', a ')} to the maintainer; the flag is public, its reason isn’t`,
+  summary: `reports a ${FLAG_TARGETS.join(', ').replace(/, (\w+)$/, ' or $1')} to the maintainer; the flag is public, its reason isn’t`,
   positionals: [
     { name: 'TARGET', required: true },
     { name: 'ID', required: true },

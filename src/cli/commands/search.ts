@@ -43,7 +43,7 @@ async function searchGoods(cli: Cli): Promise<Done> {
 
 export const search: Command = {
   name: 'search',
-  summary: 'finds listings that have all words; takes "a phrase", and after -- also -word to exclude it',
+  summary: 'finds listings that match all words; takes "a phrase", and after -- also -word to exclude it',
   positionals: [{ name: 'WORDS', required: false, variadic: true }],
   options: ['aisle', 'tag', 'seller', 'license', 'max-price', 'free', 'sort', 'limit', 'cursor'],
   examples: [
