@@ -75,7 +75,7 @@ export function readWalletText(text: string, path: string): WalletFile {
 
 function noWallet(path: string): AgentError {
   return refusedFile(
-    own`${ofOwner(path)} isn’t a wallet file: a wallet file has 64 hex digits, JSON with address and private_key, or a version 3 keystore`,
+    own`${ofOwner(path)} isn’t a wallet file: expected 64 hex digits, JSON with address and private_key, or a version 3 keystore`,
     own`Run openaisle wallet new to create one, or name another with --wallet.`,
     'wallet_refused',
   );

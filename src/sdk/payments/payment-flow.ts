@@ -87,7 +87,7 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
     case 'stop':
       if (error instanceof MarketError && mayShowSlip(run)) return;
       if (error instanceof MarketError) throw refusalToThrow(error);
-      throw undecidedError(run, 'The market cannot be understood', error);
+      throw undecidedError(run, 'The market’s answers can’t be read', error);
   }
 }
 

@@ -138,11 +138,11 @@ export async function takeTurn(run: Run, seen: { pending: Pending } | { error: u
   const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, run.failures);
   reportProgress(run, pending === null && !run.wasPending ? 'submitted' : 'pending', pending, error);
   const deadlineMs = run.startedMs + (run.options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
-  if (environment.now() + seconds * 1_000 > deadlineMs) throw undecidedError(run, 'The wait is over', error);
+  if (environment.now() + seconds * 1_000 > deadlineMs) throw undecidedError(run, 'Stopped waiting', error);
   try {
     await environment.sleep(seconds * 1_000, run.options.signal);
   } catch (cause) {
-    throw undecidedError(run, 'The wait was broken off', cause);
+    throw undecidedError(run, 'Waiting was interrupted', cause);
   }
 }
 
@@ -219,7 +219,7 @@ export class PaymentUndecided extends Error {
   readonly payer: string | null;
 
   constructor(detail: string, payment: SavedPayment | null, cause?: unknown) {
-    super(`${detail}. A payment may exist: call again with the same proof store, do not pay again`, { cause });
+    super(`${detail}. A payment may exist: do not pay again, but call again with the same proof store`, { cause });
     this.nonce = payment?.proof.nonce ?? null;
     this.payer = payment?.proof.payer ?? null;
   }

@@ -242,10 +242,10 @@ async function pauseThing(
   saved: SavedThing,
   { seconds, endMs, error }: { seconds: number; endMs: number; error: unknown },
 ): Promise<void> {
-  if (environment.now() + seconds * 1_000 > endMs) throw new ThingUndecided('The wait is over', saved, error);
+  if (environment.now() + seconds * 1_000 > endMs) throw new ThingUndecided('Stopped waiting', saved, error);
   try {
     await environment.sleep(seconds * 1_000, signal);
   } catch (cause) {
-    throw new ThingUndecided('The wait was broken off', saved, cause);
+    throw new ThingUndecided('Waiting was interrupted', saved, cause);
   }
 }

@@ -126,7 +126,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
     await pauseRun(
       run,
       BUSY_SECONDS,
-      (_, cause) => new TransferUndecided('Another call pays for this intent', null, cause),
+      (_, cause) => new TransferUndecided('Another call is paying for this intent', null, cause),
     );
   }
 }

@@ -44,7 +44,7 @@ export class TransferUndecided extends Error {
       transfer === null
         ? 'A payment is in progress'
         : `Transaction ${transfer.tx_hash} was sent for intent ${transfer.intent_id}`;
-    super(`${detail}. ${what}: call again with the same store, do not pay again`, { cause });
+    super(`${detail}. ${what}: do not pay again, but call again with the same store`, { cause });
     this.intentId = transfer?.intent_id ?? null;
     this.txHash = transfer?.tx_hash ?? null;
   }

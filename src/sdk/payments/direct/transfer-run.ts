@@ -119,7 +119,7 @@ function stopUnlessPassing(error: unknown, failures: number, waiting: Pick<Waiti
   }
   if (!(error instanceof UnreadableAnswer)) throw error;
   if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= PATIENCE_UNREADABLE) {
-    throw waiting.undecided('The market cannot be understood', error);
+    throw waiting.undecided('The market’s answers can’t be read', error);
   }
 }
 
@@ -138,11 +138,11 @@ export async function pauseRun(
 ): Promise<void> {
   const { client, maxWaitSeconds = DEFAULT_WAIT_SECONDS, signal } = run.options;
   const { environment } = client;
-  if (environment.now() + seconds * 1_000 > run.startedMs + maxWaitSeconds * 1_000) throw undecided('The wait is over');
+  if (environment.now() + seconds * 1_000 > run.startedMs + maxWaitSeconds * 1_000) throw undecided('Stopped waiting');
   try {
     await environment.sleep(seconds * 1_000, signal);
   } catch (cause) {
-    throw undecided('The wait was broken off', cause);
+    throw undecided('Waiting was interrupted', cause);
   }
 }
 
