@@ -159,7 +159,9 @@ describe('the command line on a market', () => {
     const { text, json } = await both((args) => as('quill', ['mod', 'reviews', ...args]));
     const further = { tx_hash: more, amount_usdc: 0.2, claimed: true };
     expect(json).toMatchObject({ reviews: [{ payment_id: payment, further_transfers: [further] }] });
-    expect(text).toContain(`payment ${payment}: the payer also sent 0.2 USDC, ${more}, and claims it for the same purchase\n`);
+    expect(text).toContain(
+      `payment ${payment}: the payer also sent 0.2 USDC, ${more}, and claims it for the same purchase\n`,
+    );
     expect((await as('quill', ['mod', 'reviews', String(payment), 'declined', '--json'])).code).toBe(0);
   });
 
