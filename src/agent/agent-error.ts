@@ -1,11 +1,10 @@
 import type { MarketWords } from '../contract/foreign-words.ts';
 import type { OwnWords } from '../contract/own-words.ts';
 
-/** `refused`: nothing was signed, or what the policy says ends this. `wrong_use`: nothing of weight was done. `unknown`: it may have happened, or money has moved. */
+/** `refused`: certainly not done. `wrong_use`: nothing that changes anything was done. `unknown`: it may have happened, or money moved. */
 export type AgentTrouble = 'refused' | 'wrong_use' | 'unknown';
 
 export interface AgentErrorParts {
-  /** Stable code, in snake case. */
   reason: string;
   /** One sentence for a person; never a secret. */
   title: OwnWords;
@@ -13,11 +12,11 @@ export interface AgentErrorParts {
   market?: MarketWords | undefined;
   /** Money has moved or may move. */
   doNotPayAgain?: true;
-  /** The file that it is about, where that is not in the title; a seller's text may be in its name. */
+  /** The file concerned, if the title doesn't name it. Untrusted: the name may contain a seller's text. */
   file?: string | undefined;
 }
 
-/** How something ends here that is not done. Holds no secret, and no cause that could: it is printed and handed to language models. */
+/** A failed operation. Holds no secret, nor a `cause` that could: it is printed and shown to language models. */
 export class AgentError extends Error {
   override readonly name: string = 'AgentError';
   readonly trouble: AgentTrouble;
@@ -30,7 +29,7 @@ export class AgentError extends Error {
   }
 }
 
-/** The policy, the book or the person does not allow this payment. Nothing was signed. */
+/** The policy, the book or the person forbids this payment. Nothing was signed. */
 export class PolicyRefused extends AgentError {
   override readonly name = 'PolicyRefused';
 

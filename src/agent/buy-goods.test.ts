@@ -26,7 +26,7 @@ test('goods that are not what was promised are kept as evidence, and never paid 
   const { file } = (error as { parts: { file: string } }).parts;
   expect(await readFile(file, 'utf8')).toBe('something else');
   expect((await book.list()).map(({ state }) => state)).toEqual(['settled']);
-  // The market now acts as if nothing had been bought.
+  // From here on the market claims that nothing was bought.
   await expect(act()).rejects.toMatchObject({ reason: 'payment_required' });
   expect([wallet.payments.length, paid()]).toEqual([1, 1]);
 });
@@ -54,7 +54,7 @@ test('goods that were paid for and lost come by a signature that moves nothing, 
   const { act, wallet, book, paid } = lost;
   const { path, goods } = await act();
   await rm(path);
-  // A market that has exchanged goods and commitment.
+  // This market has exchanged goods and commitment.
   promised = {
     artifact_commitment: commitmentOf({
       artifact: 'other goods',
@@ -93,7 +93,7 @@ test('a market that asks again after it was shown a signature has not refused it
 test('after a payment a disk that takes no goods leaves it open, and says so', async () => {
   const { act, book, wallet, home } = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT })]);
   const folder = join(home, 'taken');
-  // A folder stands in the way of the goods' file, under the name that it has until it is whole.
+  // A folder blocks the name of the goods' temporary file.
   await mkdir(join(folder, '7-Goods.tmp'), { recursive: true });
   const error = await act({ outDir: folder }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ trouble: 'unknown', parts: { reason: 'not_kept', doNotPayAgain: true } });
@@ -137,7 +137,7 @@ test('a payment that lapsed is paid once more only where that is allowed, and co
   await time.sleep(121_000);
   const unasked = await act().catch((error: unknown) => error);
   expect([wallet.payments.length, unasked]).toMatchObject([1, { reason: 'authorization_lapsed' }]);
-  // Clocks may differ by a quarter of an hour: so long it may still be carried out.
+  // Clocks may differ by 15 minutes, so the signature may be executed that much longer.
   expect(await book.spentToday()).toBe(2_500_000n);
   await act({ payAgain: true });
   expect(wallet.payments).toHaveLength(2);
@@ -199,7 +199,7 @@ test.each<[string, object]>([
 });
 
 describe('goods that an import told of', () => {
-  /** Bought by one book, and taken over by another as an import of nobody's does. */
+  /** Bought with one book and imported into another, unsigned. */
   async function imported(told: Parameters<typeof buyerBefore>[1] = {}) {
     const buyer = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT }), toCollect], told);
     const { path } = await buyer.act();
@@ -221,7 +221,7 @@ describe('goods that an import told of', () => {
   });
 
   test.each<[string, Parameters<typeof buyerBefore>[1], string]>([
-    ['knows no such payment', {}, 'no payment of this transaction'],
+    ['knows no such payment', {}, 'no payment with this transaction'],
     ['has another block for it', { payment: { ...confirmed, block_number: 6 } }, 'block 6'],
     ['has it for another listing', { payment: { ...confirmed, listing_id: 8 } }, 'listing 8'],
   ])('are not verified where the market %s', async (_, told, why) => {

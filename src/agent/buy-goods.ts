@@ -9,8 +9,8 @@ import { buy } from '../sdk/payments/buy.ts';
 import { goodsOf, mustNotBeOwn, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { createMemoryProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
+import { folderNameOf } from './folders.ts';
 import { guardWallet } from './guard-wallet.ts';
-import { folderNameOf } from './places.ts';
 import { judgeSpend } from './policy.ts';
 import { afterRefusal, afterRefusedCollecting, isOfSignature, mustNotBeRefused } from './refused-payment.ts';
 import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
@@ -29,23 +29,23 @@ import { whyNotVerified } from './verify-goods.ts';
 
 export interface BuyGoodsOptions extends SpendOptions {
   listingId: number;
-  /** The most that this may cost, in USDC; the policy may allow less. */
+  /** Highest price in USDC; the policy may allow less. */
   maxPriceUsdc: number;
-  /** Where the goods go. Default: `goodsFolder` of the book's data folder and the market. */
+  /** Folder for the goods. Default: `goodsFolder`. */
   outDir?: string | undefined;
 }
 
 export interface BoughtGoods {
-  /** The file with the goods, absolute. */
+  /** Absolute path of the goods. */
   path: string;
   title: string;
   seller: string;
   goods: KeptGoods;
-  /** The sum that this call or an earlier one under the same record paid; 0n where nothing was due. */
+  /** Paid by this call or an earlier one under the same record; 0n if nothing was due. */
   paidUnits: bigint;
-  /** True: the goods lay here, and none were asked of the market. */
+  /** True: the goods were on disk, and the market wasn't asked for them. */
   alreadyHere: boolean;
-  /** Why these may not be what the listing promised: an import brought them, and the market does not confirm them. Null: they are. */
+  /** Why goods from an import may not be what the listing promised. Null: the market or this book confirms them. */
   notVerified: OwnWords | null;
 }
 
@@ -55,69 +55,68 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
 }
 
 /**
- * Buys one listing under policy and book, and keeps the goods. Who has them already, or an older version that entitles to them, shows it by
- * a signature over nothing and pays nothing. Else it is judged, set aside, signed once, waited for, checked against the commitment,
- * written, and only then settled. Killed at any point, the same call goes on and pays nothing twice; goods that are here already are given
- * again. Throws `PolicyRefused`, what `buy` of the SDK throws, and `goods_mismatch`.
+ * Buys one listing under policy and book, and saves the goods. A wallet that owns them already, or an older version that entitles to them,
+ * proves it by signing an authorization of value 0 and pays nothing. Otherwise: judge, reserve the sum, sign once, wait, check the goods
+ * against the commitment, write them to disk, and only then close the record. After a kill at any point the same call resumes and pays
+ * nothing twice; goods on disk are returned again. Throws `PolicyRefused`, what `buy` of the SDK throws, and `goods_mismatch`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
   if (maxUnits === null) {
-    const title = own`The most that it may cost must be USDC from 0 on with at most 6 decimals`;
+    const title = own`The highest price must be an amount in USDC, 0 or more, with at most 6 decimals`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
   await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
-  // The SDK's own name for this payment.
+  // The SDK uses the same key for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
-  return await book.hold(key, (held) => buyHeld(options, held, { key, maxUnits }));
+  return await book.hold(key, (spend) => buyHeld(options, spend, { key, maxUnits }));
 }
 
 interface Order {
-  /** Names the payment in the book. */
   key: string;
-  /** The most that the call allows. */
+  /** Highest price that the caller allows. */
   maxUnits: bigint;
 }
 
-async function buyHeld(options: BuyGoodsOptions, held: HeldSpend, order: Order): Promise<BoughtGoods> {
-  const { record } = held;
+async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order): Promise<BoughtGoods> {
+  const { record } = spend;
   const kept = record?.delivery ?? null;
-  // Goods that came once are never paid for a second time, whatever the market says of it now and the caller allows. That some came for
-  // nothing, as an import tells, stands in the way of no purchase.
+  // Goods that were delivered once are never paid for again, whatever the market says now and the caller allows. An unverified import of
+  // free goods doesn't count: it must not prevent a purchase.
   if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
-    // Free goods are asked for again: they may have been edited.
-    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, held, record, kept);
-    return await payAndKeep(options, held);
+    // Free goods are fetched again: their seller may have edited them.
+    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, spend, record, kept);
+    return await payAndKeep(options, spend);
   }
-  mustNotBeRefused(options, held, options);
+  mustNotBeRefused(options, spend, options);
   const isNew = record === null || record.state === 'settled' || record.state === 'over';
   const isAgain = mayPayAgain(options, record);
   if (isNew || isAgain) {
     const offer = await readOffer(options, order.key);
-    const owned = await takeOwned(options, held, offer);
+    const owned = await takeOwned(options, spend, offer);
     if (owned !== null) return owned;
-    if (isNew) await prepare(options, held, order, offer);
+    if (isNew) await reserveSpend(options, spend, order, offer);
   }
-  const again = async () => prepare(options, held, order, await readOffer(options, order.key));
-  return await payAndKeep(options, held, isAgain ? again : undefined);
+  const again = async () => reserveSpend(options, spend, order, await readOffer(options, order.key));
+  return await payAndKeep(options, spend, isAgain ? again : undefined);
 }
 
-/** Goods that an import brought are held against the market before they are called what was bought. */
+/** Returns goods from disk. Imported goods are first checked with the market. */
 async function giveAgain(
   { client }: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   record: SpendRecord,
   kept: KeptGoods,
 ): Promise<BoughtGoods> {
   const bought = boughtOf(record, kept, true);
   if (isVerified(record)) return bought;
   const notVerified = await whyNotVerified(record, client);
-  if (notVerified === null) await held.noteVerified();
+  if (notVerified === null) await spend.noteVerified();
   return { ...bought, notVerified };
 }
 
-/** The goods for sale, and how they would stand in the book. */
+/** A listing and the book entry that buying it would make. */
 interface Offer {
   listing: ListingDetail;
   plan: SpendPlan;
@@ -129,45 +128,43 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
     .body;
   goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price cannot be read`);
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, wallet.address);
   return { listing, plan: await planOf(options, key, listing, amountUnits) };
 }
 
 /**
- * The goods without a payment, where this wallet or key has bought them, or an older version that entitles to them. Null: it has not. Asked
- * before any limit is held against the price, since nothing may be due.
+ * Collects the goods without a payment if this wallet or key bought them, or an older version that entitles to them; null if not. Limits on
+ * the price come later, because nothing may be due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   { listing, plan }: Offer,
 ): Promise<BoughtGoods | null> {
   const { client, wallet, policy, listingId } = options;
   if (plan.amountUnits === 0n) return null;
-  const putNothingAside = async (): Promise<void> => {
-    if (held.record?.state !== 'signed') await held.reserve({ ...plan, amountUnits: 0n }, policy);
+  const reserveNothing = async (): Promise<void> => {
+    if (spend.record?.state !== 'signed') await spend.reserve({ ...plan, amountUnits: 0n }, policy);
   };
   judgeSpend(policy, { market: plan.market, network: plan.network, amountUnits: 0n, goods: null });
   try {
     const delivery = await buy({
-      ...{ client, wallet: guardWallet(wallet, held, { policy, market: plan.market }), listingId },
+      ...{ client, wallet: guardWallet(wallet, spend, { policy, market: plan.market }), listingId },
       ...{ network: plan.network, collectOnly: true },
       ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
-      ...quietly(options),
+      ...withoutCollectProgress(options),
     });
-    await putNothingAside();
-    return await orUnknown(held, () => keep(options, held, delivery, true));
+    await reserveNothing();
+    return await orUnknown(spend, () => keepGoods(options, spend, delivery, true));
   } catch (error) {
     if (error instanceof ArtifactMismatch) {
-      await putNothingAside();
-      throw await orUnknown(held, () => keepMismatch(options, held, error));
+      await reserveNothing();
+      throw await orUnknown(spend, () => keepMismatch(options, spend, error));
     }
-    if (isPlainNo(error, listing)) {
+    if (isNotOwned(error, listing)) {
       if (error instanceof TermsRefused)
-        options.onNotice?.(
-          `It was not asked whether these goods are yours already: ${error.message}. ${error.nextStep}`,
-        );
+        options.onNotice?.(`Couldn’t check whether you already own these goods: ${error.message}. ${error.nextStep}`);
       return null;
     }
     if (error instanceof MarketError && isOfSignature(error))
@@ -177,10 +174,10 @@ async function takeOwned(
 }
 
 /**
- * The goods are not this wallet's. A market that cannot be shown a signature over nothing says so of goods that no older version could
- * entitle to; of others it leaves open whether anything is due.
+ * Whether the error shows that the wallet doesn't own the goods. A market that refuses value-0 signatures shows it only for goods without
+ * an older version; for others it remains unknown whether anything is due.
  */
-function isPlainNo(error: unknown, { supersedes }: ListingDetail): boolean {
+function isNotOwned(error: unknown, { supersedes }: ListingDetail): boolean {
   if (error instanceof MarketError && error.reason === 'nothing_to_collect') return true;
   const cannotAsk =
     (error instanceof MarketError && error.reason === 'payment_required') ||
@@ -188,40 +185,37 @@ function isPlainNo(error: unknown, { supersedes }: ListingDetail): boolean {
   return cannotAsk && supersedes === null;
 }
 
-/** A look before a purchase is no collecting that a person would want to hear of. */
-function quietly(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
+/** Hides the progress of the ownership check, which isn't worth reporting before a purchase. */
+function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
   const { onProgress, ...rest } = passedOn(options);
   if (onProgress === undefined) return rest;
   return { ...rest, onProgress: (progress) => (progress.phase === 'collecting' ? undefined : onProgress(progress)) };
 }
 
-/**
- * Before a signature, the first or one that takes its place: what is bought, whether that is allowed now, and its sum put aside. The
- * policy, the price and the person's mind may have changed since the first.
- */
-async function prepare(
+/** Judges, confirms and reserves the sum before each new signature: policy, price and the person's mind may have changed since the last. */
+async function reserveSpend(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   { maxUnits }: Order,
   { listing, plan }: Offer,
 ): Promise<void> {
   const { client, policy } = options;
   const { amountUnits } = plan;
   if (amountUnits > maxUnits) {
-    const title = own`The price is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
-    throw new PolicyRefused('above_max_price', title, own`Allow more, or leave it. Nothing was signed.`);
+    const title = own`The price is ${sayUsdc(amountUnits)}, but you allowed at most ${sayUsdc(maxUnits)}`;
+    throw new PolicyRefused('above_max_price', title, own`Nothing was signed. Allow more, or don’t buy it.`);
   }
   const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
   judgeSpend(policy, { market: client.baseUrl, network: plan.network, amountUnits, goods });
   await mustBeConfirmed(options, { amountUnits, title: listing.title, seller: listing.merchant });
-  await held.reserve(plan, policy);
+  await spend.reserve(plan, policy);
 }
 
-/** Twice what a market takes. A record must stay readable, whatever a market calls a title. */
+/** Twice what a market accepts. Keeps records small enough to read, whatever a market sends as a title. */
 const LONGEST_TITLE = 240;
 const LONGEST_SELLER = 128;
 
-function cut(text: string, longest: number): string {
+function cutText(text: string, longest: number): string {
   return text.slice(0, longest);
 }
 
@@ -232,33 +226,33 @@ async function planOf(
   amountUnits: bigint,
 ): Promise<SpendPlan> {
   const { network } = (await client.getOfficialFacts({ signal })).body;
-  const known = NETWORK_NAMES.find((name) => name === network);
-  if (known === undefined) throw new TermsRefused('wrong_network', own`its network is not known here`);
+  const knownNetwork = NETWORK_NAMES.find((name) => name === network);
+  if (knownNetwork === undefined) throw new TermsRefused('wrong_network', own`its network is unknown here`);
   return {
     key,
     market: client.baseUrl,
     kind: 'purchase',
     listing_id: listingId,
-    title: cut(listing.title, LONGEST_TITLE),
-    seller: cut(listing.merchant, LONGEST_SELLER),
+    title: cutText(listing.title, LONGEST_TITLE),
+    seller: cutText(listing.merchant, LONGEST_SELLER),
     payee: listing.seller_wallet as `0x${string}`,
-    network: known,
+    network: knownNetwork,
     out_dir: outDir === undefined ? null : resolve(outDir),
     listing: null,
     amountUnits,
   };
 }
 
-/** Goes on with what is signed, or signs what was set aside; and collects what was had before. `again` allows another signature. */
+/** Resumes a signed payment, signs a reserved one, or collects goods delivered before. `again` reserves the sum for another signature. */
 async function payAndKeep(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   again?: () => Promise<void>,
 ): Promise<BoughtGoods> {
   const { client, wallet, policy, listingId, payAnew } = options;
-  const { record } = held;
-  if (record === null) throw new TypeError('nothing was set aside');
-  await held.noteSentAgain();
+  const { record } = spend;
+  if (record === null) throw new TypeError('nothing was reserved');
+  await spend.noteSentAgain();
   const had = record.state === 'settled' ? record.delivery : null;
   const slip = had?.recovery_slip;
   const isFixed = had !== null && !isFree(record);
@@ -266,51 +260,54 @@ async function payAndKeep(
   try {
     delivery = await buy({
       client,
-      wallet: guardWallet(wallet, held, { policy, market: client.baseUrl, again }),
+      wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl, again }),
       listingId,
       maxPriceUsdc: mostFor(record),
       network: record.network,
-      proofStore: held.proofStore,
-      // It has been asked already.
+      proofStore: spend.proofStore,
+      // `takeOwned` has asked already.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
       ...(typeof slip === 'string' ? { recoverySlip: slip } : {}),
-      // Had before: the wallet may show who asks, and that is all that it signs.
+      // Delivered before: the wallet signs to prove who asks, and nothing else.
       ...(isFixed ? { collectOnly: true } : {}),
       ...passedOn(options),
     });
   } catch (error) {
     if (!(error instanceof ArtifactMismatch)) {
-      throw unknownOnceSigned(held, await afterRefusal(options, held, options, error));
+      throw unknownOnceSigned(spend, await afterRefusal(options, spend, options, error));
     }
-    throw isFixed ? otherGoods(had) : await orUnknown(held, () => keepMismatch(options, held, error));
+    throw isFixed ? otherGoods(had) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
-  // Goods that came once are known: a market that shows another commitment now does not change it. What an import told is not known.
+  // A market can't exchange delivered goods by showing another commitment. An unverified import proves nothing about them.
   if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
-  return await orUnknown(held, () => keep(options, held, delivery, isPriced));
+  return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
 }
 
-/** The goods are on the disk before the payment is settled. */
-async function keep(
+/** Writes the goods to disk before the record is closed. */
+async function keepGoods(
   options: BuyGoodsOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   delivery: Delivery,
   isPriced: boolean,
 ): Promise<BoughtGoods> {
-  const { record } = held;
-  if (record === null) throw new TypeError('there is no record to settle');
+  const { record } = spend;
+  if (record === null) throw new TypeError('there is no record to finish');
   const goods = await saveGoods(delivery, folderOf(options, record));
-  await held.settle({ delivery: goods, ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}) });
-  return boughtOf(held.record ?? record, goods, false);
+  await spend.finishSpend({
+    delivery: goods,
+    ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}),
+  });
+  return boughtOf(spend.record ?? record, goods, false);
 }
 
-async function orUnknown<T>(held: HeldSpend, work: () => Promise<T>): Promise<T> {
+async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw unknownOnceSigned(held, error);
+    throw unknownOnceSigned(spend, error);
   }
 }
 
@@ -318,31 +315,34 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
-    title: own`The market has other goods for this now than those that came before${receipt === null ? own`` : own`, paid for in ${formed('hash', receipt.tx_hash)}`}; they were not kept`,
+    title: own`The market now delivers different goods than before${receipt === null ? own`` : own` (paid in ${formed('hash', receipt.tx_hash)})`}. They were not saved`,
     nextStep: own`Do not pay again. Keep the receipt, and flag the listing.`,
     file: path,
   });
 }
 
-/** What was put aside. Where nothing is, the guard lets no payment pass, and this only must not stand in the way of collecting. */
+/**
+ * Most that may be paid: the reserved sum. A finished record reserves none, so the guard refuses any payment; the limit then only has to
+ * allow collecting.
+ */
 function mostFor({ state, amount_units }: SpendRecord): number {
   return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
 }
 
-// They are paid for, and evidence: kept under the commitment that was published, so that `verify` finds them changed.
-async function keepMismatch(options: BuyGoodsOptions, held: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
-  const { record } = held;
+// Saves wrong goods as evidence, under the published commitment, so that `verify` reports them as changed.
+async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
+  const { record } = spend;
   if (record === null)
     return new AgentError('unknown', {
       reason: 'goods_mismatch',
-      title: own`The goods that came are not what the listing promised`,
+      title: own`The delivered goods don’t match the listing`,
     });
   const goods = await saveGoods(error.delivery(), folderOf(options, record));
-  await held.settle({ delivery: { ...goods, commitment: error.expected } });
+  await spend.finishSpend({ delivery: { ...goods, commitment: error.expected } });
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
-    title: own`The goods that came are not what the listing promised${goods.receipt === null && record.state !== 'signed' ? own`` : own`; they are paid for`}`,
+    title: own`The delivered goods don’t match the listing${goods.receipt === null && record.state !== 'signed' ? own`` : own`, and they are paid for`}`,
     nextStep: own`Do not pay again. Keep the file and the receipt, and flag the listing.`,
     file: goods.path,
   });

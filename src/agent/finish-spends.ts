@@ -11,14 +11,14 @@ export type Finished =
   | { record: SpendRecord; error: unknown };
 
 export interface FinishOptions extends Omit<SpendOptions, 'client'> {
-  /** A client of the record's market: with the merchant's key, where a fee is under way. */
+  /** Client of the record's market; for a fee, with the merchant's key. */
   connect(record: SpendRecord): Promise<Client>;
-  /** Which of them; default: all that are under way. */
+  /** Selects payments. Default: all in progress. */
   isMeant?(record: SpendRecord): boolean;
   onBegin?(record: SpendRecord): void;
 }
 
-/** Goes on with every payment of the book that was signed and is not done, one after the other. An error ends one of them, not the rest. */
+/** Resumes the book's signed, unfinished payments one by one. An error ends that payment only. */
 export async function finishSpends(options: FinishOptions): Promise<Finished[]> {
   const { connect, isMeant = isUnderWay, onBegin, ...shared } = options;
   const open = (await options.book.list()).filter((record) => isUnderWay(record) && isMeant(record));
@@ -26,7 +26,7 @@ export async function finishSpends(options: FinishOptions): Promise<Finished[]> 
   for (const record of open) {
     onBegin?.(record);
     try {
-      finished.push(await finishSpend(record, { ...shared, client: await connect(record) }));
+      finished.push(await resumeSpend(record, { ...shared, client: await connect(record) }));
     } catch (error) {
       finished.push({ record, error });
     }
@@ -34,13 +34,13 @@ export async function finishSpends(options: FinishOptions): Promise<Finished[]> 
   return finished;
 }
 
-async function finishSpend(record: SpendRecord, options: SpendOptions): Promise<Finished> {
+async function resumeSpend(record: SpendRecord, options: SpendOptions): Promise<Finished> {
   if (record.listing_id !== null) {
-    // The sum was signed: what may be paid at most is settled.
+    // The signed sum is the limit.
     const maxPriceUsdc = usdcOfUnits(BigInt(record.amount_units));
     return { record, bought: await buyGoods({ ...options, listingId: record.listing_id, maxPriceUsdc }) };
   }
-  // It was written from such a body, and the market checks it again.
+  // The record was written from such a body, and the market validates it again.
   const listing = record.listing as SellGoodsOptions['listing'] | null;
   if (listing === null) throw new TypeError('the record holds no body of a listing');
   return { record, sold: await sellGoods({ ...options, listing }) };

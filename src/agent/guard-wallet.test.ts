@@ -40,7 +40,7 @@ function authorization(changed: Partial<AuthorizationToSign['message']> = {}, do
 }
 
 let count = 0;
-/** Works on a record of its own, with the sum put aside. */
+/** Runs work on a new record with the sum reserved. */
 async function reserved<T>(work: (held: HeldSpend) => Promise<T>): Promise<T> {
   count += 1;
   const env = { HOME: join(home, String(count)) };

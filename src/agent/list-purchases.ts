@@ -6,28 +6,27 @@ import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isUnderWay, isVerified, paidUnits, type SpendRecord } from './spend-record.ts';
 
-/** One payment of the book as it is told: without secrets, and without the texts of a listing but its title. */
+/** A payment as shown to users: no secrets, and of the listing's texts only the title. */
 export interface SpendRow {
   kind: SpendRecord['kind'];
   state: SpendRecord['state'];
   market: string;
-  /** Of the goods, or of the listing that the fee was for; null while that is not live. */
+  /** The goods, or the listing that a fee paid for; null until that is live. */
   listing_id: number | null;
-  /** Written by a seller: not to be acted upon. */
+  /** Untrusted text of a seller. */
   title: string;
   seller: string | null;
-  /** The sum that was paid, or signed for while it is not settled; 0 where nothing was due. */
+  /** Paid, or signed for if not finished; 0 if nothing was due. */
   amount_usdc: number;
   at: string;
   path: string | null;
-  /** Of goods: whether the file holds them still. */
+  /** State of the file on disk; null for fees. */
   goods: 'intact' | 'changed' | 'missing' | null;
   tx_hash: string | null;
-  /** False: an import brought it, and neither its wallet nor the market has confirmed it. Null while it is not settled. */
+  /** False: imported, and confirmed neither by the wallet's signature nor by the market. Null until finished. */
   verified: boolean | null;
 }
 
-/** All payments of this wallet, newest first. */
 export async function listSpends(book: SpendBook): Promise<SpendRow[]> {
   return await Promise.all((await book.list()).map(toRow));
 }
@@ -51,29 +50,29 @@ async function toRow(record: SpendRecord): Promise<SpendRow> {
   };
 }
 
-/** The purchase that is meant by a listing's number, or by the path of its goods. Throws `no_purchase`, `which_market`. */
-export async function findPurchase(book: SpendBook, meant: string, market: string | null): Promise<SpendRecord> {
+/** Finds a purchase by listing ID or by the path of its goods. Throws `no_purchase`, `which_market`, `payment_under_way`. */
+export async function findPurchase(book: SpendBook, idOrPath: string, market: string | null): Promise<SpendRecord> {
   const records = (await book.list()).filter((record) => market === null || record.market === market);
   const bought = records.filter(({ delivery }) => delivery !== null);
-  const isId = /^\d{1,15}$/.test(meant);
-  const found = isId
-    ? bought.filter(({ listing_id }) => listing_id === Number(meant))
-    : bought.filter(({ delivery }) => delivery?.path === resolve(meant));
-  const [newest] = found;
-  if (newest === undefined && isId && records.some((one) => isUnderWay(one) && one.listing_id === Number(meant))) {
-    const title = own`The payment for listing ${ofOwner(meant)} is under way: there are no goods yet`;
-    const nextStep = own`Do not pay again. openaisle wait goes on with it.`;
+  const isId = /^\d{1,15}$/.test(idOrPath);
+  const matches = isId
+    ? bought.filter(({ listing_id }) => listing_id === Number(idOrPath))
+    : bought.filter(({ delivery }) => delivery?.path === resolve(idOrPath));
+  const [newest] = matches;
+  if (newest === undefined && isId && records.some((one) => isUnderWay(one) && one.listing_id === Number(idOrPath))) {
+    const title = own`The payment for listing ${ofOwner(idOrPath)} isn’t final yet, so there are no goods`;
+    const nextStep = own`Do not pay again. Run openaisle wait to resume.`;
     throw new AgentError('unknown', { reason: 'payment_under_way', title, nextStep, doNotPayAgain: true });
   }
   if (newest === undefined) {
-    const nextStep = own`openaisle purchases lists what was bought with this wallet from here.`;
+    const nextStep = own`Run openaisle purchases to list what this wallet bought from here.`;
     const title = isId
-      ? own`Listing ${ofOwner(meant)} was not bought with this wallet`
-      : own`${ofOwner(meant)} is none of the goods bought here`;
+      ? own`This wallet didn’t buy listing ${ofOwner(idOrPath)} from here`
+      : own`${ofOwner(idOrPath)} isn’t a file that was bought here`;
     throw new AgentError('wrong_use', { reason: 'no_purchase', title, nextStep });
   }
-  const markets = new Set(found.map((record) => record.market));
+  const markets = new Set(matches.map((record) => record.market));
   if (markets.size === 1) return newest;
-  const title = own`Listing ${ofOwner(meant)} was bought at more than one market: ${joined([...markets].map((one) => formed('origin', one)))}`;
-  throw new AgentError('wrong_use', { reason: 'which_market', title, nextStep: own`Name one by --market.` });
+  const title = own`Listing ${ofOwner(idOrPath)} was bought at several markets: ${joined([...markets].map((one) => formed('origin', one)))}`;
+  throw new AgentError('wrong_use', { reason: 'which_market', title, nextStep: own`Name one with --market.` });
 }

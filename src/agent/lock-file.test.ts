@@ -14,7 +14,7 @@ test('a file in use is refused at once with the process that has it, and free ag
   const path = join(folder, 'one');
   const lock = await lockFile(path);
   await expect(lockFile(path)).rejects.toMatchObject({
-    parts: { reason: 'file_in_use', title: `Another openaisle is working on ${path} (process ${process.pid})` },
+    parts: { reason: 'file_in_use', title: `Another openaisle process is using ${path} (process ${process.pid})` },
   });
   await lock.release();
   await (await lockFile(path)).release();
@@ -58,6 +58,6 @@ test('where another user has put something in the place of the lock, what needs 
   await expect(lockFile(path, { needed: true })).rejects.toMatchObject({
     parts: { reason: 'no_lock', title: expect.stringContaining(`${inTheWay} belongs to another user`) },
   });
-  // A file that can do without one goes on: a stranger stops nothing.
+  // Without `needed`, work continues without a lock, so that a stranger can't block it.
   await (await lockFile(path)).release();
 });

@@ -7,9 +7,9 @@ import { takeLock } from '../locks/take-lock.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 
 export interface LockOptions {
-  /** Waits until the file is free or this is aborted. Without it a file in use is refused at once. */
+  /** Waits for the lock until this is aborted. Without it a file in use is refused at once. */
   until?: AbortSignal;
-  /** Refuses where the system gives no lock, instead of going on without one. */
+  /** Refuses if the system has no locks, instead of continuing without one. */
   needed?: boolean;
 }
 
@@ -17,15 +17,14 @@ export interface FileLock {
   release(): Promise<void>;
 }
 
-/** The name of a file's lock, beside the file. It is there while somebody works on the file, or was killed at it. */
+/** Name of a file's lock, in the same folder. It exists while a process works on the file, or after one was killed. */
 export function lockNameOf(path: string): string {
   return `.${basename(path)}.lock`;
 }
 
 /**
- * Makes this process the only one that works on a file, and this call the only one in its process, by a lock beside the file that only who
- * may write there can take. It ends with the process, however that ends. It does not reach across machines. Throws `file_in_use`; with `needed`, also
- * `no_lock`.
+ * Locks a file against other processes and other calls in this one. The lock is beside the file, so only users who may write there can take
+ * it. It ends with the process, however that ends, and doesn't work across machines. Throws `file_in_use`; with `needed`, also `no_lock`.
  */
 export async function lockFile(path: string, { until, needed = false }: LockOptions = {}): Promise<FileLock> {
   const folder = dirname(path);
@@ -50,29 +49,29 @@ function refusalOf({ why, pid, path: inTheWay }: LockFailure, path: string): Age
   switch (why) {
     case 'held':
     case 'held_by_earlier': {
-      const version = why === 'held' ? own`` : own`, of an earlier version,`;
+      const version = why === 'held' ? own`` : own` of an earlier version`;
       return refusedFile(
-        own`Another openaisle${version} is working on ${ofOwner(path)}${process}`,
-        own`Wait until it has ended, then run this again.`,
+        own`Another openaisle process${version} is using ${ofOwner(path)}${process}`,
+        own`Wait until it ends, then run this again.`,
         'file_in_use',
       );
     }
     case 'held_out_of_sight':
       return refusedFile(
-        own`An openaisle of an earlier version may be working on ${ofOwner(path)}, or another user of this machine listens at the name @${ofOwner(inTheWay ?? lockNameOf(path))}`,
-        own`See who does (as root: ss -xlp), end it, then run this again.`,
+        own`An earlier version of openaisle may be using ${ofOwner(path)}, or another user of this machine is listening on @${ofOwner(inTheWay ?? lockNameOf(path))}`,
+        own`Find the process (as root: ss -xlp), end it, then run this again.`,
         'file_in_use',
       );
     case 'foreign':
       return refusedFile(
-        own`${ofOwner(inTheWay ?? lockNameOf(path))} belongs to another user of this machine, and ${ofOwner(path)} is locked there`,
-        own`Remove it, and let nobody else write into that folder.`,
+        own`${ofOwner(inTheWay ?? lockNameOf(path))} belongs to another user of this machine, so ${ofOwner(path)} can’t be locked`,
+        own`Remove it, and let nobody else write to that folder.`,
         'no_lock',
       );
     case 'unsupported':
       return refusedFile(
-        own`This system gives no lock on ${ofOwner(path)}`,
-        own`Run it outside of the sandbox, and keep the file on a local disk.`,
+        own`This system can’t lock ${ofOwner(path)}`,
+        own`Run openaisle outside the sandbox, and keep the file on a local disk.`,
         'no_lock',
       );
   }

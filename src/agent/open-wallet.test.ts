@@ -24,7 +24,7 @@ async function fileOf(name: string, text: string, mode = 0o600): Promise<string>
   return path;
 }
 
-/** Everything that an error could show to a person, a log or a language model. */
+/** All text that an error could show to a person, a log or a language model. */
 function shownOf(error: unknown): string {
   const causes: unknown[] = [];
   for (let one = error; one instanceof Error; one = one.cause) causes.push(one);

@@ -6,46 +6,49 @@ import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import { AgentError, refusedFile } from './agent-error.ts';
 import { type ExportSigner, exportToSign } from './export/export-signature.ts';
+import { configFolder, type Env } from './folders.ts';
 import { lockFile } from './lock-file.ts';
-import { configFolder, type Env } from './places.ts';
 import { makeFolderOf, readPrivate, writePrivate } from './private-file.ts';
 import { printWallet, readKeyText, readWalletText, type WalletFile } from './wallet-file.ts';
 
-/** A wallet whose key signs payments, and exports of what was bought. */
 export type OwnWallet = Wallet & ExportSigner;
 
 export interface WalletSource {
-  /** A wallet file; it wins over the environment. */
+  /** Wallet file; overrides the environment. */
   file?: string | undefined;
   /** OPENAISLE_WALLET_KEY (64 hex digits), OPENAISLE_WALLET_PASSPHRASE, XDG_CONFIG_HOME, HOME. */
   env: Env;
-  /** Asks for the passphrase of a keystore, where the environment has none. */
+  /** Asks for a keystore's passphrase if the environment has none. */
   passphrase?: (() => Promise<string>) | undefined;
 }
 
-/** Where the wallet is unless another file is named: `~/.config/openaisle/wallet.json`. */
+/** `~/.config/openaisle/wallet.json`. */
 export function defaultWalletFile(env: Env): string {
   return join(configFolder(env), 'wallet.json');
 }
 
 /**
- * The wallet to pay with: of the named file, else of OPENAISLE_WALLET_KEY, else of the default file. A file must be readable by its owner
- * alone. The key stays inside of what is returned. Throws `no_wallet`, `wallet_refused`, `passphrase_needed`, `passphrase_refused`,
+ * Opens the wallet of the named file, else of OPENAISLE_WALLET_KEY, else of the default file. Only its owner may be able to read the file.
+ * The key stays inside the returned object. Throws `no_wallet`, `wallet_refused`, `passphrase_needed`, `passphrase_refused`,
  * `file_refused`.
  */
 export async function openWallet({ file, env, passphrase }: WalletSource): Promise<OwnWallet> {
-  const given = env['OPENAISLE_WALLET_KEY'];
-  if (file === undefined && given !== undefined && given !== '') return walletOfVariable(given);
+  const keyText = env['OPENAISLE_WALLET_KEY'];
+  if (file === undefined && keyText !== undefined && keyText !== '') return walletOfVariable(keyText);
   const path = file === undefined ? defaultWalletFile(env) : resolve(file);
   const stored = await readWalletFile(path);
   const key = stored.kind === 'plain' ? stored.key : stored.unlock(await findPassphrase(env, path, passphrase));
   const wallet = walletOf(key);
   if (wallet === null || (stored.address !== null && stored.address.toLowerCase() !== wallet.address.toLowerCase()))
-    throw refusedFile(own`The key in ${ofOwner(path)} is not that of the address in it`, undefined, 'wallet_refused');
+    throw refusedFile(
+      own`The key in ${ofOwner(path)} doesn’t belong to the address in it`,
+      undefined,
+      'wallet_refused',
+    );
   return wallet;
 }
 
-/** The address alone: of a keystore that names it, without its passphrase. Throws as `openWallet` does. */
+/** Reads only the address; a keystore that states it isn't unlocked. Throws as `openWallet` does. */
 export async function readWalletAddress(source: WalletSource): Promise<Hex> {
   const ofVariable = source.file === undefined && (source.env['OPENAISLE_WALLET_KEY'] ?? '') !== '';
   if (ofVariable) return (await openWallet(source)).address;
@@ -55,7 +58,7 @@ export async function readWalletAddress(source: WalletSource): Promise<Hex> {
   return (await openWallet(source)).address;
 }
 
-/** A new key in a new file of mode 0600, with a passphrase as a keystore. Never takes the place of a file: throws `file_exists`. */
+/** Writes a new key to a new file of mode 0600, as a keystore if there is a passphrase. Never overwrites: throws `file_exists`. */
 export async function createWallet(
   path: string,
   {
@@ -69,7 +72,8 @@ export async function createWallet(
   try {
     const key = bytesToHex(environment.randomBytes(32));
     const wallet = walletOf(key);
-    if (wallet === null) throw new AgentError('unknown', { reason: 'unexpected', title: own`No key could be made` });
+    if (wallet === null)
+      throw new AgentError('unknown', { reason: 'unexpected', title: own`A key couldn’t be created` });
     await writePrivate(full, printWallet(key, wallet.address, passphrase), 'new');
     return { address: wallet.address, path: full };
   } finally {
@@ -83,15 +87,15 @@ async function readWalletFile(path: string): Promise<WalletFile> {
   throw new AgentError('wrong_use', {
     reason: 'no_wallet',
     title: own`There is no wallet at ${ofOwner(path)}`,
-    nextStep: own`openaisle wallet new makes one; --wallet FILE names another, or set OPENAISLE_WALLET_KEY.`,
+    nextStep: own`Run openaisle wallet new, name a wallet with --wallet FILE, or set OPENAISLE_WALLET_KEY.`,
   });
 }
 
 async function findPassphrase(env: Env, path: string, ask: WalletSource['passphrase']): Promise<string> {
-  const given = env['OPENAISLE_WALLET_PASSPHRASE'];
-  if (given !== undefined && given !== '') return given;
+  const passphrase = env['OPENAISLE_WALLET_PASSPHRASE'];
+  if (passphrase !== undefined && passphrase !== '') return passphrase;
   if (ask !== undefined) return ask();
-  const nextStep = own`Set OPENAISLE_WALLET_PASSPHRASE, or run it on a terminal.`;
+  const nextStep = own`Set OPENAISLE_WALLET_PASSPHRASE, or run this in a terminal.`;
   throw new AgentError('wrong_use', {
     reason: 'passphrase_needed',
     title: own`${ofOwner(path)} is encrypted`,
@@ -99,15 +103,18 @@ async function findPassphrase(env: Env, path: string, ask: WalletSource['passphr
   });
 }
 
-function walletOfVariable(given: string): OwnWallet {
-  const key = readKeyText(given);
+function walletOfVariable(text: string): OwnWallet {
+  const key = readKeyText(text);
   const wallet = key === null ? null : walletOf(key);
   if (wallet !== null) return wallet;
-  const title = own`OPENAISLE_WALLET_KEY holds no private key: 64 hex digits, with or without 0x`;
+  const title = own`OPENAISLE_WALLET_KEY isn’t a private key (64 hex digits, with or without 0x)`;
   throw new AgentError('wrong_use', { reason: 'wallet_refused', title });
 }
 
-/** Null for digits that are no key of the curve. Only what the SDK needs is handed on, and errors lose what a library says of a key. */
+/**
+ * Returns null if the digits aren't a key on the curve. Exposes only what the SDK needs; errors drop the library's message, which may quote
+ * the key.
+ */
 function walletOf(key: Hex): OwnWallet | null {
   let account: ReturnType<typeof privateKeyToAccount>;
   try {
@@ -126,6 +133,6 @@ async function orFault(sign: () => Promise<Hex>): Promise<Hex> {
   try {
     return await sign();
   } catch {
-    throw new AgentError('unknown', { reason: 'unexpected', title: own`The wallet could not sign` });
+    throw new AgentError('unknown', { reason: 'unexpected', title: own`The wallet couldn’t sign` });
   }
 }

@@ -63,7 +63,7 @@ test('a folder above in which others may take files away is named, up to the hom
     expect(await findUnsafeFolder(path, home)).toMatchObject({
       kind: 'unsafe',
       why: expect.stringContaining(one),
-      nextStep: `chmod go-w ${one}`,
+      nextStep: `Run chmod go-w ${one}`,
     });
     await chmod(one, 0o755);
   }
@@ -72,7 +72,7 @@ test('a folder above in which others may take files away is named, up to the hom
   await chmod(folder, 0o755);
   await chmod(home, 0o777);
   expect(await findUnsafeFolder(path, folder)).toBeNull();
-  // A folder that is not there yet would be made in one that is.
+  // A missing folder would be created inside an existing one, so that one counts.
   expect(await findUnsafeFolder(join(home, 'none', 'file.json'), join(home, 'none', 'home'))).not.toBeNull();
   await chmod(home, 0o700);
 });

@@ -3,48 +3,50 @@ import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 
-/** Why a file is not read, and what mends it. */
 export interface FileFault {
-  /** `unsafe`: another user can change or read it. `unusable`: it is nothing that could hold what is meant. */
+  /** `unsafe`: another user can read or change it. `unusable`: not a regular file, or too large. */
   kind: 'unsafe' | 'unusable';
-  /** Begins with the path. */
+  /** Starts with the path. */
   why: OwnWords;
   nextStep?: OwnWords;
 }
 
 export interface OwnFileRules {
-  /** Bits of the mode that must not be set. */
+  /** Mode bits that must not be set. */
   forbidden: number;
-  /** The rights that those bits give to others, after "can be". */
+  /** Names what those bits allow others to do; follows "can be". */
   rights: OwnWords;
-  /** The command that takes them away. */
+  /** Advice with the command that clears those bits. */
   mend(path: string): OwnWords;
   largestBytes: number;
-  /** Root reads files of every user. Who owns a secret has it anyway; who owns a limit can raise it. */
+  /**
+   * Whether root may read files of other users. Fine for secrets, which their owner knows anyway; not for limits, which their owner could
+   * raise.
+   */
   rootReadsAll: boolean;
 }
 
-/** Keys and proofs: nobody else reads or writes them. */
+/** For keys and proofs: nobody else may read or write them. */
 export const SECRET_RULES: OwnFileRules = {
   forbidden: 0o077,
   rights: own`read or written`,
   mend: (path) =>
-    own`chmod 600 ${shellWord(path)} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
+    own`Run chmod 600 ${shellWord(path)}. If others use this machine, treat its content as leaked: run openaisle rotate.`,
   largestBytes: 65_536,
   rootReadsAll: true,
 };
 
-/** Limits: everybody may read them, and nobody else may write them. */
+/** For limits: anyone may read them, but nobody else may write them. */
 export const LIMIT_RULES: OwnFileRules = {
   forbidden: 0o022,
   rights: own`written`,
-  mend: (path) => own`Look whether its limits are still yours, then: chmod go-w ${shellWord(path)}`,
+  mend: (path) => own`Check that its limits are still yours, then run chmod go-w ${shellWord(path)}`,
   largestBytes: 1_048_576,
   rootReadsAll: false,
 };
 
-/** A file that can be read without waiting for a pipe, and without following a link. */
-async function openPlain(path: string): Promise<FileHandle | 'link' | null> {
+/** Opens a file without following a link or blocking on a pipe. */
+export async function openPlain(path: string): Promise<FileHandle | 'link' | null> {
   const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   return await open(path, how).catch((error: unknown) => {
     const code = codeOf(error);
@@ -54,15 +56,16 @@ async function openPlain(path: string): Promise<FileHandle | 'link' | null> {
   });
 }
 
-/** The text of a file under those rules; null where there is none. Never waits for a pipe, and follows no link. */
+/** Reads a file under those rules; null if there is none. */
 export async function readOwnFile(
   path: string,
   rules: OwnFileRules,
 ): Promise<{ text: string } | { fault: FileFault } | null> {
   const file = await openPlain(path);
   if (file === null) return null;
-  // A link would be replaced by the next write, and what it leads to would stay behind as it is.
-  if (file === 'link') return { fault: unsafe(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`) };
+  // The next write would replace the link and leave its target as it is.
+  if (file === 'link')
+    return { fault: unsafeFault(own`${ofOwner(path)} is a symbolic link`, own`Name the file itself.`) };
   try {
     const fault = faultOf(path, await file.stat(), rules);
     return fault === null ? { text: await file.readFile('utf8') } : { fault };
@@ -71,23 +74,20 @@ export async function readOwnFile(
   }
 }
 
-/**
- * The bytes of a file of ours that has so many. `other`: something else is there, as a pipe, a link, a file of another size or of another
- * user. Null: there is nothing.
- */
+/** Reads our file if it has that size. `other`: a pipe, a link, or a file of another size or user. Null: nothing there. */
 export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
   const file = await openPlain(path).catch((error: unknown) => {
-    // A socket or a device that has no reader, or a file that is closed to us.
+    // ENXIO: a socket or a device without a reader.
     if (codeOf(error) === 'ENXIO' || codeOf(error) === 'EACCES') return 'link' as const;
     throw error;
   });
   if (file === null) return null;
   if (file === 'link') return 'other';
   try {
-    const found = await file.stat();
+    const stats = await file.stat();
     const self = process.getuid?.();
-    const isOwn = self === undefined || self === 0 || isOurs(found.uid);
-    return found.isFile() && isOwn && found.size === size ? await file.readFile() : 'other';
+    const isOwn = self === undefined || self === 0 || isOurs(stats.uid);
+    return stats.isFile() && isOwn && stats.size === size ? await file.readFile() : 'other';
   } finally {
     await file.close();
   }
@@ -95,20 +95,20 @@ export async function readBytesOf(path: string, size: number): Promise<Buffer | 
 
 function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules): FileFault | null {
   const { forbidden, rights, mend, largestBytes, rootReadsAll } = rules;
-  if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: own`${ofOwner(path)} is not a file` };
-  if (size > largestBytes) return { kind: 'unusable', why: own`${ofOwner(path)} is too large for what it should be` };
+  if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: own`${ofOwner(path)} isn’t a file` };
+  if (size > largestBytes) return { kind: 'unusable', why: own`${ofOwner(path)} is too large` };
   const self = process.getuid?.();
-  // Windows has neither owners nor modes of this kind.
+  // Windows has no such owners and modes.
   if (self === undefined) return null;
   if ((mode & forbidden) !== 0)
-    return unsafe(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
-  return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreign(path, uid);
+    return unsafeFault(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
+  return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreignOwner(path, uid);
 }
 
 /**
- * The first folder by which another user could put another file under this path, or take it away: of those above it, as the path is
- * spelled and as links lead, up to the home folder or the root. A folder like `/tmp`, in which each may remove only what is its own, is
- * none. Null: there is none, or the system has no modes.
+ * Finds a folder above the path through which another user could replace or remove the file. Checks the folders as spelled and as links
+ * resolve, up to the home folder or the root. Sticky folders such as `/tmp` are safe: users may remove only their own files there. Null:
+ * there is none, or the system has no modes.
  */
 export async function findUnsafeFolder(path: string, home: string): Promise<FileFault | null> {
   if (process.getuid === undefined) return null;
@@ -116,8 +116,8 @@ export async function findUnsafeFolder(path: string, home: string): Promise<File
   const ends = new Set([resolve(home), await realFolder(home)]);
   const folders = new Set([...foldersUpTo(spelled, ends), ...foldersUpTo(await realFolder(spelled), ends)]);
   for (const folder of folders) {
-    const found = await lookAt(folder);
-    const fault = found === null ? null : faultOfFolder(folder, found);
+    const stats = await lookAt(folder);
+    const fault = stats === null ? null : faultOfFolder(folder, stats);
     if (fault !== null) return fault;
   }
   return null;
@@ -125,13 +125,13 @@ export async function findUnsafeFolder(path: string, home: string): Promise<File
 
 const STICKY = 0o1000;
 
-function faultOfFolder(folder: string, found: Stats): FileFault | null {
-  if (!isOurs(found.uid)) return foreign(folder, found.uid);
-  // The mode of a link says nothing; where it leads is looked at by itself.
-  if (found.isSymbolicLink() || (found.mode & 0o022) === 0 || (found.mode & STICKY) !== 0) return null;
-  return unsafe(
-    own`${ofOwner(folder)} can be written by others (mode ${sayMode(found.mode)})`,
-    own`chmod go-w ${shellWord(folder)}`,
+function faultOfFolder(folder: string, stats: Stats): FileFault | null {
+  if (!isOurs(stats.uid)) return foreignOwner(folder, stats.uid);
+  // A link's mode means nothing; its target is checked separately.
+  if (stats.isSymbolicLink() || (stats.mode & 0o022) === 0 || (stats.mode & STICKY) !== 0) return null;
+  return unsafeFault(
+    own`${ofOwner(folder)} can be written by others (mode ${sayMode(stats.mode)})`,
+    own`Run chmod go-w ${shellWord(folder)}`,
   );
 }
 
@@ -141,7 +141,7 @@ function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
   return folders;
 }
 
-/** Follows links; of a folder that is not there yet, those of the nearest one above it. */
+/** Resolves links; for a missing folder, those of its nearest existing parent. */
 async function realFolder(folder: string): Promise<string> {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const real = await realpath(at).catch((error: unknown) => notThere(error, at));
@@ -153,7 +153,7 @@ function lookAt(folder: string): Promise<Stats | null> {
   return lstat(folder).catch((error: unknown) => notThere(error, folder));
 }
 
-/** Null where nothing is there. The root is always there. */
+/** Returns null for "no such file"; rethrows anything else. The root always exists. */
 function notThere(error: unknown, path: string): null {
   const code = codeOf(error);
   if ((code === 'ENOENT' || code === 'ENOTDIR') && dirname(path) !== path) return null;
@@ -164,15 +164,15 @@ function isOurs(uid: number): boolean {
   return uid === 0 || uid === process.getuid?.();
 }
 
-function foreign(path: string, uid: number): FileFault {
+function foreignOwner(path: string, uid: number): FileFault {
   const self = process.getuid?.() ?? 0;
-  return unsafe(
+  return unsafeFault(
     own`${ofOwner(path)} belongs to another user (uid ${uid})`,
-    own`If what is in it is yours, as root: chown ${self} ${shellWord(path)}`,
+    own`If its content is yours, run as root: chown ${self} ${shellWord(path)}`,
   );
 }
 
-function unsafe(why: OwnWords, nextStep: OwnWords): FileFault {
+function unsafeFault(why: OwnWords, nextStep: OwnWords): FileFault {
   return { kind: 'unsafe', why, nextStep };
 }
 
@@ -180,11 +180,10 @@ function sayMode(mode: number): OwnWords {
   return ofSource((mode & 0o7777).toString(8).padStart(4, '0'));
 }
 
-function codeOf(error: unknown): string | null {
+export function codeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error ? String(error.code) : null;
 }
 
-/** Quotes a path for a shell. */
 function shellWord(path: string): OwnWords {
   return ofOwner(/^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 }

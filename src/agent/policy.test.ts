@@ -72,7 +72,7 @@ test.each([
 ])('no word of the file stands in what is told: %s', async (fault, content) => {
   const refused = await policyOf(content).catch((error: unknown) => error);
   const { title } = (refused as { parts: { title: string } }).parts;
-  expect(title.replace(/^The policy \S+ cannot be read /, '')).toBe(`(${fault}); nothing is spent`);
+  expect(title.replace(/^The policy \S+ can’t be read /, '')).toBe(`(${fault}). Nothing is spent`);
 });
 
 test('one name in two lists is no member that is given twice', async () => {
@@ -170,5 +170,5 @@ test.each<[string, object]>([
 test('a fee is held to amounts and markets, not to sellers and aisles', async () => {
   const policy = await policyOf({ ...LIMITS, sellers: { allow: [] }, aisles: { allow: [] } });
   expect(() => judgeSpend(policy, { ...spend, goods: null })).not.toThrow();
-  expect(() => judgeSpend(policy, { ...spend, goods: null, amountUnits: 2_000_001n })).toThrow('above');
+  expect(() => judgeSpend(policy, { ...spend, goods: null, amountUnits: 2_000_001n })).toThrow('is more than');
 });

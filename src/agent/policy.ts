@@ -3,33 +3,33 @@ import { z } from 'zod';
 import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
 import { named, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
-import { placeOf } from '../sdk/answer-place.ts';
 import { readBaseUrl } from '../sdk/client.ts';
+import { describePath } from '../sdk/schema-path.ts';
 import { PolicyRefused } from './agent-error.ts';
+import { configFolder, type Env, homeFolder } from './folders.ts';
 import { type FileFault, findUnsafeFolder, LIMIT_RULES, readOwnFile } from './own-file.ts';
-import { configFolder, type Env, homeFolder } from './places.ts';
 
 const usdc = z.number().transform((amount, context) => {
   const units = unitsOfUsdc(amount);
   if (units !== null) return units;
-  context.addIssue({ code: 'custom', message: 'must be USDC from 0 on with at most 6 decimals' });
+  context.addIssue({ code: 'custom', message: 'must be USDC, 0 or more, with at most 6 decimals' });
   return z.NEVER;
 });
 const names = z
   .array(z.string().min(1).max(200))
   .max(1_000)
-  .transform((given) => given.map((name) => name.toLowerCase()));
+  .transform((list) => list.map((name) => name.toLowerCase()));
 const choice = z.strictObject({ allow: names.optional(), deny: names.optional() });
-const market = z.string().transform((given, context) => {
+const market = z.string().transform((address, context) => {
   try {
-    return readBaseUrl(given);
+    return readBaseUrl(address);
   } catch {
     context.addIssue({ code: 'custom', message: 'must be the address of a market' });
     return z.NEVER;
   }
 });
 
-/** The file `policy.json`. What it does not know is refused: a limit that is spelled wrong must not be left out. */
+/** Format of `policy.json`. Unknown members are refused, so that a misspelled limit isn't ignored. */
 const policyFile = z.strictObject({
   version: z.literal(1),
   per_purchase_usdc: usdc,
@@ -44,23 +44,23 @@ const policyFile = z.strictObject({
 type Choice = z.output<typeof choice>;
 type NetworkName = (typeof NETWORK_NAMES)[number];
 
-/** How much may be spent, where, and with whom. Amounts are units of USDC: 1 USDC is 1_000_000n. */
+/** Spending limits. Amounts are units of USDC: 1 USDC is 1_000_000n. */
 export interface Policy {
-  /** The file it stands in, or should stand in. */
+  /** The policy file, which may not exist. */
   readonly path: string;
-  /** False: there is no file, and the limits are the built-in ones. */
+  /** False: there is no file, so the built-in limits apply. */
   readonly isOwn: boolean;
   readonly perPurchaseUnits: bigint;
-  /** Per day of UTC and wallet, fees included. */
+  /** Per UTC day and wallet, fees included. */
   readonly perDayUnits: bigint;
-  /** Above it a person is asked each time; null: never. */
+  /** Larger sums need a person's consent each time; null: none do. */
   readonly askAboveUnits: bigint | null;
-  /** Handles, or addresses of wallets; lower case. */
+  /** Handles or wallet addresses, in lower case. */
   readonly sellers: Choice;
   readonly aisles: Choice;
   /** Base addresses; null: any market. */
   readonly markets: readonly string[] | null;
-  /** Null: any. A market for trying things out could ask for money of another network. */
+  /** Null: any. */
   readonly networks: readonly NetworkName[] | null;
 }
 
@@ -71,28 +71,28 @@ export function policyFileOf(env: Env): string {
 }
 
 /**
- * The policy of this user: 5 USDC a purchase and 20 a day where there is no file. `file` is another one than the usual, which must be
- * there. Others may read it; where another user could have written it, or put it there, it is refused. Throws `PolicyRefused`.
+ * Reads the user's policy; without a file: 5 USDC a purchase and 20 a day. A `file` named by the caller must exist. Others may read the
+ * file, but one that another user could have written or placed is refused. Throws `PolicyRefused`.
  */
 export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   const path = file === undefined ? policyFileOf(env) : resolve(file);
   const text = await readText(path, homeFolder(env));
   if (text === null) {
-    // What was named and is not there may be spelled wrong: its limits must not be left out.
-    if (file !== undefined) throw unreadable(path, 'ENOENT');
+    // A missing file that was named may be a typing error: its limits must not be ignored.
+    if (file !== undefined) throw unreadablePolicy(path, 'ENOENT');
     return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null, networks: null };
   }
   let read: unknown;
   try {
-    // Some editors write a byte order mark first.
+    // Some editors add a byte order mark.
     read = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
-    throw unreadable(path, 'not JSON');
+    throw unreadablePolicy(path, 'not JSON');
   }
-  if (hasRepeatedMember(text)) throw unreadable(path, own`one name stands there twice`);
+  if (hasRepeatedMember(text)) throw unreadablePolicy(path, own`a name appears twice`);
   const parsed = policyFile.safeParse(read);
   if (!parsed.success) {
-    throw unreadable(path, faultOf(parsed.error.issues));
+    throw unreadablePolicy(path, faultOf(parsed.error.issues));
   }
   const { per_purchase_usdc, per_day_usdc, ask_above_usdc, sellers, aisles, markets, networks } = parsed.data;
   return {
@@ -108,15 +108,15 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   };
 }
 
-/** The place by the names of the schema, and the fault in words of ours or by its code: names and values of the file could be a sentence. */
+/** Describes the fault with names of the schema and our own words only: names and values of the file could contain a sentence. */
 function faultOf([issue]: readonly z.core.$ZodIssue[]): OwnWords {
   const words = issue?.code === 'custom' ? issue.message : issue?.code;
-  return own`${placeOf(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
+  return own`${describePath(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
 }
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
 
-/** Whether an object of this JSON gives a member twice: the last would be in force, and its owner may look at the first. */
+/** Whether an object in this JSON has a member twice: the last one would count, while the owner may be reading the first. */
 function hasRepeatedMember(json: string): boolean {
   const open: Set<unknown>[] = [];
   for (const [token, text, colon] of json.matchAll(TOKEN)) {
@@ -124,7 +124,7 @@ function hasRepeatedMember(json: string): boolean {
     else if (text === undefined) open.pop();
     else if (colon !== undefined) {
       const names = open.at(-1);
-      // A name may be spelled with escapes.
+      // Names may contain escapes.
       const name: unknown = JSON.parse(text);
       if (names?.has(name) === true) return true;
       names?.add(name);
@@ -133,7 +133,7 @@ function hasRepeatedMember(json: string): boolean {
   return false;
 }
 
-/** Null: there is no file. Its folders are looked at all the same: who takes a policy away has other limits in force. */
+/** Returns null if there is no file. Its folders are checked anyway: by removing the policy, another user would change the limits. */
 async function readText(path: string, home: string): Promise<string | null> {
   try {
     const folder = await findUnsafeFolder(path, home);
@@ -141,77 +141,80 @@ async function readText(path: string, home: string): Promise<string | null> {
     const read = await readOwnFile(path, LIMIT_RULES);
     if (read === null) return null;
     if ('text' in read) return read.text;
-    throw read.fault.kind === 'unsafe' ? unsafePolicy(path, read.fault) : unreadable(path, read.fault.why);
+    throw read.fault.kind === 'unsafe' ? unsafePolicy(path, read.fault) : unreadablePolicy(path, read.fault.why);
   } catch (error) {
     if (error instanceof PolicyRefused) throw error;
-    throw unreadable(path, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+    throw unreadablePolicy(path, error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
   }
 }
 
 function unsafePolicy(path: string, { why, nextStep = own`` }: FileFault): PolicyRefused {
-  const which = why.startsWith(`${path} `) ? own`The policy` : own`The policy ${ofOwner(path)}`;
-  return new PolicyRefused('policy_unsafe', own`${which} may be another's: ${why}; nothing is spent`, nextStep);
+  const policy = why.startsWith(`${path} `) ? own`the policy` : own`the policy ${ofOwner(path)}`;
+  return new PolicyRefused(
+    'policy_unsafe',
+    own`Someone else may control ${policy}: ${why}. Nothing is spent`,
+    nextStep,
+  );
 }
 
-function unreadable(path: string, why: string): PolicyRefused {
-  const next = own`Mend the file, or remove it: then 5 USDC a purchase and 20 a day are the limits.`;
+function unreadablePolicy(path: string, why: string): PolicyRefused {
+  const next = own`Fix the file, or remove it: then the limits are 5 USDC a purchase and 20 a day.`;
   return new PolicyRefused(
     'policy_unreadable',
-    own`The policy ${ofOwner(path)} cannot be read (${ofOwner(why)}); nothing is spent`,
+    own`The policy ${ofOwner(path)} can’t be read (${ofOwner(why)}). Nothing is spent`,
     next,
   );
 }
 
-/** A payment that is about to be made, or goods that are about to be had for nothing. */
+/** A payment to judge; its amount is 0 for goods collected without paying. */
 export interface Spend {
-  /** Base address of the market. */
   market: string;
   network: NetworkName;
   amountUnits: bigint;
-  /** Null for a listing fee, which no choice of sellers and aisles is about. */
+  /** Null for a listing fee: rules for sellers and aisles don't apply. */
   goods: { seller: string; sellerWallet: string; aisle: string } | null;
 }
 
-/** Whether anything may be signed at this market and on this network, with value or without. Throws `PolicyRefused`. */
-export function judgePlace(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
+/** Throws `PolicyRefused` if the policy forbids any signature at this market or on this network. */
+export function judgeMarket(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
   const next = howToChange(policy);
   if (policy.markets !== null && !policy.markets.includes(at))
-    throw new PolicyRefused('market_not_allowed', own`The policy does not allow the market ${ofOwner(at)}`, next);
+    throw new PolicyRefused('market_not_allowed', own`The policy doesn’t allow the market ${ofOwner(at)}`, next);
   if (policy.networks !== null && !policy.networks.includes(network))
-    throw new PolicyRefused('network_not_allowed', own`The policy does not allow money of ${named(network)}`, next);
+    throw new PolicyRefused('network_not_allowed', own`The policy doesn’t allow payments on ${named(network)}`, next);
 }
 
-/** Whether the policy allows this payment by itself; the day's total is the book's. Throws `PolicyRefused`. */
-export function judgeSpend(policy: Policy, { amountUnits, goods, ...place }: Spend): void {
-  judgePlace(policy, place);
+/** Throws `PolicyRefused` if the policy forbids this payment. The day's total is checked by the book. */
+export function judgeSpend(policy: Policy, { amountUnits, goods, ...market }: Spend): void {
+  judgeMarket(policy, market);
   const next = howToChange(policy);
   if (goods !== null) {
-    // A wallet of the policy stands for what is signed for: a market cannot call a seller by it.
+    // An address in the policy matches the payee only, never a handle: a market could call a seller by that address.
     const handle = goods.seller.toLowerCase();
     const names = [goods.sellerWallet.toLowerCase(), ...(WALLET.test(handle) ? [] : [handle])];
-    if (!allows(policy.sellers, names))
-      throw new PolicyRefused('seller_not_allowed', own`The policy does not allow the seller of this listing`, next);
-    if (!allows(policy.aisles, [goods.aisle.toLowerCase()]))
-      throw new PolicyRefused('aisle_not_allowed', own`The policy does not allow the aisle of this listing`, next);
+    if (!choiceAllows(policy.sellers, names))
+      throw new PolicyRefused('seller_not_allowed', own`The policy doesn’t allow the seller of this listing`, next);
+    if (!choiceAllows(policy.aisles, [goods.aisle.toLowerCase()]))
+      throw new PolicyRefused('aisle_not_allowed', own`The policy doesn’t allow the aisle of this listing`, next);
   }
-  // The book takes no larger sums.
+  // The book accepts no larger sums.
   const most = policy.perPurchaseUnits < MAX_PRICE_UNITS ? policy.perPurchaseUnits : MAX_PRICE_UNITS;
   if (amountUnits <= most) return;
-  const said = own`${sayUsdc(amountUnits)} is above the ${sayUsdc(most)} that one payment may cost`;
-  throw new PolicyRefused('above_per_purchase', said, next);
+  const title = own`${sayUsdc(amountUnits)} is more than the ${sayUsdc(most)} allowed per payment`;
+  throw new PolicyRefused('above_per_purchase', title, next);
 }
 
 const WALLET = /^0x[0-9a-f]{40}$/;
 
-/** Denied wins; a list of the allowed that is there leaves out all others. */
-function allows({ allow, deny }: Choice, names: readonly string[]): boolean {
+/** `deny` wins. If there is an `allow` list, everything else is excluded. */
+function choiceAllows({ allow, deny }: Choice, names: readonly string[]): boolean {
   if (deny?.some((name) => names.includes(name)) === true) return false;
   return allow === undefined || allow.some((name) => names.includes(name));
 }
 
-/** Names the file, and says so where the limits are the built-in ones. */
+/** Next step that names the file, and says so if the built-in limits apply. */
 export function howToChange({ path, isOwn }: Policy): OwnWords {
   return isOwn
-    ? own`The owner of this wallet may change ${ofOwner(path)}.`
-    : own`These are the built-in limits (5 USDC a purchase, 20 a day): there is no ${ofOwner(path)}. The owner of this wallet may write it.`;
+    ? own`The wallet’s owner can change ${ofOwner(path)}.`
+    : own`These are the built-in limits (5 USDC a purchase, 20 a day). The wallet’s owner can create ${ofOwner(path)} to change them.`;
 }

@@ -2,9 +2,9 @@ import { link, mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
-import { readOwnFile, SECRET_RULES } from './own-file.ts';
+import { codeOf, readOwnFile, SECRET_RULES } from './own-file.ts';
 
-/** The text of a file that its owner alone can read; null where there is none. Throws `file_refused`. */
+/** Reads a file that only its owner can read; null if there is none. Throws `file_refused`. */
 export async function readPrivate(path: string, largestBytes = SECRET_RULES.largestBytes): Promise<string | null> {
   const read = await readOwnFile(path, { ...SECRET_RULES, largestBytes });
   if (read === null) return null;
@@ -12,14 +12,14 @@ export async function readPrivate(path: string, largestBytes = SECRET_RULES.larg
   throw refusedFile(read.fault.why, read.fault.nextStep);
 }
 
-/** Errors of file systems that know no second name for a file. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
-/** On the disk with every folder above it that had to be made. Answers with those that were, the innermost first. */
+/** Creates the file's folder with its parents, durably. Returns the created folders, innermost first. */
 export async function makeFolderOf(path: string): Promise<string[]> {
   const folder = dirname(path);
   const first = await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw unwritable(folder, error);
+    throw unwritableFolder(folder, error);
   });
   const made: string[] = [];
   if (first === undefined) return made;
@@ -28,7 +28,7 @@ export async function makeFolderOf(path: string): Promise<string[]> {
   return made;
 }
 
-/** Takes away folders that were made for nothing. One that holds something by now stays, and those around it. */
+/** Removes folders that are still empty, innermost first; stops at the first that isn't. */
 export async function removeEmpty(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
     const isGone = await rmdir(folder).then(
@@ -39,7 +39,7 @@ export async function removeEmpty(folders: readonly string[]): Promise<void> {
   }
 }
 
-/** Whether the file can be written, found out before anything depends on it. The caller holds the file's lock. */
+/** Throws if the file can't be written. The caller holds the file's lock. */
 export async function mustBeWritable(path: string): Promise<void> {
   const temporary = `${path}.tmp`;
   try {
@@ -47,26 +47,26 @@ export async function mustBeWritable(path: string): Promise<void> {
     await (await open(temporary, 'wx', 0o600)).close();
     await rm(temporary);
   } catch (error) {
-    throw unwritable(dirname(path), error);
+    throw unwritableFolder(dirname(path), error);
   }
 }
 
-function unwritable(folder: string, error: unknown): AgentError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+function unwritableFolder(folder: string, error: unknown): AgentError {
+  const code = codeOf(error) ?? 'unknown';
   return refusedFile(
-    own`Nothing can be written into ${ofOwner(folder)} (${formed('code', code)})`,
-    own`Name a file in another folder, or mend this one. Then run the same command again.`,
+    own`${ofOwner(folder)} isn’t writable (${formed('code', code)})`,
+    own`Name a file in another folder, or make this one writable. Then run the same command again.`,
     'file_not_writable',
   );
 }
 
 /**
- * The text or bytes under that name, readable by its owner alone, whole and on the disk before this resolves: whatever stops the machine leaves the
- * old file or the new one. `new` never takes the place of a file. The caller holds the file's lock.
+ * Writes a file atomically and durably, mode 0600: a crash leaves the old file or the new one. `new` never overwrites. The caller holds the
+ * file's lock.
  */
 export async function writePrivate(path: string, text: string | Uint8Array, how: 'new' | 'replace'): Promise<void> {
   const temporary = `${path}.tmp`;
-  // Left by a process that was killed in the middle: the lock says that no process writes it now.
+  // Left by a killed process: because of the lock nobody else is writing it.
   await rm(temporary, { force: true });
   const file = await open(temporary, 'wx', 0o600);
   try {
@@ -80,7 +80,7 @@ export async function writePrivate(path: string, text: string | Uint8Array, how:
   await syncFolderOf(path);
 }
 
-/** Also where it is gone by now. */
+/** Removes the file durably; it may be gone already. */
 export async function removePrivate(path: string): Promise<void> {
   await rm(path, { force: true });
   await syncFolderOf(path);
@@ -90,10 +90,10 @@ async function placeNew(from: string, path: string): Promise<void> {
   try {
     await link(from, path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const code = codeOf(error) ?? '';
     if (code === 'EEXIST') {
       await rm(from);
-      throw refusedFile(own`${ofOwner(path)} exists already`, own`Name another file.`, 'file_exists');
+      throw refusedFile(own`${ofOwner(path)} already exists`, own`Name another file.`, 'file_exists');
     }
     if (!NO_LINKS.has(code)) throw error;
     await rename(from, path);
@@ -102,7 +102,7 @@ async function placeNew(from: string, path: string): Promise<void> {
   await rm(from);
 }
 
-/** A name is on the disk only when its folder is. Windows knows no such thing. */
+/** Makes a created or removed name durable. Windows can't sync folders. */
 async function syncFolderOf(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const folder = await open(dirname(path), 'r');

@@ -9,7 +9,7 @@ import { openChain } from './read-chain.ts';
 const SECRET = 'a-key-of-the-provider';
 const refusal = (error: object, status = 200): Reply => ({ status, body: { jsonrpc: '2.0', id: 1, error } });
 
-/** What is told where the endpoint answers so. The address holds a secret in each of its parts. */
+/** Returns the cause reported for such an answer. Every part of the address contains a secret. */
 async function toldOf(reply: Reply): Promise<string> {
   await using node = await startScriptedMarket(() => reply);
   return await titleAt(node.baseUrl.replace('http://', `http://user:${SECRET}@`));
@@ -25,7 +25,7 @@ async function titleAt(
   expect(thrown).toMatchObject({ trouble: 'refused', parts: { reason: 'chain_unreadable' } });
   expect(JSON.stringify(thrown)).not.toContain(SECRET);
   const { title } = (thrown as { parts: { title: string } }).parts;
-  return title.replace(/^The RPC endpoint at 127\.0\.0\.1:\d+ gave no answer that can be used/, '').trim();
+  return title.replace(/^The RPC endpoint at 127\.0\.0\.1:\d+ sent no usable answer/, '').trim();
 }
 
 test.each([

@@ -8,98 +8,97 @@ import { AgentError } from './agent-error.ts';
 
 export type Receipt = z.output<typeof receiptOut>;
 
-/** `final`: a block that the chain will not take back holds exactly that transfer. Anything else says what is wrong. */
+/** `final`: exactly that transfer is in a finalized block. Other states say what is wrong. */
 export type TransferFound =
   | { status: 'final'; detail: OwnWords }
   | { status: 'not_final' | 'not_found' | 'differs'; detail: OwnWords };
 
-/** What is read over one RPC address, without trust in the market. */
+/** Reads the chain through one RPC endpoint, without trusting the market. */
 export interface ChainReader {
   readonly network: Network;
-  /** Units of USDC of the wallet, at the latest block. */
+  /** Units of USDC at the latest block. */
   readBalance(address: Hex): Promise<bigint>;
   findTransfer(receipt: Receipt): Promise<TransferFound>;
-  /** At the latest block; `0x` where there is none. */
+  /** Contract code at the latest block; `0x` if there is none. */
   readCode(address: Hex): Promise<Hex>;
 }
 
 const TIMEOUT_MS = 15_000;
 
 /**
- * Reads the chain that answers at this address; which network it is, the node says. The address is kept out of errors but for its host,
- * since it often holds a key; why nothing can be read is told as a code. Throws `wrong_use` for what is no address, `chain_unreadable` and `wrong_network`.
+ * Connects to an RPC endpoint; the node tells its network. Errors name only the endpoint's host and a code, because the address often
+ * contains an API key. Throws `wrong_use` for a bad address, `chain_unreadable` and `wrong_network`.
  */
 export async function openChain(
   rpcUrl: string,
   environment: Pick<Environment, 'fetch' | 'deadline'> = systemEnvironment,
 ): Promise<ChainReader> {
-  // Node 20 has no URL.parse before its last releases.
+  // Early releases of Node 20 lack URL.parse.
   const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    const title = own`The address of the RPC endpoint must be http or https`;
+    const title = own`The RPC endpoint must be an http or https address`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
   const client = createPublicClient({
     transport: http(rpcUrl, { fetchFn: endingFetch(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
   });
-  const asked = async <T>(read: Promise<T>): Promise<T> => {
+  const askNode = async <T>(read: Promise<T>): Promise<T> => {
     try {
       return await read;
     } catch (error) {
-      const nextStep = own`Look at --rpc (or OPENAISLE_RPC), or name another endpoint.`;
+      const nextStep = own`Check --rpc (or OPENAISLE_RPC), or use another endpoint.`;
       const cause = causeOf(error);
       const why = cause === null ? own`` : own` (${cause})`;
-      const title = own`The RPC endpoint at ${ofOwner(url.host)} gave no answer that can be used${why}`;
+      const title = own`The RPC endpoint at ${ofOwner(url.host)} sent no usable answer${why}`;
       throw new AgentError('refused', { reason: 'chain_unreadable', title, nextStep });
     }
   };
-  const chainId = BigInt(await asked(client.getChainId()));
+  const chainId = BigInt(await askNode(client.getChainId()));
   const network = Object.values(NETWORKS).find((one) => one.chainId === chainId);
   if (network === undefined) {
-    const title = own`The RPC endpoint at ${ofOwner(url.host)} is for chain ${chainId}, which no market of this version is on`;
+    const title = own`The RPC endpoint at ${ofOwner(url.host)} serves chain ${chainId}, which this version doesn’t support`;
     throw new AgentError('refused', { reason: 'wrong_network', title });
   }
 
   const findTransfer = async (receipt: Receipt): Promise<TransferFound> => {
     const hash = receipt.tx_hash as Hex;
-    const [found, final] = await Promise.all([
-      // A hash that the node does not know is an error to viem; whether the node answers at all the other call shows.
+    const [mined, final] = await Promise.all([
+      // viem throws for an unknown hash. The other call shows whether the node answers at all.
       client.getTransactionReceipt({ hash }).catch(() => null),
-      asked(client.getBlock({ blockTag: 'finalized' })),
+      askNode(client.getBlock({ blockTag: 'finalized' })),
     ]);
-    if (found === null)
-      return {
-        status: 'not_found',
-        detail: own`no transaction ${formed('hash', hash)} on ${ofSource(network.displayName)}`,
-      };
-    const block = await asked(client.getBlock({ blockNumber: found.blockNumber }));
-    if (block.hash !== found.blockHash || found.blockNumber > final.number)
-      return { status: 'not_final', detail: own`block ${found.blockNumber}; final up to ${final.number}` };
-    if (block.hash !== receipt.block_hash || Number(found.blockNumber) !== receipt.block_number)
-      return { status: 'differs', detail: own`it is in block ${found.blockNumber}, not in the one of the receipt` };
-    const usdc = found.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
+    const chain = ofSource(network.displayName);
+    if (mined === null) return { status: 'not_found', detail: own`no transaction ${formed('hash', hash)} on ${chain}` };
+    const block = await askNode(client.getBlock({ blockNumber: mined.blockNumber }));
+    if (block.hash !== mined.blockHash || mined.blockNumber > final.number)
+      return { status: 'not_final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
+    if (block.hash !== receipt.block_hash || Number(mined.blockNumber) !== receipt.block_number)
+      return { status: 'differs', detail: own`it is in block ${mined.blockNumber}, not in the receipt’s block` };
+    const usdc = mined.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
     const fits = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
-        // Compares texts: a receipt may hold a number of any length.
+        // Compared as text: a receipt may hold a number of any length.
         args.value.toString() === receipt.amount_units,
     );
-    if (found.status !== 'success' || !fits)
-      return { status: 'differs', detail: own`the transaction holds no such transfer of USDC` };
-    return { status: 'final', detail: own`block ${found.blockNumber}; final up to ${final.number}` };
+    if (mined.status !== 'success' || !fits)
+      return { status: 'differs', detail: own`the transaction has no such USDC transfer` };
+    return { status: 'final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
   };
 
   return {
     network,
     readBalance: (address) =>
-      asked(client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] })),
+      askNode(
+        client.readContract({ address: network.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] }),
+      ),
     findTransfer,
-    readCode: async (address) => (await asked(client.getCode({ address }))) ?? '0x',
+    readCode: async (address) => (await askNode(client.getCode({ address }))) ?? '0x',
   };
 }
 
-/** The time limit of viem ends with the headers; this one ends a body that never ends, too. */
+/** Adds a timeout that covers the body too; viem's timeout stops at the headers. */
 function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
   return (to: unknown, init: RequestInit = {}): Promise<Response> => {
     const ends = environment.deadline(TIMEOUT_MS);
@@ -108,7 +107,7 @@ function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
   };
 }
 
-/** For a payment: who has named no node, or one that does not answer, goes on without it. */
+/** Makes an optional reader for payments, which work without an RPC endpoint or with one that doesn't answer. */
 export function codeReader(rpcUrl: string | undefined): { readCode?: (address: Hex) => Promise<Hex | null> } {
   if (rpcUrl === undefined || rpcUrl === '') return {};
   const readCode = async (address: Hex): Promise<Hex | null> => {
@@ -122,12 +121,12 @@ export function codeReader(rpcUrl: string | undefined): { readCode?: (address: H
   return { readCode };
 }
 
-/** Of the system and of HTTP libraries. */
+/** Error codes of the system and of HTTP libraries. */
 const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
 
 /**
- * What went wrong as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`. Nothing else of an error is told: its texts hold
- * the whole address, or are what the endpoint says. Null where there is no code.
+ * Describes the cause as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`; null if there is none. Never uses
+ * messages: they contain the whole address, or the endpoint's own text.
  */
 function causeOf(error: unknown): OwnWords | null {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {

@@ -18,9 +18,9 @@ import { listSpends } from './list-purchases.ts';
 import { sellGoods } from './sell-goods.ts';
 import type { SpendRecord } from './spend-record.ts';
 
-// A refused signature is neither made again without end nor counted longer than it could be carried out.
+// A refused signature isn't made again endlessly, nor counted longer than it could be executed.
 
-/** A signature is good for two minutes, and clocks may differ by fifteen. */
+/** Signatures are valid for two minutes, and clocks may differ by fifteen. */
 const RUN_OUT_MS = 17 * 60_000 + 1_000;
 const PRICE = 2_500_000n;
 
@@ -204,12 +204,14 @@ describe('a clock', () => {
       asked,
       deliveryAnswer(7, { receipt: RECEIPT }),
     ]);
-    await expect(act()).rejects.toMatchObject(isRefused('clock_wrong', expect.stringContaining('Set the clock')));
+    await expect(act()).rejects.toMatchObject(
+      isRefused('clock_wrong', expect.stringContaining('Set this machine’s clock')),
+    );
     for (const more of [{}, { payAgain: true }])
       await expect(act(more)).rejects.toMatchObject(isRefused('not_run_out'));
     expect(wallet.payments).toHaveLength(1);
     await time.sleep(RUN_OUT_MS);
-    // The clock is right by now: it is an ordinary purchase.
+    // The clock is right now, so this is an ordinary purchase.
     expect(await act()).toMatchObject({ paidUnits: PRICE });
     expect(await book.spentToday()).toBe(PRICE);
   });

@@ -7,37 +7,36 @@ import type { HeldSpend } from './spend-book.ts';
 import type { SpendOptions } from './spend-options.ts';
 import { dayOf, type SpendRecord, type Unpaid } from './spend-record.ts';
 
-/** The goods or fee that is paid for, as far as the way by a transfer needs it. */
 export interface Subject {
-  /** Null: the fee of a listing. */
+  /** Null: a listing fee. */
   listingId: number | null;
 }
 
-/** The next step of a seller who would buy from itself. */
-export const OF_OWN_GOODS = own`Nothing to pay: the goods are your own, and openaisle export gives them back. To try a purchase, pay with a wallet of another person.`;
+/** Next step for a seller who tried to buy from itself. */
+export const OF_OWN_GOODS = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
 
-/** The market takes no authorization that ends sooner than this. */
+/** The market refuses authorizations that end sooner than this. */
 const LEAST_SECONDS = 20;
-/** Reasons that speak of the signature alone, whatever the time. */
+/** Reasons that concern the signature itself, at any time. */
 const OF_THE_SIGNATURE: ReadonlySet<string> = new Set([
   'signature_invalid',
   'payer_contract_refused',
   'payer_not_deployed',
 ]);
-/** The market holds what was signed, or it was used at another place: neither says that it was not paid. */
+/** The market has the signature, or it was used elsewhere: neither means that it wasn't paid. */
 const NOT_KNOWN: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
 
 /**
- * Takes a refusal of what is signed into the book, so that it counts no longer than it could be carried out, and resolves to what is to be
- * thrown. Where the same payment, signed again, would only be refused again, that says so and names another way.
+ * Records the refusal of a signed payment, so that it counts against the day only as long as it could still be executed. Returns the error
+ * to throw; if a new signature would be refused too, that error names another way to pay.
  */
 export async function afterRefusal(
   options: SpendOptions,
-  held: HeldSpend,
+  spend: HeldSpend,
   subject: Subject,
   error: unknown,
 ): Promise<unknown> {
-  const { record } = held;
+  const { record } = spend;
   if (!(error instanceof MarketError) || record === null || record.state !== 'signed' || record.saved === null)
     return error;
   if (error.doNotPayAgain !== false || error.status >= 500 || NOT_KNOWN.has(error.reason)) return error;
@@ -45,7 +44,7 @@ export async function afterRefusal(
   if (error.reason === 'authorization_lapsed' && !(await isUnpaid(options, proof))) return error;
   const until = proof.valid_before;
   const note = (why: Unpaid['why'], isFinal: boolean) =>
-    held.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
+    spend.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
   const isGood = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
   if (!OF_THE_SIGNATURE.has(error.reason) && (error.reason !== 'payment_invalid' || !isGood)) {
     await note(error.reason === 'own_goods' ? 'own_goods' : 'refused', error.problem.retry === 'never');
@@ -56,12 +55,12 @@ export async function afterRefusal(
     return wrongClock(options, error);
   }
   const code = await readOwnCode(options);
-  const isFinal = isCertain(error) || code !== null || wasRefusedBefore(held, record);
+  const isFinal = isCertain(error) || code !== null || wasRefusedBefore(spend, record);
   await note('signature', isFinal);
   return isFinal ? refusedSignature(options, subject, error, code) : error;
 }
 
-/** A signature over nothing that is good by its time, and that the market does not take: one over a payment would not be taken either. */
+/** Handles a refused value-0 signature that hasn't expired: the market would refuse one over a payment as well. */
 export async function afterRefusedCollecting(
   options: SpendOptions,
   subject: Subject,
@@ -71,21 +70,21 @@ export async function afterRefusedCollecting(
   return refusedSignature(options, subject, error, await readOwnCode(options));
 }
 
-/** Whether a refusal speaks of the wallet's signature, and not of what is paid for. */
+/** Whether a refusal concerns the wallet's signature rather than the goods. */
 export function isOfSignature({ reason }: MarketError): boolean {
   return reason === 'payment_invalid' || OF_THE_SIGNATURE.has(reason);
 }
 
-/** Throws where what is signed was refused for good: until it has run out nothing else is signed, and the market is not asked again. */
-export function mustNotBeRefused({ wallet, client }: SpendOptions, held: HeldSpend, subject: Subject): void {
-  const { record } = held;
+/** Throws if the signed payment was refused for good: until it expires nothing else is signed, and the market isn't asked again. */
+export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+  const { record } = spend;
   if (record === null || record.state !== 'signed') return;
   const { unpaid, payee } = record;
   const isOwn = subject.listingId !== null && isAddressEqual(payee, wallet.address);
   if (isOwn || unpaid?.why === 'own_goods')
     throw new AgentError('refused', {
       reason: 'own_goods',
-      title: own`These goods are sold by this wallet, or by the merchant whose wallet it is; nothing was paid`,
+      title: own`This wallet, or the merchant it belongs to, sells these goods. Nothing was paid`,
       nextStep: OF_OWN_GOODS,
     });
   if (unpaid?.is_final !== true) return;
@@ -93,14 +92,17 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, held: HeldSpe
     throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
   throw new AgentError('refused', {
     reason: 'not_run_out',
-    title: own`The market refused what was signed for this, and it can be carried out until ${sayTime(unpaid.until * 1_000)}`,
-    nextStep: own`Nothing was paid. Run the same command a quarter of an hour after that: it begins anew.`,
+    title: own`The market refused the signed payment, which stays valid until ${sayTime(unpaid.until * 1_000)}`,
+    nextStep: own`Nothing was paid. Run the same command 15 minutes after that time to start over.`,
   });
 }
 
-/** Throws where the market took no signature of this wallet for the same today. A fee has no signature over nothing that would show it. */
-export function mustNotRepeat({ wallet, client }: SpendOptions, held: HeldSpend, subject: Subject): void {
-  const { record } = held;
+/**
+ * Throws if the market refused this wallet's signature for the same fee today. Fees have no value-0 signature that would show it
+ * beforehand.
+ */
+export function mustNotRepeat({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+  const { record } = spend;
   if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isOfToday(record, client)) return;
   throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
 }
@@ -109,7 +111,7 @@ function isOfToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['
   return dayOf(Date.parse(reserved_at)) === dayOf(environment.now());
 }
 
-/** Only the market's books tell a payment that ended unpaid from one that was reviewed and declined, whose money is with the payee. */
+/** Asks the market's books. Only they tell an unpaid payment from one that was reviewed and declined, whose money the payee has. */
 async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string; nonce: string }): Promise<boolean> {
   const query = { payer: proof.payer, nonce: proof.nonce };
   try {
@@ -129,7 +131,7 @@ function isCertain({ reason, problem }: MarketError): boolean {
   return OF_THE_SIGNATURE.has(reason) || problem.retry === 'never';
 }
 
-/** The payment before this one had the same terms and the same end. */
+/** Whether the previous payment had the same terms and the same outcome. */
 function wasRefusedBefore({ previous }: HeldSpend, record: SpendRecord): boolean {
   if (previous?.unpaid?.why !== 'signature') return false;
   const [one, other] = [previous, record].map(({ payee, amount_units, network }) =>
@@ -138,7 +140,7 @@ function wasRefusedBefore({ previous }: HeldSpend, record: SpendRecord): boolean
   return one === other;
 }
 
-/** Null: none, or it is not known. */
+/** Returns null if the wallet has no code or it can't be read. */
 async function readOwnCode({ readCode, wallet }: SpendOptions): Promise<Hex | null> {
   const code = (await readCode?.(wallet.address)) ?? null;
   return code === '0x' ? null : code;
@@ -147,9 +149,9 @@ async function readOwnCode({ readCode, wallet }: SpendOptions): Promise<Hex | nu
 function wrongClock({ client }: SpendOptions, { problem }: MarketError): AgentError {
   return new AgentError('refused', {
     reason: 'clock_wrong',
-    title: own`The market does not take the time of what was signed; the clock of this machine says ${sayTime(client.environment.now())}, the market’s answers ${sayTime(client.clock.now())}; nothing was paid`,
+    title: own`The market refused the time in the signature: this machine’s clock says ${sayTime(client.environment.now())}, the market’s ${sayTime(client.clock.now())}. Nothing was paid`,
     market: { detail: problem.detail },
-    nextStep: own`Set the clock of this machine by the network. If it is right, tell the market’s operator.`,
+    nextStep: own`Set this machine’s clock. If it is right, tell the market’s operator.`,
   });
 }
 
@@ -170,23 +172,23 @@ interface Refused {
   code: Hex | null;
 }
 
-/** An account whose code is that of another address (EIP-7702). */
+/** Code of an account that delegates to another address (EIP-7702). */
 const DELEGATES = /^0xef0100([0-9a-f]{40})$/i;
 
 function otherWay({ market, address, subject, detail, code }: Refused): AgentError {
   const [, delegate] = DELEGATES.exec(code ?? '') ?? [];
-  const asked =
+  const verifier =
     delegate === undefined
       ? own`the code at that address`
       : own`${formed('address', `0x${delegate}`)}, to which that address delegates`;
-  const why = code === null ? own`` : own`: USDC asks ${asked}, in place of the key`;
+  const why = code === null ? own`` : own`, because USDC checks it with ${verifier} instead of the key`;
   const path = subject.listingId === null ? own`/api/fee-intent` : own`/api/purchase-intent/${subject.listingId}`;
   const payer = formed('address', address);
   const headers = own`-H "Authorization: Bearer $OPENAISLE_KEY" -H "Content-Type: application/json"`;
   return new AgentError('refused', {
     reason: 'payment_invalid',
-    title: own`The market takes no signature of ${payer}${why}; nothing was paid`,
-    nextStep: own`Another signature of this wallet does not help: pay by a transfer, or with another wallet. A transfer begins with: curl -X POST ${ofOwner(market)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
+    title: own`The market refuses signatures of ${payer}${why}. Nothing was paid`,
+    nextStep: own`Signing again won’t help: pay by a transfer, or with another wallet. To start a transfer: curl -X POST ${ofOwner(market)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
     ...(detail === null ? {} : { market: { detail } }),
   });
 }

@@ -11,16 +11,15 @@ import { readBytesOf } from './own-file.ts';
 import { makeFolderOf, writePrivate } from './private-file.ts';
 import type { KeptGoods } from './spend-record.ts';
 
-/** More files of one name are no accident. */
 const MOST_NAMES = 100;
 
 /**
- * Writes delivered goods into a folder, mode 0600, whole and on the disk when it resolves. Goods that are there already stay; another
- * file of the same name is never replaced. `commitment` is that of the bytes as they came.
+ * Writes delivered goods to a folder, mode 0600, durably. Reuses an identical file and never overwrites another. `commitment` is that of
+ * the delivered bytes.
  */
 export async function saveGoods(delivery: Delivery, folder: string): Promise<KeptGoods> {
   const bytes = artifactBytes(delivery);
-  const path = await placeFor(bytes, resolve(folder), goodsName(delivery));
+  const path = await saveUnder(bytes, resolve(folder), goodsName(delivery));
   return {
     path,
     bytes: bytes.length,
@@ -32,50 +31,50 @@ export async function saveGoods(delivery: Delivery, folder: string): Promise<Kep
   };
 }
 
-/** Far above any that a market makes. A longer one is left out, and the record stays readable. */
+/** Longer than any slip that a market makes. A longer one is dropped, so that the record stays readable. */
 const LONGEST_SLIP = 16_384;
 
 function slipOf({ recovery_slip: slip }: Delivery): string | null {
   return slip === undefined || slip.length > LONGEST_SLIP ? null : slip;
 }
 
-/** Makes the folder. Throws as the file system does where no file can be written into it: better before a payment than after. */
+/** Creates the folder and checks that it is writable, before a payment rather than after. Throws errors of the file system. */
 export async function mustTakeFiles(folder: string): Promise<void> {
   await makeFolderOf(join(resolve(folder), 'any'));
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
-/** The file that holds these bytes under that name, or under one close to it; written where there was none. */
-export async function placeFor(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+/** Returns a file with these bytes under that name or a numbered variant of it, writing it if needed. */
+export async function saveUnder(bytes: Uint8Array, folder: string, name: string): Promise<string> {
   await makeFolderOf(join(folder, name));
   const lock = await lockFile(join(folder, name));
   try {
     for (let attempt = 1; attempt <= MOST_NAMES; attempt += 1) {
       const path = join(folder, attempt === 1 ? name : `${attempt}-${name}`);
-      const found = await readBytesOf(path, bytes.length);
-      if (found === null) {
+      const existing = await readBytesOf(path, bytes.length);
+      if (existing === null) {
         await writePrivate(path, bytes, 'new');
         return path;
       }
-      if (found !== 'other' && Buffer.compare(found, bytes) === 0) return path;
+      if (existing !== 'other' && Buffer.compare(existing, bytes) === 0) return path;
     }
   } finally {
     await lock.release();
   }
   throw refusedFile(
-    own`${ofOwner(folder)} has ${MOST_NAMES} other files of the name of these goods`,
+    own`${ofOwner(folder)} has ${MOST_NAMES} other files with the name of these goods`,
     own`Name another folder.`,
   );
 }
 
-/** Whether the file holds these very goods still: 'missing' and 'changed' are not. */
+/** Compares the file with the goods as delivered. */
 export async function lookAtGoods(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
   const bytes = await readBytesOf(kept.path, kept.bytes);
   if (bytes === null) return 'missing';
   return bytes !== 'other' && isPromised(bytes, kept) ? 'intact' : 'changed';
 }
 
-/** SHA-256 over salt and bytes is what the listing published. */
+/** Whether SHA-256 over salt and bytes is the listing's commitment. */
 export function isPromised(
   bytes: Uint8Array,
   { salt, commitment }: { salt: string; commitment: string | null },
@@ -84,19 +83,19 @@ export function isPromised(
 }
 
 const LONGEST_NAME = 80;
-/** Bounds the work on a market's words, which may have any length. No title that it takes from a seller is longer. */
+/** Limits the work on a name from the market, which may have any length. Longer than any title that a market accepts. */
 const LONGEST_READ = 480;
 
-/** `7-notes.md`: the listing, and what is harmless of the name that its seller gave. Never a path, a hidden file or a name of a device. */
+/** `7-notes.md`: the listing's ID and the safe part of the seller's file name. Never a path, a hidden file or a device name. */
 export function goodsName({
   listing_id,
   artifact_filename,
   title,
 }: Pick<Delivery, 'listing_id' | 'artifact_filename' | 'title'>): string {
-  const given = cutPiles((artifact_filename ?? title).slice(-LONGEST_READ)).normalize('NFKC');
-  const safe = given
+  const name = cutPiles((artifact_filename ?? title).slice(-LONGEST_READ)).normalize('NFKC');
+  const safe = name
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    // What looks like a key is hidden wherever it is shown, and the file could not be found by what is left.
+    // Text that looks like a key is masked in all output, so the printed path would not lead to the file.
     .replaceAll(/_(?=(?:sk|rc|pc|dt)_)/gi, '-')
     .replaceAll(/\.{2,}/g, '.')
     .replaceAll(/-{2,}/g, '-');

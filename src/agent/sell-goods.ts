@@ -19,69 +19,72 @@ import {
 } from './spend-record.ts';
 
 export interface SellGoodsOptions extends SpendOptions {
-  /** The body of `POST /api/listing`. The same body, sent again, is the same listing; the client needs the merchant's key. */
+  /** Body of `POST /api/listing`. Sending the same body again gives the same listing. The client needs the merchant's key. */
   listing: ListGoodsOptions['listing'];
-  /** The most that the fee may be, in USDC. Default: 1. */
+  /** Highest fee in USDC. Default: 1. */
   maxFeeUsdc?: number;
-  /** The book says that it is listed, and the market has it no more: it is listed once more. */
+  /** Lists again although the book says that it is listed, because the market no longer has it. */
   listAgain?: boolean;
-  /** Of the fee of the same goods, for a market that may have lost it. Only where nothing is under way; then nothing is signed. */
+  /**
+   * Slip of an earlier fee for the same goods, for a market that may have lost it. Used only if no payment is in progress; nothing is
+   * signed then.
+   */
   recoverySlip?: string | undefined;
 }
 
 export interface SoldGoods extends KeptListing {
   title: string;
-  /** The sum that was paid; 0n where no fee was due. */
+  /** 0n if no fee was due. */
   paidUnits: bigint;
-  /** True: this body was listed from here before, and nothing was asked of the market. */
+  /** True: this body was listed from here before, and the market wasn't asked. */
   alreadyListed: boolean;
-  /** False: an import told so, and nobody has confirmed it. */
+  /** False: only an unconfirmed import says so. */
   verified: boolean;
 }
 
 /**
- * Lists goods and pays the fee under policy and book, as `buyGoods` pays for goods. The body stands in the book until the listing is live,
- * so that it is sent as it was. Killed at any point, the same call goes on and pays nothing twice. Throws `PolicyRefused` and what
- * `listGoods` of the SDK throws.
+ * Lists goods and pays the fee under policy and book, as `buyGoods` pays for goods. The book keeps the body until the listing is live, so
+ * that exactly the same body is sent again. After a kill at any point the same call resumes and pays nothing twice. Throws `PolicyRefused`
+ * and what `listGoods` of the SDK throws.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  return await options.book.hold(feeKey(options), (held) => sellHeld(options, held));
+  return await options.book.hold(feeKey(options), (spend) => sellHeld(options, spend));
 }
 
-async function sellHeld(options: SellGoodsOptions, held: HeldSpend): Promise<SoldGoods> {
-  const before = held.record;
+async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<SoldGoods> {
+  const before = spend.record;
   if (before !== null && before.listed !== null && options.listAgain !== true)
     return soldOf(options, before, { ...before.listed, alreadyListed: true });
-  mustNotBeRefused(options, held, FEE);
-  mustNotRepeat(options, held, FEE);
+  mustNotBeRefused(options, spend, FEE);
+  mustNotRepeat(options, spend, FEE);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
-  if (isNew) await prepare(options, held);
-  else await held.noteSentAgain();
-  const done = await payFee(options, held, isNew).catch(async (error: unknown) => {
-    throw unknownOnceSigned(held, await afterRefusal(options, held, FEE, error));
+  if (isNew) await reserveFee(options, spend);
+  else await spend.noteSentAgain();
+  const done = await payFee(options, spend, isNew).catch(async (error: unknown) => {
+    throw unknownOnceSigned(spend, await afterRefusal(options, spend, FEE, error));
   });
-  const { record } = held;
-  if (record === null) throw new TypeError('there is no record to settle');
+  const { record } = spend;
+  if (record === null) throw new TypeError('there is no record to finish');
   const url = urlOf(options, done.listing_id);
   const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
   const isWithout = listed.tx_hash === null && record.state === 'signed';
-  await held.settle({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
-  return soldOf(options, held.record ?? record, { ...listed, alreadyListed: false });
+  await spend.finishSpend({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
+  return soldOf(options, spend.record ?? record, { ...listed, alreadyListed: false });
 }
 
-async function payFee(options: SellGoodsOptions, held: HeldSpend, isNew: boolean): Promise<ListedGoods> {
+async function payFee(options: SellGoodsOptions, spend: HeldSpend, isNew: boolean): Promise<ListedGoods> {
   const { client, wallet, policy, listing, payAnew, recoverySlip } = options;
-  const { record } = held;
-  if (record === null) throw new TypeError('nothing was set aside');
-  const again = mayPayAgain(options, isNew ? null : record) ? () => prepare(options, held) : undefined;
+  const { record } = spend;
+  if (record === null) throw new TypeError('nothing was reserved');
+  const again = mayPayAgain(options, isNew ? null : record) ? () => reserveFee(options, spend) : undefined;
   return await listGoods({
     client,
-    wallet: guardWallet(wallet, held, { policy, market: client.baseUrl, again }),
+    wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl, again }),
     listing,
     maxFeeUsdc: usdcOfUnits(BigInt(record.amount_units)),
     treasury: record.payee,
     network: record.network,
-    proofStore: held.proofStore,
+    proofStore: spend.proofStore,
     ...(again === undefined ? {} : { mayPayAgain: true }),
     ...(payAnew === true ? { payAnew } : {}),
     ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
@@ -91,22 +94,21 @@ async function payFee(options: SellGoodsOptions, held: HeldSpend, isNew: boolean
 
 const FEE = { listingId: null };
 
-/** The SDK's own name for this fee. */
+/** Key of this fee in the SDK and the book. */
 function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'>): string {
   return `${client.baseUrl} list ${bodyDigest(listing)}`;
 }
 
-async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void> {
+async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<void> {
   const { client, policy, listing, signal, maxFeeUsdc = usdcOfUnits(LISTING_FEE_UNITS) } = options;
   const { body: facts } = await client.getOfficialFacts({ signal });
   const network = NETWORK_NAMES.find((name) => name === facts.network);
-  if (network === undefined) throw new TermsRefused('wrong_network', own`its network is not known here`);
+  if (network === undefined) throw new TermsRefused('wrong_network', own`its network is unknown here`);
   const [amountUnits, maxUnits] = [unitsOfUsdc(facts.listing_fee_usdc), unitsOfUsdc(maxFeeUsdc)];
-  if (amountUnits === null || maxUnits === null)
-    throw new TermsRefused('unreadable_terms', own`the fee cannot be read`);
+  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', own`the fee can’t be read`);
   if (amountUnits > maxUnits) {
-    const title = own`The fee is ${sayUsdc(amountUnits)}, above the ${sayUsdc(maxUnits)} that were allowed`;
-    throw new PolicyRefused('above_max_price', title, own`Allow more, or leave it. Nothing was signed.`);
+    const title = own`The fee is ${sayUsdc(amountUnits)}, but you allowed at most ${sayUsdc(maxUnits)}`;
+    throw new PolicyRefused('above_max_price', title, own`Nothing was signed. Allow more, or don’t list it.`);
   }
   const title = String(listing.title);
   judgeSpend(policy, { market: client.baseUrl, network, amountUnits, goods: null });
@@ -124,10 +126,10 @@ async function prepare(options: SellGoodsOptions, held: HeldSpend): Promise<void
     listing: { ...listing },
     amountUnits,
   };
-  await held.reserve(plan, policy);
+  await spend.reserve(plan, policy);
 }
 
-/** Built here: an address out of an answer or of a record that was imported could say anything. */
+/** Built here: an address from an answer or an imported record can't be trusted. */
 function urlOf({ client }: Pick<SellGoodsOptions, 'client'>, listingId: number): string {
   return `${client.baseUrl}/api/listing/${listingId}`;
 }

@@ -33,7 +33,7 @@ async function bookAt(home: string, perDayUnits: bigint, now: () => number = sys
   return { book, policy };
 }
 
-/** Puts aside and signs; false where the day is over its limit. */
+/** Reserves and signs; false if the day's limit is exceeded. */
 async function spend(book: SpendBook, policy: Awaited<ReturnType<typeof readPolicy>>, key: string, units: bigint) {
   try {
     await book.hold(key, async (held) => {
@@ -95,7 +95,7 @@ describe('the day’s limit', () => {
     await spend(book, policy, 'k', 1n);
     const [first] = await book.list();
     if (first === undefined) throw new Error('nothing was written');
-    // As the disk is when the second record is written and the first not yet changed.
+    // State of the disk after a kill between writing the second record and changing the first.
     await book.restore({ ...first, sequence: 2 });
     await book.hold('k', async () => {});
     expect((await book.list()).map(({ state, sequence }) => [sequence, state]).toSorted()).toEqual([
@@ -143,7 +143,7 @@ describe('what counts', () => {
   const saved = { ...sampleProof(4n), proof: { ...sampleProof(4n).proof, valid_before: UNTIL } };
   const told = { at: new Date(NOON_MS).toISOString(), verified: true };
   const own = { ...saved, proof: { ...saved.proof, payer: samplePlan().payee } };
-  /** Whether it counts while what was signed may be carried out, by any clock near ours; and after that. */
+  /** Whether it counts while the signature may be executed by any plausible clock, and afterwards. */
   const states: [string, Partial<SpendRecord>, boolean, boolean][] = [
     ['put aside', { state: 'reserved', saved: null }, true, true],
     ['signed', { state: 'signed' }, true, true],
@@ -180,9 +180,9 @@ describe('records of another copy of the book', () => {
     expect(await fresh.book.list()).toEqual([signed]);
     expect(await fresh.book.spentToday()).toBe(4n);
     await fresh.book.hold('k', async (held) => {
-      // The signature exists: there is none to be had for it here.
+      // The signature exists already, so none is given here.
       expect([held.signed, await held.takeSignature()]).toEqual([true, false]);
-      await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
+      await held.finishSpend({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
     });
     expect(await fresh.book.restore(signed)).toBe(false);
     expect(await fresh.book.list()).toMatchObject([{ state: 'settled' }]);
@@ -267,7 +267,7 @@ describe('the files', () => {
       expect(await held.proofStore.load('k')).toEqual(sampleProof(1n));
       await held.proofStore.clear('k');
       expect(await held.proofStore.load('k')).toEqual(sampleProof(1n));
-      await held.settle({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
+      await held.finishSpend({ listed: { listing_id: 9, url: 'u', tx_hash: null } });
     });
     expect(await readFile(join(folder, file), 'utf8')).not.toContain('X-PAYMENT');
     expect(await book.spentToday()).toBe(1n);

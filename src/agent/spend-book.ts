@@ -5,69 +5,68 @@ import { own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused, refusedFile } from './agent-error.ts';
+import { dataFolder, type Env, homeFolder } from './folders.ts';
 import { type FileLock, lockFile } from './lock-file.ts';
 import { findUnsafeFolder } from './own-file.ts';
-import { dataFolder, type Env, homeFolder } from './places.ts';
 import { howToChange, type Policy } from './policy.ts';
 import {
   asOf,
+  asVerified,
   countSpend,
   dayOf,
   digestOf,
+  finishedRecord,
   isUnsigned,
-  keepsItsPlace,
+  keepsExisting,
   type RecordFiles,
   type RecordName,
   recordFiles,
   type SpendOutcome,
   type SpendPlan,
   type SpendRecord,
-  settledBy,
   type Unpaid,
-  verified,
 } from './spend-record.ts';
 
-/** The book of one wallet: every payment it made or is making from this machine, one file each. */
+/** One wallet's payments from this machine, finished or in progress; one file each. */
 export interface SpendBook {
   readonly address: Hex;
   /** `$XDG_DATA_HOME/openaisle/<address>`. */
   readonly folder: string;
-  /** All records, newest first. */
+  /** Newest first. */
   list(): Promise<SpendRecord[]>;
-  /** Units that were paid or may still be paid today (UTC), what is only reserved included. */
+  /** Units paid or still payable today (UTC), including reservations. */
   spentToday(): Promise<bigint>;
   /**
-   * Makes the caller the only one that works on what the key names, here and in other processes, and forgets a reservation that was never
-   * signed for. Throws `purchase_in_use` when another process works on it.
+   * Locks the payments under a key, in this and other processes, while `work` runs; then drops a reservation that was never signed for.
+   * Throws `purchase_in_use` if another process holds the lock.
    */
-  hold<T>(key: string, work: (held: HeldSpend) => Promise<T>): Promise<T>;
-  /** Takes in a record of another copy of this book. False: the book keeps what it has under this key, as `keepsItsPlace` says. */
+  hold<T>(key: string, work: (spend: HeldSpend) => Promise<T>): Promise<T>;
+  /** Adds an imported record. False: the book keeps its own record of that key, see `keepsExisting`. */
   restore(record: SpendRecord): Promise<boolean>;
-  /** The file of a record. */
   pathOf(record: SpendRecord): string;
 }
 
-/** What one key names, while this caller alone works on it. */
+/** The payments under one key, locked by this caller. */
 export interface HeldSpend {
-  /** The newest; null: nothing was paid or reserved under this key. */
+  /** The newest; null: none under this key. */
   readonly record: SpendRecord | null;
-  /** The one that was signed for before the newest. */
+  /** The record before the newest that was signed for. */
   readonly previous: SpendRecord | null;
-  /** True once a signature under the present reservation may exist. */
+  /** True once a signature for the current reservation may exist. */
   readonly signed: boolean;
-  /** Puts the sum aside, durably. Throws `PolicyRefused` when the day's total would pass the limit. */
+  /** Reserves the sum durably. Throws `PolicyRefused` if the day's total would exceed the limit. */
   reserve(plan: SpendPlan, policy: Policy): Promise<void>;
-  /** To be called before each signature that can move money: true once per reservation, while it stands in the book, on the day that it counts for. */
+  /** Call before each signature that can move money. True once per reservation, on its day, and only while its file exists. */
   takeSignature(): Promise<boolean>;
-  /** For the SDK. `clear` does nothing: the proof goes when the goods are on the disk, by `settle`. */
+  /** For the SDK. `clear` does nothing: `finishSpend` drops the proof, once the goods are on disk. */
   readonly proofStore: ProofStore;
-  /** `unpaid`: where they came without a payment. */
-  settle(outcome: SpendOutcome): Promise<void>;
-  /** Keeps the market's word that what was signed is not paid. */
+  /** Closes the record. `unpaid`: the goods came without a payment. */
+  finishSpend(outcome: SpendOutcome): Promise<void>;
+  /** Records the market's statement that the signed payment wasn't made. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
-  /** To be called before the same signature is sent once more: a word of before does not hold after that. */
+  /** Call before sending the same signature again: earlier statements that it is unpaid no longer hold. */
   noteSentAgain(): Promise<void>;
-  /** Keeps that the market confirmed what an import brought. */
+  /** Records that the market confirmed an imported record. */
   noteVerified(): Promise<void>;
 }
 
@@ -77,7 +76,7 @@ export interface BookOptions {
   environment?: Pick<Environment, 'now' | 'deadline'>;
 }
 
-/** Reservations take milliseconds; who holds the lock longer is stopped or broken. */
+/** Reservations take milliseconds, so a longer wait means a stopped or broken process. */
 const LONGEST_WAIT_MS = 30_000;
 
 export function openSpendBook({ env, address, environment = systemEnvironment }: BookOptions): SpendBook {
@@ -86,10 +85,10 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
   const lockBook = (): Promise<FileLock> =>
     lockFile(join(files.folder, 'book'), { until: environment.deadline(LONGEST_WAIT_MS), needed: true });
   const context: Context = { files, lockBook, now: environment.now };
-  /** Refuses a book that others can change: without the records of a day its limit would begin anew. */
+  /** Refuses a book that others can change: by removing records they would reset the day's limit. */
   const mustBeOurs = async (): Promise<void> => {
     const fault = await findUnsafeFolder(join(files.folder, 'any'), homeFolder(env));
-    if (fault !== null) throw refusedFile(own`The book of payments is not safe: ${fault.why}`, fault.nextStep);
+    if (fault !== null) throw refusedFile(own`The spend book isn’t safe: ${fault.why}`, fault.nextStep);
   };
   return {
     address,
@@ -106,11 +105,11 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
       await mustBeOurs();
       const lock = await lockRecord(context, key);
       try {
-        const held = await holdSpend(context, key);
+        const spend = await holdSpend(context, key);
         try {
-          return await work(held);
+          return await work(spend);
         } finally {
-          await held.forgetUnsigned();
+          await spend.forgetUnsigned();
         }
       } finally {
         await lock.release();
@@ -121,8 +120,8 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
       const lock = await lockRecord(context, record.key);
       try {
         const names = (await files.names()).filter(({ digest }) => digest === digestOf(record.key));
-        const known = (await readAll(files, names)).filter((one) => !isUnsigned(one));
-        if (known.some((one) => keepsItsPlace(one, record))) return false;
+        const existing = (await readAll(files, names)).filter((one) => !isUnsigned(one));
+        if (existing.some((one) => keepsExisting(one, record))) return false;
         await files.replace(record);
         return true;
       } finally {
@@ -138,7 +137,7 @@ interface Context {
   now(): number;
 }
 
-// Under the book's lock: a count of the day tries the locks of records for a moment, and that must not refuse a purchase.
+// Holds the book's lock meanwhile: counting the day briefly takes locks of records, which must not fail a purchase.
 async function lockRecord({ files, lockBook }: Context, key: string): Promise<FileLock> {
   const book = await lockBook();
   try {
@@ -146,8 +145,8 @@ async function lockRecord({ files, lockBook }: Context, key: string): Promise<Fi
     if (lock !== null) return lock;
     throw new AgentError('wrong_use', {
       reason: 'purchase_in_use',
-      title: own`Another openaisle is working on the same payment`,
-      nextStep: own`Wait until it has ended, then run this again: it goes on, and pays nothing twice.`,
+      title: own`Another openaisle process is working on this payment`,
+      nextStep: own`Wait until it ends, then run this again to resume: nothing is paid twice.`,
     });
   } finally {
     await book.release();
@@ -174,21 +173,20 @@ async function readAll(files: RecordFiles, names: readonly RecordName[]): Promis
 
 interface Day {
   counted: bigint;
-  /** Signed and never paid, by no other word than the market's. */
+  /** Signed but unpaid according to the market alone. */
   saidUnpaid: bigint;
 }
 
 /**
- * Counts today and later. With a key: the book's lock is held, and reservations of processes that died before they signed are taken
- * away.
+ * Sums up today's and later records. With a key, the caller holds the book's lock, and unsigned reservations of dead processes are removed.
  */
 async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
-  const own = key === null ? null : digestOf(key);
+  const ownDigest = key === null ? null : digestOf(key);
   const day: Day = { counted: 0n, saidUnpaid: 0n };
   for (const name of (await files.names()).filter(({ day }) => day >= today)) {
     let record = await files.read(name);
-    if (record !== null && isUnsigned(record) && own !== null && name.digest !== own) {
+    if (record !== null && isUnsigned(record) && ownDigest !== null && name.digest !== ownDigest) {
       const lock = await tryLock(files, name.digest);
       if (lock !== null) {
         try {
@@ -210,22 +208,21 @@ async function countDay({ files, now }: Context, key: string | null): Promise<Da
   return day;
 }
 
-interface Held extends HeldSpend {
+interface OpenSpend extends HeldSpend {
   forgetUnsigned(): Promise<void>;
 }
 
-async function holdSpend(context: Context, key: string): Promise<Held> {
+async function holdSpend(context: Context, key: string): Promise<OpenSpend> {
   const { files, now } = context;
-  const known = await readHeld(context, key);
-  /** The newest that was signed for, or needed no signature; and the one before it. */
-  let [latest = null, previous = null] = known;
+  /** The newest record that was signed for or needed no signature, and the one before it. */
+  let [latest = null, previous = null] = await readSigned(context, key);
   let record = latest;
   let taken = true;
   const write = async (next: SpendRecord): Promise<void> => {
     record = next;
     await files.replace(next);
   };
-  const own = (): SpendRecord => {
+  const current = (): SpendRecord => {
     if (record === null) throw new TypeError('nothing was reserved');
     return record;
   };
@@ -241,22 +238,22 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
       return taken;
     },
     reserve: async (plan, policy) => {
-      const instead = record !== null && isUnsigned(record) ? record : null;
-      record = await reserveRecord(context, policy, recordOf(plan, (latest?.sequence ?? 0) + 1, now()), instead);
+      const unsigned = record !== null && isUnsigned(record) ? record : null;
+      record = await reserveRecord(context, policy, recordOf(plan, (latest?.sequence ?? 0) + 1, now()), unsigned);
       taken = false;
     },
     takeSignature: async () => {
       if (record === null || !isUnsigned(record) || taken) return false;
       if (dayOf(Date.parse(record.reserved_at)) !== dayOf(now())) return false;
       taken = true;
-      // Where locks do not reach, as between two containers, another process may have taken it for one of a dead process.
+      // Without shared locks, as between containers, another process may have removed it as the reservation of a dead one.
       return await files.isThere(record);
     },
     proofStore: {
       load: async () => record?.saved ?? null,
       save: async (_, saved) => {
         const before = latest;
-        const signed: SpendRecord = { ...own(), state: 'signed', saved };
+        const signed: SpendRecord = { ...current(), state: 'signed', saved };
         await write(signed);
         latest = signed;
         if (before === null || before.sequence >= signed.sequence) return;
@@ -265,31 +262,31 @@ async function holdSpend(context: Context, key: string): Promise<Held> {
       },
       clear: async () => {},
     },
-    settle: async (outcome) => write(settledBy(own(), outcome)),
-    noteUnpaid: async (unpaid) => write({ ...own(), unpaid }),
+    finishSpend: async (outcome) => write(finishedRecord(current(), outcome)),
+    noteUnpaid: async (unpaid) => write({ ...current(), unpaid }),
     noteSentAgain: async () => {
-      const { unpaid, ...rest } = own();
+      const { unpaid, ...rest } = current();
       if (unpaid !== undefined && rest.state === 'signed')
         await write({ ...rest, unpaid: { ...unpaid, sent_again: true } });
     },
-    noteVerified: async () => write(verified(own())),
+    noteVerified: async () => write(asVerified(current())),
     forgetUnsigned: async () => {
       if (record !== null && isUnsigned(record)) await files.remove(record);
     },
   };
 }
 
-/** Puts the sum of a record aside while no other is counted, in the place of one that was not signed for. */
+/** Reserves a record's sum under the book's lock, replacing an unsigned reservation. */
 async function reserveRecord(
   context: Context,
   policy: Policy,
   made: SpendRecord,
-  instead: SpendRecord | null,
+  replaced: SpendRecord | null,
 ): Promise<SpendRecord> {
   const { files, lockBook } = context;
   const book = await lockBook();
   try {
-    if (instead !== null) await files.remove(instead);
+    if (replaced !== null) await files.remove(replaced);
     mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));
     await files.create(made);
     return made;
@@ -298,35 +295,35 @@ async function reserveRecord(
   }
 }
 
-/** Reads the records of one key, the newest first, and forgets those that were never signed for. */
-async function readHeld({ files, now }: Context, key: string): Promise<SpendRecord[]> {
+/** Reads the records of one key, newest first, and removes unsigned ones. */
+async function readSigned({ files, now }: Context, key: string): Promise<SpendRecord[]> {
   const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
-  const found = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
-  const known: SpendRecord[] = [];
-  for (const record of found) {
+  const records = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
+  const signed: SpendRecord[] = [];
+  for (const record of records) {
     if (isUnsigned(record)) {
       await files.remove(record);
       continue;
     }
-    // A process may have been killed between the record of a second payment and the end of the first. Another book's word ends none.
-    const isReplaced = record.state === 'signed' && known.some(({ imported }) => imported === undefined);
+    // A process may have been killed between saving a second payment and ending the first. Imported records don't end ours.
+    const isReplaced = record.state === 'signed' && signed.some(({ imported }) => imported === undefined);
     const current: SpendRecord = isReplaced ? { ...record, state: 'over' } : asOf(record, now());
     if (current.state !== record.state) await files.replace(current);
-    known.push(current);
+    signed.push(current);
   }
-  return known;
+  return signed;
 }
 
-/** A market that lies about what ended unpaid gains one more day's sum by it, and no more. */
-function mustFit(policy: Policy, { counted: known, saidUnpaid }: Day, amountUnits: bigint): void {
+/** Allows at most one more day's sum on the market's word that payments ended unpaid, in case it lies. */
+function mustFit(policy: Policy, { counted: paid, saidUnpaid }: Day, amountUnits: bigint): void {
   const beyond = saidUnpaid > policy.perDayUnits ? saidUnpaid - policy.perDayUnits : 0n;
-  const counted = known + beyond;
+  const counted = paid + beyond;
   if (amountUnits === 0n || counted + amountUnits <= policy.perDayUnits) return;
   const left = policy.perDayUnits > counted ? policy.perDayUnits - counted : 0n;
   throw new PolicyRefused(
     'above_per_day',
-    own`${sayUsdc(amountUnits)} is above the ${sayUsdc(left)} that are left of today’s ${sayUsdc(policy.perDayUnits)}`,
-    own`The next day of UTC begins a new sum. ${howToChange(policy)}`,
+    own`${sayUsdc(amountUnits)} is more than the ${sayUsdc(left)} left of today’s ${sayUsdc(policy.perDayUnits)}`,
+    own`The limit resets at midnight UTC. ${howToChange(policy)}`,
   );
 }
 

@@ -10,70 +10,71 @@ import { howToChange, type Policy } from './policy.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import type { SpendRecord } from './spend-record.ts';
 
-/** How a payment is made under a policy and into a book, whatever it pays for. */
+/** Options of every payment under a policy and a book. */
 export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signal' | 'maxWaitSeconds' | 'payAnew'> {
   client: Client;
   wallet: Wallet;
   policy: Policy;
   book: SpendBook;
-  /** Asks a person, where the sum is above `askAboveUnits`. Without it such a sum is refused. */
-  confirm?: (asked: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
-  /** Allows one more payment where the market says that the first ended unpaid. It is judged, reserved and counted again. */
+  /** Asks a person about sums above `askAboveUnits`. Without it they are refused. */
+  confirm?: (request: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
+  /** Allows another payment if the market says that the first was never paid. It is judged, reserved and counted again. */
   payAgain?: boolean;
-  /** Takes a line for the owner, of something that did not stop the payment. */
+  /** Prints a notice that doesn't stop the payment. */
   onNotice?: (line: string) => void;
-  /** Reads the code at an address where a node of the chain is known; null where that gives no answer. */
+  /** Reads an address's code, if there is an RPC endpoint; null if that doesn't answer. */
   readCode?: (address: Hex) => Promise<Hex | null>;
 }
 
-/** Another payment may take the place of one that was signed for and ended unpaid; nothing else is paid for twice. */
+/** Only a signed payment that was never paid may be replaced by another. */
 export function mayPayAgain({ payAgain }: Pick<SpendOptions, 'payAgain'>, record: SpendRecord | null): boolean {
   return payAgain === true && record?.state === 'signed';
 }
 
-/** Asks where the policy says so. Throws `PolicyRefused` when the person says no, or cannot be asked. */
+/** Asks a person if the policy says so. Throws `PolicyRefused` if they decline or can't be asked. */
 export async function mustBeConfirmed(
   { policy, confirm }: Pick<SpendOptions, 'policy' | 'confirm'>,
-  asked: { amountUnits: bigint; title: string; seller: string | null },
+  request: { amountUnits: bigint; title: string; seller: string | null },
 ): Promise<void> {
-  if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;
-  const limit = own`above ${sayUsdc(policy.askAboveUnits)} a person has to agree`;
+  if (policy.askAboveUnits === null || request.amountUnits <= policy.askAboveUnits) return;
   if (confirm === undefined)
     throw new PolicyRefused(
       'needs_person',
-      own`The policy says that ${limit}, and none can be asked here`,
-      howToChange(policy),
+      own`The policy requires a person’s consent above ${sayUsdc(policy.askAboveUnits)}, and nobody can be asked here`,
+      own`Use a terminal or a host that can ask. ${howToChange(policy)}`,
     );
-  if (await confirm(asked)) return;
+  if (await confirm(request)) return;
   throw new PolicyRefused(
     'not_confirmed',
-    own`The person who was asked did not agree to ${sayUsdc(asked.amountUnits)}`,
-    own`Leave it, or ask again.`,
+    own`The person declined to pay ${sayUsdc(request.amountUnits)}`,
+    own`Nothing was paid. Don’t buy it, or ask again.`,
   );
 }
 
-/** After a signature neither a fault of this machine nor a market that asks once more means that nothing was done. */
+/**
+ * Converts errors that, once a payment is signed, don't prove that nothing happened: faults of this machine, and a market that asks for
+ * payment again.
+ */
 export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknown {
   if (record === null || record.state === 'reserved' || error instanceof AgentError) return error;
   if (error instanceof MarketError && error.reason === 'payment_required' && record.state === 'signed')
     return new AgentError('unknown', {
       doNotPayAgain: true,
       reason: 'payment_undecided',
-      title: own`The market asks for a payment once more, though one is signed for this and may still be carried out`,
-      nextStep: own`Do not pay again. Run the same command later: it shows the same signature, and signs nothing new.`,
+      title: own`The market asks for another payment, but the signed one may still be executed`,
+      nextStep: own`Do not pay again. Run the same command later: it sends the same signature and signs nothing new.`,
     });
   const { code, syscall, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code === undefined || syscall === undefined) return error;
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'not_kept',
-    title: own`It may be paid for, and could not be written on this machine (${formed('code', code)})`,
-    nextStep: own`Do not pay again. Make room, or mend the folder, then run the same command: it goes on with the same payment.`,
+    title: own`This may be paid for, but it couldn’t be saved on this machine (${formed('code', code)})`,
+    nextStep: own`Do not pay again. Free some space or fix the folder, then run the same command to resume.`,
     file: path,
   });
 }
 
-/** Options that go to the SDK as they are. */
 export function passedOn({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
   return {
     ...(onProgress === undefined ? {} : { onProgress }),

@@ -7,7 +7,7 @@ import { lookAtGoods } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isFree, isVerified, type SpendRecord } from './spend-record.ts';
 
-/** The market's word on a receipt's transaction, or on the goods that a listing promises. */
+/** Result of checking a receipt or a commitment with the market. */
 export interface MarketWord {
   status: 'agrees' | 'differs' | 'unknown';
   detail: OwnWords;
@@ -17,23 +17,22 @@ export interface GoodsReport {
   listing_id: number;
   path: string;
   commitment: string;
-  /** The file against the commitment. */
+  /** File compared with the commitment. */
   goods: 'intact' | 'changed' | 'missing';
   receipt: Receipt | null;
-  /** The commitment against that of the listing; null: the market was not asked. */
+  /** Commitment compared with the listing's; null: not checked. */
   listing: MarketWord | null;
-  /** Null: free goods, or it was not asked. */
+  /** Receipt compared with the market's books; null: free goods, or not checked. */
   market: MarketWord | null;
-  /** Null: free goods, or no RPC address was given. */
+  /** Receipt compared with the chain; null: free goods, or no RPC endpoint. */
   chain: TransferFound | null;
-  /** Everything that was looked at is as it should be. */
   ok: boolean;
 }
 
 /**
- * Checks bought goods: the file against its commitment, the commitment against the listing, the receipt against the market, and with a
- * chain against that. A caller that asks the chain need not trust the market's word for the payment. Throws `no_purchase` for a record
- * without goods, and what client and chain throw.
+ * Checks bought goods: file against commitment, commitment against listing, receipt against the market and, if given, the chain. With a
+ * chain the caller need not trust the market about the payment. Throws `no_purchase` for a record without goods, and what client and chain
+ * throw.
  */
 export async function verifyGoods(
   record: SpendRecord,
@@ -41,28 +40,31 @@ export async function verifyGoods(
 ): Promise<GoodsReport> {
   const { delivery, listing_id } = record;
   if (delivery === null || listing_id === null)
-    throw new AgentError('wrong_use', { reason: 'no_purchase', title: own`This record holds no goods` });
+    throw new AgentError('wrong_use', { reason: 'no_purchase', title: own`This record has no goods` });
   const { path, commitment, receipt } = delivery;
   const goods = await lookAtGoods(delivery);
   const listing = client === undefined ? null : await askListing(client, listing_id, commitment);
   const market = client === undefined || receipt === null ? null : await askPayment(client, listing_id, receipt);
-  const found = chain === undefined || receipt === null ? null : await chain.findTransfer(receipt);
+  const transfer = chain === undefined || receipt === null ? null : await chain.findTransfer(receipt);
   const isPaid = receipt === null || fitsRecord(record, receipt);
   const isMarketFine = (market?.status ?? 'agrees') === 'agrees' && isPromised(record, listing);
-  const ok = goods === 'intact' && isPaid && isMarketFine && (found?.status ?? 'final') === 'final';
-  return { listing_id, path, commitment, goods, receipt, listing, market, chain: found, ok };
+  const ok = goods === 'intact' && isPaid && isMarketFine && (transfer?.status ?? 'final') === 'final';
+  return { listing_id, path, commitment, goods, receipt, listing, market, chain: transfer, ok };
 }
 
-/** Goods that this book took in were held against the listing then: free ones may have been edited since, and a market may have lost others. */
+/**
+ * Verified goods matched their listing when they arrived. Since then free ones may have been edited, and a market may have lost the
+ * listing.
+ */
 function isPromised(record: SpendRecord, listing: MarketWord | null): boolean {
   if (listing?.status === 'agrees') return true;
   return isVerified(record) && (listing?.status !== 'differs' || isFree(record));
 }
 
-/** The receipt is the market's word: it must speak of what was set aside. */
+/** Whether the market's receipt describes the payment in the record. */
 function fitsRecord({ payee, network, amount_units }: SpendRecord, receipt: Receipt): boolean {
   const same = receipt.payee.toLowerCase() === payee.toLowerCase() && receipt.network === network;
-  // Bought elsewhere with the same wallet, and only collected from here: then nothing was set aside.
+  // 0: bought elsewhere with the same wallet and only collected here, so nothing was reserved.
   return same && (amount_units === '0' || receipt.amount_units === amount_units);
 }
 
@@ -88,32 +90,32 @@ async function askPayment(client: Client, listingId: number, receipt: Receipt): 
     return { status: agrees ? 'agrees' : 'differs', detail };
   } catch (error) {
     if (error instanceof MarketError && error.reason === 'payment_not_found')
-      return { status: 'unknown', detail: own`the market has no payment of this transaction` };
+      return { status: 'unknown', detail: own`the market has no payment with this transaction` };
     throw error;
   }
 }
 
-/** Why a record's goods cannot be called what the listing promised, in our own words; null: the market confirms them. */
+/** Says in our own words why the market doesn't confirm a record's goods; null if it does. */
 export async function whyNotVerified(record: SpendRecord, client: Client): Promise<OwnWords | null> {
   let report: GoodsReport;
   try {
     report = await verifyGoods(record, { client });
   } catch (error) {
-    if (error instanceof MarketError || error instanceof UnreadableAnswer) return own`the market could not be asked`;
+    if (error instanceof MarketError || error instanceof UnreadableAnswer) return own`the market couldn’t be asked`;
     throw error;
   }
   const { ok, goods, listing, market } = report;
   if (ok) return null;
   if (goods !== 'intact') return own`the file is ${named(goods)}`;
   const word = [listing, market].find((one) => one !== null && one.status !== 'agrees');
-  return word?.detail ?? own`the receipt is of another payment`;
+  return word?.detail ?? own`the receipt is for another payment`;
 }
 
-/** Keeps that the market confirmed a record which an import brought, unless a later one has taken its place. */
+/** Marks an imported record as confirmed by the market, unless a later one has replaced it. */
 export async function keepVerified(book: Pick<SpendBook, 'hold'>, record: SpendRecord): Promise<void> {
   const { key, sequence } = record;
   if (isVerified(record)) return;
-  await book.hold(key, async (held) => {
-    if (held.record?.sequence === sequence) await held.noteVerified();
+  await book.hold(key, async (spend) => {
+    if (spend.record?.sequence === sequence) await spend.noteVerified();
   });
 }

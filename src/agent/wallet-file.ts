@@ -14,7 +14,7 @@ const plain = z.strictObject({
   private_key: z.string().regex(KEY),
 });
 
-/** More would take minutes, or more memory than a machine has. */
+/** More work would take minutes, or more memory than a machine has. */
 const MOST_WORK = 2 ** 22;
 const shared = { dklen: z.literal(32), salt: hex };
 const cipher = {
@@ -44,12 +44,11 @@ const keystore = z.looseObject({
 });
 type StoredKeystore = z.output<typeof keystore>;
 
-/** What a wallet file is: its key in clear, or under a passphrase. */
 export type WalletFile =
   | { kind: 'plain'; address: string | null; key: Hex }
   | { kind: 'keystore'; address: string | null; unlock(passphrase: string): Hex };
 
-/** A JSON object with `version` 1 or 3 (Web3 keystore), or one line of 64 hex digits. Never quotes what it could not read. */
+/** Parses JSON with `version` 1 or 3 (Web3 keystore), or one line of 64 hex digits. Errors never quote the text. */
 export function readWalletText(text: string, path: string): WalletFile {
   const line = text.trim();
   if (KEY.test(line)) return { kind: 'plain', address: null, key: keyOf(line) };
@@ -70,30 +69,30 @@ export function readWalletText(text: string, path: string): WalletFile {
   return {
     kind: 'keystore',
     address: data.address === undefined ? null : withPrefix(data.address),
-    unlock: (passphrase) => unlock(data, passphrase, path),
+    unlock: (passphrase) => unlockKeystore(data, passphrase, path),
   };
 }
 
 function noWallet(path: string): AgentError {
   return refusedFile(
-    own`${ofOwner(path)} is no wallet file: neither a key of 64 hex digits, nor JSON with address and private_key, nor a keystore of version 3`,
-    own`openaisle wallet new makes one; --wallet names another file.`,
+    own`${ofOwner(path)} isn’t a wallet file: expected 64 hex digits, JSON with address and private_key, or a version 3 keystore`,
+    own`Run openaisle wallet new to create one, or name another with --wallet.`,
     'wallet_refused',
   );
 }
 
-// The asynchronous form of the library takes r and p for what it writes itself; files of others have other numbers.
-function unlock(stored: StoredKeystore, passphrase: string, path: string): Hex {
+// Uses the synchronous form: the library's asynchronous one assumes its own r and p, and other programs' files differ.
+function unlockKeystore(stored: StoredKeystore, passphrase: string, path: string): Hex {
   try {
     const key = decrypt(stored, toKey(stored, { password: passphrase }));
     if (isHex(key) && KEY.test(key)) return key;
   } catch {
-    // What went wrong is said below, without what the library says of the key.
+    // Reported below without the library's message, which may quote the key.
   }
-  throw refusedFile(own`${ofOwner(path)} cannot be opened with this passphrase`, own`Try again.`, 'passphrase_refused');
+  throw refusedFile(own`${ofOwner(path)} can’t be opened with this passphrase`, own`Try again.`, 'passphrase_refused');
 }
 
-/** The text of a new file. With a passphrase: a Web3 keystore of version 3, which takes about two seconds. */
+/** Returns the text of a new file. With a passphrase it is a Web3 keystore (version 3), which takes about two seconds. */
 export function printWallet(key: Hex, address: Hex, passphrase?: string): string {
   if (passphrase === undefined) return `${JSON.stringify({ version: 1, address, private_key: key }, null, 2)}\n`;
   const [derived, options] = scrypt({ password: passphrase });
@@ -101,7 +100,7 @@ export function printWallet(key: Hex, address: Hex, passphrase?: string): string
   return `${JSON.stringify(stored, null, 2)}\n`;
 }
 
-/** Of 64 hex digits with or without 0x; null for anything else. */
+/** Parses 64 hex digits with or without 0x; null for anything else. */
 export function readKeyText(text: string): Hex | null {
   const line = text.trim();
   return KEY.test(line) ? keyOf(line) : null;

@@ -15,7 +15,7 @@ import { cliRuns } from '../../test/world/run-cli.ts';
 
 const cli = cliRuns();
 
-/** A server that says no word of TLS or HTTP: it answers so, or hangs up after the request. */
+/** A server without TLS that sends this answer, or hangs up after the request if null. */
 async function listening(answer: string | null): Promise<{ port: number; close(): void }> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -36,13 +36,13 @@ test('a connection that was refused is certain: address, cause and what to do, a
     {
       status: 'refused',
       reason: 'not_connected',
-      title: `No connection to ${market}: nothing listens at that address and port (ECONNREFUSED)`,
+      title: `No connection to ${market}: nothing is listening at that address and port (ECONNREFUSED)`,
       detail: 'Nothing was sent.',
       next_step: expect.stringContaining('OPENAISLE_MARKET'),
     },
   ]);
   const told = await cli.run(['search'], { market });
-  expect(told.stderr).toMatch(/^not done: No connection to .*\nNothing was sent\.\nnext: Look at --market/);
+  expect(told.stderr).toMatch(/^not done: No connection to .*\nNothing was sent\.\nnext: Check --market/);
 });
 
 test('so is a name that is not known, and a market that does not speak TLS', async () => {
@@ -55,7 +55,7 @@ test('so is a name that is not known, and a market that does not speak TLS', asy
   const plain = await cli.run(['search', '--json'], { market: `https://127.0.0.1:${port}` });
   expect([plain.code, plain.json()]).toMatchObject([
     1,
-    { reason: 'not_connected', title: expect.stringContaining('it does not speak TLS') },
+    { reason: 'not_connected', title: expect.stringContaining('it doesn’t use TLS') },
   ]);
   close();
 });

@@ -7,7 +7,7 @@ import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.t
 import { PaymentUndecided } from '../sdk/payments/payment-run.ts';
 import type { Line } from './printable.ts';
 
-/** Refused: the market said no, or the word it gave ends this. Wrong use: nothing of weight was sent. Unknown: it may have happened, or money has moved. */
+/** `refused`: certainly not done. `wrong_use`: nothing that changes anything was sent. `unknown`: it may have happened, or money moved. */
 export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
 export type Trouble = keyof typeof EXITS;
 
@@ -16,21 +16,20 @@ export interface ErrorDetails {
   title: OwnWords;
   detail?: OwnWords | undefined;
   nextStep?: OwnWords | undefined;
-  /** The market's words on it, apart from our own. */
   market?: MarketWords | undefined;
-  /** The steps that were done, a line each. */
+  /** One line per completed step. */
   lines?: readonly Line[] | undefined;
-  /** A seller's text may be in its name. */
+  /** Untrusted: the name may contain a seller's text. */
   file?: string | undefined;
   retryAfterSeconds?: number | null | undefined;
   requestId?: string | null | undefined;
-  /** Money has moved or may move: said by the market, or known here. */
+  /** True when money has moved or may move, as told by the market or known here. */
   doNotPayAgain?: boolean | undefined;
-  /** What was done before it, for programs: without secrets. */
+  /** JSON fields on what was done before the failure. No secrets. */
   more?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** How a command ends that is not done. Holds no secret: it is printed. */
+/** A failed command. Holds no secret, because it is printed. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly trouble: Trouble;
@@ -55,14 +54,18 @@ export function isUnknown(error: unknown): boolean {
   return !(error instanceof CliError);
 }
 
-/** Adds what a command alone knows: what to do next, and the file that it is about. */
-interface Said {
+export function reasonOf(error: unknown): string | null {
+  return error instanceof MarketError ? error.reason : null;
+}
+
+/** Details that only the command knows. */
+interface Hints {
   nextStep?: OwnWords | undefined;
   file?: string | undefined;
 }
 
-/** Any error as one that can be told. `said` adds what only the command knows: the file, and what to do next. */
-export function toCliError(error: unknown, said: Said = {}): CliError {
+/** Converts any error to a printable one. `hints` override the usual next step and name the file. */
+export function toCliError(error: unknown, hints: Hints = {}): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof AgentError) return new CliError(error.trouble, error.parts);
   if (error instanceof MarketError) {
@@ -70,21 +73,21 @@ export function toCliError(error: unknown, said: Said = {}): CliError {
     const { reason, title, nextStep, market } = refusalIn(error);
     return new CliError(isUnknown(error) ? 'unknown' : 'refused', {
       ...{ reason, title, market },
-      nextStep: said.nextStep ?? nextStep,
-      file: said.file,
+      nextStep: hints.nextStep ?? nextStep,
+      file: hints.file,
       retryAfterSeconds,
       requestId,
       doNotPayAgain: error.doNotPayAgain ?? undefined,
     });
   }
-  if (error instanceof UnreadableAnswer) return fromUnreadable(error, said);
-  return fromPayment(error, said.nextStep) ?? fromSystem(error, said);
+  if (error instanceof UnreadableAnswer) return fromUnreadable(error, hints);
+  return fromPayment(error, hints.nextStep) ?? fromSystem(error, hints);
 }
 
-/** A refusal in the words of this version's own table; what the market said beyond them stands apart. */
+/** Describes a refusal in the words of this version's error table. Words of the market that differ are kept apart, in `market`. */
 function refusalIn({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
-  const known = rowOf(reason);
-  const row = problem.status === 402 ? (known?.of_proof ?? known) : known;
+  const reasonRow = rowOf(reason);
+  const row = problem.status === 402 ? (reasonRow?.of_proof ?? reasonRow) : reasonRow;
   const said = {
     ...(row === undefined ? { reason, title: problem.title } : {}),
     ...(problem.detail === row?.title ? {} : { detail: problem.detail }),
@@ -95,22 +98,22 @@ function refusalIn({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason
   if (row !== undefined) return { reason, title: ofSource(row.title), nextStep: ofSource(row.next_step), market };
   return {
     reason: 'unknown_reason',
-    title: own`The market refused it, for a reason that this version does not know`,
-    nextStep: own`Take what it says as its own word. A newer version of this program may know the reason.`,
+    title: own`The market refused this for a reason that this version doesn’t know`,
+    nextStep: own`Treat its message below as the market’s own words. A newer version of openaisle may know the reason.`,
     market,
   };
 }
 
-function fromUnreadable(error: UnreadableAnswer, said: Said): CliError {
+function fromUnreadable(error: UnreadableAnswer, hints: Hints): CliError {
   const { why, detail, nextStep, requestId } = error;
   const never = neverConnected(error);
   if (never === null)
     return new CliError('unknown', {
       reason: why,
-      title: own`The market gave no answer that can be read`,
+      title: own`The market sent no readable answer`,
       detail: withCode(detail, error),
-      nextStep: said.nextStep ?? nextStep,
-      file: said.file,
+      nextStep: hints.nextStep ?? nextStep,
+      file: hints.file,
       requestId,
     });
   const [address = ''] = /https?:\/\/[^\s;]+/.exec(detail) ?? [];
@@ -118,15 +121,15 @@ function fromUnreadable(error: UnreadableAnswer, said: Said): CliError {
     reason: 'not_connected',
     title: own`No connection to ${ofOwner(address)}: ${never.cause} (${formed('code', never.code)})`,
     detail: own`Nothing was sent.`,
-    nextStep: said.nextStep === undefined ? never.nextStep : own`${never.nextStep} ${said.nextStep}`,
-    file: said.file,
+    nextStep: hints.nextStep === undefined ? never.nextStep : own`${never.nextStep} ${hints.nextStep}`,
+    file: hints.file,
   });
 }
 
-/** The system's own word for what went wrong, where there is one: `ECONNRESET`, `EPROTO`. */
+/** Appends the system's error code, if there is one: `ECONNRESET`, `EPROTO`. */
 function withCode(detail: OwnWords, error: UnreadableAnswer): OwnWords {
-  const found = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
-  return found === undefined ? detail : own`${detail} (${formed('code', found.code)})`;
+  const cause = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
+  return cause === undefined ? detail : own`${detail} (${formed('code', cause.code)})`;
 }
 
 function causesOf(error: Error): { code: string; syscall: string | null }[] {
@@ -137,7 +140,6 @@ function causesOf(error: Error): { code: string; syscall: string | null }[] {
   return causes;
 }
 
-/** What the SDK's payers throw. */
 function fromPayment(error: unknown, nextStep: OwnWords | undefined): CliError | null {
   if (error instanceof TermsRefused)
     return new CliError('refused', { reason: error.why, title: error.detail, nextStep: nextStep ?? error.nextStep });
@@ -145,23 +147,23 @@ function fromPayment(error: unknown, nextStep: OwnWords | undefined): CliError |
     return new CliError('unknown', {
       doNotPayAgain: true,
       reason: 'payment_undecided',
-      title: own`The wait ended before the payment was decided; what was signed is kept`,
-      nextStep: own`Do not pay again. The same command goes on with it and pays nothing twice, as does openaisle wait.`,
+      title: own`The wait ended before the payment was final. The signed payment is saved`,
+      nextStep: own`Do not pay again. Run the same command, or openaisle wait, to resume: nothing is paid twice.`,
     });
   if (error instanceof PaymentMayBeLost)
     return new CliError('unknown', {
       doNotPayAgain: true,
       reason: 'payment_may_be_lost',
-      title: own`The market lost history, and the chain shows a payment that may be the one for this`,
+      title: own`The market lost some history, and a transfer on the chain may have paid for this`,
       detail:
         error.txHash === null ? undefined : own`Transaction ${formed('hash', error.txHash)}. Nothing more was paid.`,
-      nextStep: nextStep ?? own`Find out what that transaction paid for; if it was this, ask who received it.`,
+      nextStep: nextStep ?? own`Find out what that transaction paid for. If it paid for this, ask the recipient.`,
     });
   if (error instanceof ArtifactMismatch)
     return new CliError('unknown', {
       doNotPayAgain: true,
       reason: 'goods_mismatch',
-      title: own`The goods that came are not what the listing promised`,
+      title: own`The delivered goods don’t match the listing`,
       nextStep: own`Do not pay again. Keep the receipt, and flag the listing.`,
     });
   return null;
@@ -169,30 +171,30 @@ function fromPayment(error: unknown, nextStep: OwnWords | undefined): CliError |
 
 const NAME = /^[A-Z][A-Za-z]{1,40}$/;
 
-/** The name of its class, which libraries choose and no market. */
+/** Returns the error's class name, which a library chose and no market can. */
 function nameOf(error: unknown): OwnWords {
-  return error instanceof Error && NAME.test(error.name) ? ofSource(error.name) : own`no error of a known class`;
+  return error instanceof Error && NAME.test(error.name) ? ofSource(error.name) : own`unknown type`;
 }
 
-// Never the message of an error that is not known: it may quote what it could not read.
-function fromSystem(error: unknown, said: Said): CliError {
+// Never prints the message of an unknown error: it may quote secrets that it failed to parse.
+function fromSystem(error: unknown, hints: Hints): CliError {
   const { code, path, syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code !== undefined && syscall !== undefined) {
     return new CliError('wrong_use', {
       reason: 'file_trouble',
-      title: own`A file or folder cannot be used (${formed('code', code)})`,
-      nextStep: said.nextStep,
-      file: said.file ?? path,
+      title: own`A file or folder can’t be used (${formed('code', code)})`,
+      nextStep: hints.nextStep,
+      file: hints.file ?? path,
     });
   }
   return new CliError('unknown', {
     reason: 'unexpected',
-    title: own`An unexpected error (${nameOf(error)})`,
-    ...said,
+    title: own`An unexpected error occurred (${nameOf(error)})`,
+    ...hints,
   });
 }
 
-/** Why a connection was never made: nothing was sent, so nothing was done. */
+/** Explains why no connection was made. Nothing was sent, so nothing was done. */
 interface NeverConnected {
   /** `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   code: string;
@@ -200,38 +202,38 @@ interface NeverConnected {
   nextStep: OwnWords;
 }
 
-const ADDRESS = own`Look at --market, or at OPENAISLE_MARKET.`;
-const NETWORK = own`Look whether this machine is connected, then run the same command again.`;
+const ADDRESS = own`Check --market or OPENAISLE_MARKET.`;
+const NETWORK = own`Check this machine’s connection, then run the same command again.`;
 const REASONS: Readonly<Record<string, readonly [cause: OwnWords, nextStep: OwnWords]>> = {
-  ENOTFOUND: [own`its name is not known`, own`${ADDRESS} If it is right, look whether this machine is connected.`],
-  EAI_AGAIN: [own`names cannot be looked up now`, NETWORK],
+  ENOTFOUND: [own`the host name is unknown`, own`${ADDRESS} If it is right, check this machine’s connection.`],
+  EAI_AGAIN: [own`the name lookup failed`, NETWORK],
   ECONNREFUSED: [
-    own`nothing listens at that address and port`,
+    own`nothing is listening at that address and port`,
     own`${ADDRESS} If it is right, the market is down: try later.`,
   ],
-  EHOSTUNREACH: [own`there is no way to it`, NETWORK],
+  EHOSTUNREACH: [own`the host is unreachable`, NETWORK],
   ENETUNREACH: [own`there is no network`, NETWORK],
   EADDRNOTAVAIL: [own`there is no network`, NETWORK],
-  UND_ERR_CONNECT_TIMEOUT: [own`no connection came about in time`, NETWORK],
-  ETIMEDOUT: [own`no connection came about in time`, NETWORK],
-  ERR_SSL_WRONG_VERSION_NUMBER: [own`it does not speak TLS`, own`${ADDRESS} A market on this machine may be http.`],
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: [own`it does not speak TLS`, own`${ADDRESS} A market on this machine may be http.`],
+  UND_ERR_CONNECT_TIMEOUT: [own`the connection timed out`, NETWORK],
+  ETIMEDOUT: [own`the connection timed out`, NETWORK],
+  ERR_SSL_WRONG_VERSION_NUMBER: [own`it doesn’t use TLS`, own`${ADDRESS} A market on this machine may use http.`],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: [own`it doesn’t use TLS`, own`${ADDRESS} A market on this machine may use http.`],
 };
 const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_ALTNAME_INVALID$|HOSTNAME_MISMATCH$)/;
 
-/** Null: a request may have been sent. */
+/** Returns null if a request may have been sent. */
 function neverConnected(error: unknown): NeverConnected | null {
   if (!(error instanceof UnreadableAnswer) || error.why !== 'no_answer' || error.status !== null) return null;
   for (const { code, syscall } of causesOf(error)) {
-    // A connection that was there can end by the same codes, after the request was sent.
+    // The same codes can end an open connection after the request was sent. Only these two system calls come before that.
     if (syscall !== null && syscall !== 'connect' && syscall !== 'getaddrinfo') return null;
-    const [said, nextStep] = REASONS[code] ?? [];
-    if (said !== undefined && nextStep !== undefined) return { code, cause: said, nextStep };
+    const [cause, nextStep] = REASONS[code] ?? [];
+    if (cause !== undefined && nextStep !== undefined) return { code, cause, nextStep };
     if (CERTIFICATE.test(code))
       return {
         code,
-        cause: own`its TLS certificate is not valid here`,
-        nextStep: own`${ADDRESS} If it is right, do not go on: another may be answering in its place. A private authority is named by NODE_EXTRA_CA_CERTS.`,
+        cause: own`its TLS certificate isn’t trusted here`,
+        nextStep: own`${ADDRESS} If it is right, stop: someone else may be answering in its place. For a private certificate authority set NODE_EXTRA_CA_CERTS.`,
       };
   }
   return null;

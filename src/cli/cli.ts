@@ -1,40 +1,39 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
+import { SHORT_ACCOUNT } from '../sdk/pages.ts';
 import { EVERYWHERE, type OptionName, type Options } from './options.ts';
 import type { Line } from './printable.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What a command works with. */
+/** Everything that a command gets from its surroundings. */
 export interface Cli {
   options: Options;
-  /** What stands after the command's name; as many as its row asks for. */
+  /** Words after the command's name; their number is already checked. */
   positionals: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   terminal: Terminal;
   now(): number;
   connect(market: string, key?: string): Client;
-  /** Lines on the standard output before the command is done. Cleaned as all that is printed. */
+  /** Prints lines on standard output before the command ends, with secrets and control characters removed. */
   say(lines: readonly Line[]): void;
-  /** A line for a person who waits, on the standard error; not with --json. */
+  /** Prints a progress line on standard error; silent with --json. */
   note(line: Line): void;
-  /** From the first call on Ctrl-C aborts this signal in place of ending the process. */
+  /** After the first call, Ctrl-C aborts this signal instead of ending the process. */
   interruption(): AbortSignal;
 }
 
-/** A client of one market, with a key or without. */
 export type Connect = (key?: string) => Client;
 
 export function connectTo(cli: Cli, market: string): Connect {
   return (key) => cli.connect(market, key);
 }
 
-/** What a command that is done has to say. */
 export interface Done {
   lines: readonly Line[];
-  /** Without secrets, and without `status`, which is `ok`. Null: everything was said before. */
+  /** Without secrets and without `status`, which is added. Null: everything was printed already. */
   json: Readonly<Record<string, unknown>> | null;
   /** Printed only with --reveal, on a terminal. */
-  secrets: readonly string[];
+  secrets?: readonly string[];
 }
 
 export interface Owner {
@@ -42,15 +41,7 @@ export interface Owner {
   handle: string;
 }
 
-/** Standing without its long lists. */
-export const SHORT_ACCOUNT = {
-  listings_limit: '1',
-  sales_limit: '1',
-  purchases_limit: '1',
-  replies_limit: '1',
-} as const;
-
-/** Whose key it is; null when the market does not take it. */
+/** Returns the owner of a key, or null if the market refuses the key. */
 export async function findOwner(connect: Connect, key: string): Promise<Owner | null> {
   try {
     const { merchant } = (await connect(key).getMe({ query: SHORT_ACCOUNT })).body;
@@ -62,36 +53,33 @@ export async function findOwner(connect: Connect, key: string): Promise<Owner | 
 }
 
 export interface Positional {
-  /** In capitals in help: `ID`. */
+  /** In capitals, as in help: `ID`. */
   name: string;
   required: boolean;
-  /** It takes all that follow; only the last one may. */
+  /** Takes all remaining words. Allowed on the last one only. */
   variadic?: boolean;
 }
 
-/** One row of the table of commands: arguments, help, completion and the table in docs/cli.md are made from it. */
+/** One command. Arguments, help, completion and the table in docs/cli.md are derived from it. */
 export interface Command {
   /** One word, or two: `mod remove`. */
   name: string;
-  /** One line. */
   summary: string;
   positionals: readonly Positional[];
-  /** In addition to those that every command takes. */
+  /** In addition to `EVERYWHERE`. */
   options: readonly OptionName[];
-  /** Of those that every command takes: not this one. */
+  /** Options of `EVERYWHERE` that this command refuses. */
   without?: readonly OptionName[];
-  /** Whole command lines. */
   examples: readonly string[];
   run(cli: Cli): Promise<Done>;
 }
 
-/** All options that a command takes. */
 export function optionsOf({ options, without = [] }: Command): OptionName[] {
   const everywhere = EVERYWHERE.filter((name) => !options.includes(name) && !without.includes(name));
   return [...options, ...everywhere];
 }
 
-/** How a command is typed, without its options. */
+/** Usage line without options: `openaisle buy ID`. */
 export function usageOf({ name, positionals }: Command): string {
   const parts = positionals.map(({ name: of, required, variadic }) => {
     const shown = variadic === true ? `${of}...` : of;

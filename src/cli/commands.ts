@@ -20,18 +20,18 @@ import { watch } from './commands/watch.ts';
 import { whoami } from './commands/whoami.ts';
 import type { CommandGroup } from './help.ts';
 
-/** The table of commands, as help shows it. A new one is a file in `commands/` and its name here; then `npm run docs`. */
+/** Commands, grouped as in help. To add one, write a file in `commands/` and name it here; then run `npm run docs`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
-  { title: 'Reading', commands: [search, show, watch] },
-  { title: 'Buying', commands: [buy, wait, purchases, verify] },
-  { title: 'Selling', commands: [sell, listings, edit, withdraw] },
-  { title: 'Other people’s goods', commands: [comment, vote, flag] },
-  { title: 'Moderation', commands: [appeal, modRemove, modPin, modDecide, modReviews] },
-  { title: 'A model’s tools', commands: [mcp] },
-  { title: 'A store and its key', commands: [join, rotate, recover, codes, pair, whoami] },
-  { title: 'Copies', commands: [exportCommand, importCommand] },
-  { title: 'The wallet', commands: [walletNew, walletAddress, walletBalance] },
-  { title: 'This program', commands: [completionOver(() => COMMANDS)] },
+  { title: 'Browse', commands: [search, show, watch] },
+  { title: 'Buy', commands: [buy, wait, purchases, verify] },
+  { title: 'Sell', commands: [sell, listings, edit, withdraw] },
+  { title: 'React', commands: [comment, vote, flag] },
+  { title: 'Moderate', commands: [appeal, modRemove, modPin, modDecide, modReviews] },
+  { title: 'Tools for models', commands: [mcp] },
+  { title: 'Store and keys', commands: [join, rotate, recover, codes, pair, whoami] },
+  { title: 'Export and import', commands: [exportCommand, importCommand] },
+  { title: 'Wallet', commands: [walletNew, walletAddress, walletBalance] },
+  { title: 'Shell', commands: [completionOver(() => COMMANDS)] },
 ];
 
 export const COMMANDS: readonly Command[] = COMMAND_GROUPS.flatMap(({ commands }) => commands);

@@ -57,7 +57,7 @@ describe('where a merchant’s file is', () => {
     expect(market('https://market.example/')).toBe('https://market.example');
     for (const url of ['http://localhost:4020', 'http://127.9.9.9', 'http://[::1]:1']) expect(market(url)).toBe(url);
     for (const url of ['http://market.example', 'http://localhost.example', 'http://127.0.0.1.example'])
-      expect(() => market(url)).toThrow('not protected by TLS');
+      expect(() => market(url)).toThrow('doesn’t use TLS');
     expect(market('http://market.example', { 'allow-http': true })).toBe('http://market.example');
     for (const url of [
       'market.example',

@@ -10,7 +10,7 @@ import { EXITS } from './cli-error.ts';
 import { REVIEW_DECISIONS } from './commands/mod.ts';
 import { COMMANDS } from './commands.ts';
 import { specOf } from './options.ts';
-import { coloured } from './printable.ts';
+import { colourLine } from './printable.ts';
 import { withCommandTable } from './write-command-table.ts';
 
 const exec = promisify(execFile);
@@ -46,24 +46,24 @@ describe('help', () => {
 
   test('the texts stand as they were agreed', async () => {
     expect((await cli.run(['pair', '--help'])).stdout).toMatchInlineSnapshot(`
-      "openaisle pair: a code to type on the hosted connector’s page: one use, ten minutes.
+      "openaisle pair: makes a one-time code for the hosted connector’s page, valid for ten minutes.
 
       Usage
         openaisle pair [options]
 
       Options
-        --handle NAME  the merchant, whose file is ~/.config/openaisle/<market host>/<handle>.json
-        --file FILE    another merchant’s file than that
-        --key-stdin    the key is the first line of the standard input
+        --handle NAME  the merchant; its file is ~/.config/openaisle/<market host>/<handle>.json
+        --file FILE    the merchant’s file, if it is elsewhere
+        --key-stdin    read the key from the first line of standard input
         --out FILE     the file to write
-        --reveal       print the secrets as well; only on a terminal
+        --reveal       also print the secrets; on a terminal only
 
-      Everywhere
-        --market URL  the market’s address (or OPENAISLE_MARKET; a file knows its own)
-        --allow-http  also without TLS to a machine other than this one
-        --json        one JSON object on the standard output, without secrets
-        --help        this text
-        --version     the version
+      Global options
+        --market URL  the market’s address (or OPENAISLE_MARKET; a merchant’s file has its own)
+        --allow-http  allow connections without TLS to other machines
+        --json        print one JSON object, without secrets
+        --help        show this help
+        --version     show the version
 
       Examples
         openaisle pair
@@ -110,19 +110,19 @@ describe('help', () => {
 
   test('who leaves out what join needs is told where it is explained', async () => {
     const { stderr } = await cli.run(['join', '--market', 'https://market.example']);
-    expect(stderr).toContain('next: openaisle join --help tells what each is.');
+    expect(stderr).toContain('next: Run openaisle join --help to see what each one means.');
   });
 
   test('colours a line by its first word', () => {
-    expect(coloured('a refused: thing')).toBe('a refused: thing');
-    expect(coloured('refused: no')).toContain(`${String.fromCodePoint(27)}[31mrefused:`);
+    expect(colourLine('a refused: thing')).toBe('a refused: thing');
+    expect(colourLine('refused: no')).toContain(`${String.fromCodePoint(27)}[31mrefused:`);
   });
 });
 
 describe('completion', () => {
   const cli = cliRuns();
 
-  /** The words of a line as bash has them: the signs in which an address or a value begins are words of their own. */
+  /** Splits a line as bash does: `:` and `=` are words of their own. */
   const cut = (line: string): string[] =>
     line.split(' ').flatMap((word) => (word === '' ? [''] : word.split(/([:=])/).filter((part) => part !== '')));
   const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
@@ -136,7 +136,7 @@ _openaisle openaisle '${words.at(-1)}' '${words.at(-2)}'; printf '%s\\n' "\${COM
     return stdout.split('\n').filter((word) => word !== '');
   };
 
-  /** What zsh offers at the first time, by the script as a file of fpath. Null: there is no zsh on this machine. */
+  /** Completions that zsh offers the first time, with the script autoloaded from fpath. Null: no zsh on this machine. */
   const completedByZsh = async (line: string): Promise<string[] | null> => {
     const { stdout: script } = await cli.run(['completion', 'zsh']);
     await mkdir(`${cli.folder()}/completions`, { recursive: true });

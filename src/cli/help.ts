@@ -1,5 +1,5 @@
 import { type Command, optionsOf, usageOf } from './cli.ts';
-import { EVERYWHERE, type OptionName, specOf, spelled } from './options.ts';
+import { EVERYWHERE, type OptionName, optionText, specOf } from './options.ts';
 
 export interface CommandGroup {
   title: string;
@@ -8,31 +8,29 @@ export interface CommandGroup {
 
 const INDENT = '  ';
 
-/** What `openaisle help` prints. */
-export function overview(groups: readonly CommandGroup[]): string[] {
-  const width = widest(groups.flatMap(({ commands }) => commands.map(({ name }) => name)));
+export function overviewLines(groups: readonly CommandGroup[]): string[] {
+  const width = widestOf(groups.flatMap(({ commands }) => commands.map(({ name }) => name)));
   return [
-    'openaisle: search, buy and sell on a market of Openaisle, from the command line.',
+    'openaisle: search, buy and sell on an Openaisle market from the command line.',
     '',
     ...groups.flatMap(({ title, commands }) => [
       title,
       ...commands.map(({ name, summary }) => `${INDENT}${name.padEnd(width)}  ${summary}`),
       '',
     ]),
-    'Everywhere',
+    'Global options',
     ...optionLines(EVERYWHERE),
     '',
-    'openaisle COMMAND --help shows the options and examples of one command.',
+    'Run openaisle COMMAND --help for the options and examples of a command.',
     ...EXIT_LINES,
   ];
 }
 
 const EXIT_LINES = [
-  'Exit codes: 0 done; 1 refused, or certainly not done, with the reason and what to do next; 2 wrong use, or a file',
-  'that cannot be used; 3 the outcome is not known, with what to do next; 130 ended by Ctrl-C.',
+  'Exit codes: 0 done; 1 refused, certainly not done; 2 wrong use, or an unusable file; 3 outcome unknown; 130 ended by',
+  'Ctrl-C. Every failure says why and what to do next.',
 ];
 
-/** What `openaisle COMMAND --help` prints. */
 export function helpOf(command: Command): string[] {
   const { name, summary, options, examples } = command;
   return [
@@ -42,7 +40,7 @@ export function helpOf(command: Command): string[] {
     `${INDENT}${usageOf(command)}${options.length === 0 ? '' : ' [options]'}`,
     '',
     ...(options.length === 0 ? [] : ['Options', ...optionLines(options), '']),
-    'Everywhere',
+    'Global options',
     ...optionLines(optionsOf(command).filter((option) => !options.includes(option))),
     '',
     'Examples',
@@ -51,19 +49,18 @@ export function helpOf(command: Command): string[] {
 }
 
 function optionLines(names: readonly OptionName[]): string[] {
-  const width = widest(names.map(spelled));
-  return names.map((name) => `${INDENT}${spelled(name).padEnd(width)}  ${specOf(name).summary}`);
+  const width = widestOf(names.map(optionText));
+  return names.map((name) => `${INDENT}${optionText(name).padEnd(width)}  ${specOf(name).summary}`);
 }
 
-function widest(texts: readonly string[]): number {
+function widestOf(texts: readonly string[]): number {
   return Math.max(0, ...texts.map(({ length }) => length));
 }
 
-/** The table of docs/cli.md, in Markdown. */
 export function commandTable(groups: readonly CommandGroup[]): string {
   const rows = groups.flatMap(({ commands }) =>
     commands.map((command) => {
-      const options = command.options.map((name) => `\`${spelled(name)}\``).join(', ');
+      const options = command.options.map((name) => `\`${optionText(name)}\``).join(', ');
       return `| \`${usageOf(command).slice('openaisle '.length)}\` | ${command.summary} | ${options} |`;
     }),
   );

@@ -12,27 +12,27 @@ import { HANDLE_PATTERN } from '../contract/identity.ts';
 import { ofOwner, own } from '../contract/own-words.ts';
 import { wrongUse } from './cli-error.ts';
 
-/** Anything that can stand in a header: what a key looks like is the market's own choice. */
+/** Accepts anything that fits in a header: each market chooses the form of its keys. */
 export const SECRET_TEXT = /^[\x21-\x7e]{8,200}$/;
 const secret = z.string().regex(SECRET_TEXT);
 const codes = z.array(secret).max(32);
 const time = z.string().max(40);
 const handle = z.string().regex(new RegExp(HANDLE_PATTERN));
 
-/** Begun at a door, saved, and not known to be confirmed. */
+/** A new key, saved but not known to be confirmed. `door` names the endpoint that made it. */
 const pending = z.strictObject({
   door: z.enum(['register', 'rotate', 'recovery']),
   session: secret,
   csrf: secret,
   merchant_key: secret,
-  /** Null where the door leaves the codes as they are. */
+  /** Null: the change keeps the current codes. */
   recovery_codes: codes.nullable(),
   expires_at: time,
 });
 
-/** What a merchant's file holds. `merchant_key` and `recovery_codes` are the ones last known to be in force. */
+/** Content of a merchant's file. `merchant_key` and `recovery_codes` are the ones last known to be in force. */
 const identity = z.strictObject({
-  /** A file that the operator's command made names none. */
+  /** Null in a file made by the operator's command. */
   market: z.string().nullable().default(null),
   handle,
   /** Null before the first confirm. */
@@ -40,13 +40,12 @@ const identity = z.strictObject({
   merchant_key: secret.nullable(),
   recovery_codes: codes,
   pending: pending.nullable().default(null),
-  /** Saved once, and unknown to the market when it was asked: set aside until a confirm shows that it is over. */
+  /** Keys that the market didn't know when asked. Kept until a confirmed change shows that they are obsolete. */
   previous: z.array(z.strictObject({ merchant_key: secret, recovery_codes: codes.nullable() })).default([]),
-  /** Made with the key alone: in force later, if no old code is used before (W10). */
+  /** Made with the key alone: valid from `valid_from`, unless an old code is used before. */
   waiting_codes: z.strictObject({ recovery_codes: codes, valid_from: time }).nullable().default(null),
-  /** New codes were asked for and never seen: the ones above may be over. */
+  /** New codes were requested and their answer was lost: `recovery_codes` may be invalid. */
   codes_in_doubt_since: time.nullable().default(null),
-  /** The market refused the key above. */
   key_refused_at: time.nullable().default(null),
 });
 
@@ -68,10 +67,10 @@ export function emptyIdentity(market: string, ofHandle: string): Identity {
   };
 }
 
-/** Never quotes what it could not read. */
+/** Errors never quote the text: it holds secrets. */
 function parseIdentity(text: string, path: string): Identity {
   const refused = (what: string) =>
-    wrongUse(own`${ofOwner(path)} is no identity file of openaisle (${ofOwner(what)})`, undefined, 'file_refused');
+    wrongUse(own`${ofOwner(path)} isn’t an openaisle identity file (${ofOwner(what)})`, undefined, 'file_refused');
   let read: unknown;
   try {
     read = JSON.parse(text);
@@ -80,27 +79,27 @@ function parseIdentity(text: string, path: string): Identity {
   }
   const parsed = identity.safeParse(read);
   if (parsed.success) return parsed.data;
-  throw refused(parsed.error.issues.map(({ path: at, code }) => `${at.join('.') || 'the whole'}: ${code}`).join('; '));
+  throw refused(parsed.error.issues.map(({ path: at, code }) => `${at.join('.') || 'whole file'}: ${code}`).join('; '));
 }
 
 export function printIdentity(content: Identity): string {
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
-/** A merchant's file while this process alone works on it. */
+/** A merchant's file, locked by this process. */
 export interface IdentityFile {
   readonly path: string;
-  /** As it stands on the disk; null where there is no file. */
+  /** Content on disk; null if there is no file. */
   readonly content: Identity | null;
-  /** Refuses a file that cannot be written, before anything is asked of a market for it. */
+  /** Throws if the file can't be written. Call it before asking the market for new secrets. */
   mustBeWritable(): Promise<void>;
-  /** On the disk when it resolves. */
+  /** Resolves once the content is on disk. */
   save(content: Identity): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** One process at a time: a key that another process saved between this one's read and write would be lost. */
-export async function withIdentityFile<T>(path: string, work: (held: IdentityFile) => Promise<T>): Promise<T> {
+/** Locks the file: a key that another process saved between our read and our write would be lost. */
+export async function withIdentityFile<T>(path: string, work: (file: IdentityFile) => Promise<T>): Promise<T> {
   const made = await makeFolderOf(path);
   const lock = await lockFile(path);
   try {
@@ -113,10 +112,10 @@ export async function withIdentityFile<T>(path: string, work: (held: IdentityFil
       },
       mustBeWritable: () => mustBeWritable(path),
       save: async (changed) => {
-        // The lock does not reach everywhere: a home may be shared with another machine.
+        // The lock doesn't work across machines that share a home folder.
         if ((await readPrivate(path)) !== text)
           throw wrongUse(
-            own`${ofOwner(path)} was changed by another program meanwhile`,
+            own`Another program changed ${ofOwner(path)} meanwhile`,
             own`Run the command again.`,
             'file_changed',
           );
@@ -140,14 +139,13 @@ export async function readIdentity(path: string): Promise<Identity | null> {
   return text === null ? null : parseIdentity(text, path);
 }
 
-/** A recovery code of each set in the file, the one that should be in force first. Whether those that waited came in force only the market knows. */
+/** Returns one recovery code of each set in the file, the likelier one first: only the market knows whether waiting codes became valid. */
 export function usableCodes({ recovery_codes, waiting_codes }: Identity, nowMs: number): string[] {
   const waited = waiting_codes !== null && Date.parse(waiting_codes.valid_from) <= nowMs;
   const codes = [waited ? waiting_codes.recovery_codes[0] : undefined, recovery_codes[0]];
   return codes.filter((code) => code !== undefined);
 }
 
-/** What --reveal shows of a file. */
 export function secretsOf({ merchant_key, recovery_codes, waiting_codes }: Identity): string[] {
   return [
     ...(merchant_key === null ? [] : [`key            ${merchant_key}`]),

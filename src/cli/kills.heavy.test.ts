@@ -1,4 +1,4 @@
-/** SIGKILL of processes that buy and sell, between what they write and at random moments: no second payment, and no lost goods. */
+/** Kills buying and selling processes (SIGKILL) between writes and at random moments: nothing is paid twice and no goods are lost. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { watch } from 'node:fs';
@@ -17,13 +17,13 @@ import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/ac
 import { fund } from '../local/chain/transactions.ts';
 import { systemRandom } from '../platform/random.ts';
 
-/** How many purchases, and how many listings; each is killed some times on its way. */
+/** Number of purchases and of listings; each is killed several times. */
 const ROUNDS = Number(process.env['OPENAISLE_AGENT_KILLS'] ?? 4);
 const KILLS_A_ROUND = 4;
-/** Chooses when a process is killed. Printed, and taken from the environment to play it again. */
+/** Seed of the kill times. Printed, and read from the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 const dice = createDice(SEED);
-/** What one run writes makes about so many changes in the folders of the book. */
+/** About as many changes as one run makes in the book's folders. */
 const CHANGES = 24;
 const LONGEST_MS = 4_000;
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
@@ -55,12 +55,12 @@ afterAll(async () => {
 
 interface Run {
   args: string[];
-  /** The first line of its standard input. */
+  /** First line of standard input. */
   input: string;
   wallet: TestAccount;
 }
 
-/** Runs it, killed a few times, until it has ended by itself; what it printed last. */
+/** Runs the command, killing it a few times, until it ends by itself. Returns its last output. */
 async function runThroughKills({ args, input, wallet }: Run, round: number): Promise<string> {
   const book = openSpendBook({ env: { HOME: home }, address: wallet.address });
   const spends = join(book.folder, 'spends');
@@ -68,7 +68,7 @@ async function runThroughKills({ args, input, wallet }: Run, round: number): Pro
   const start = (): ChildProcess => {
     const env = { ...compileCache(), HOME: home, OPENAISLE_WALLET_KEY: wallet.key };
     const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
-    // It may be killed before it reads.
+    // The process may be killed before it reads.
     child.stdin.on('error', () => {}).end(input);
     return child;
   };
@@ -102,7 +102,7 @@ async function runThroughKills({ args, input, wallet }: Run, round: number): Pro
   return said;
 }
 
-/** When so many names in the folder have changed: between one durable step and the next. */
+/** Resolves after this many changes of names in the folder, that is, between two durable steps. */
 function killAtChange(child: ChildProcess, folder: string, nth: number): { stop(): void } {
   let changes = 0;
   const watcher = watch(folder, () => {

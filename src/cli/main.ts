@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { run } from './run.ts';
 import { openTerminal } from './terminal.ts';
 
-// The same distance from here in src, in dist, and in the package.
+// The relative path is the same in src, in dist and in the package.
 const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const version = manifest !== null && typeof manifest === 'object' && 'version' in manifest ? manifest.version : '';
 
-// A reader that went away, as `head` does, must not turn what is done into a failure. What writes on and on ends by it.
+// A reader that closes the pipe early (`head`) must not turn success into failure. It does end commands that print endlessly.
 const gone = new AbortController();
 process.stdout.on('error', () => gone.abort());
 process.stderr.on('error', () => {});
@@ -19,7 +19,7 @@ process.exitCode = await run({
   terminal: openTerminal(process),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
-  // Ctrl-C once: what is under way is ended in order. Twice: the process ends.
+  // The first Ctrl-C shuts down in order; the second ends the process.
   interruption: () => {
     const ending = new AbortController();
     process.once('SIGINT', () => ending.abort());

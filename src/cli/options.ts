@@ -3,121 +3,125 @@ import { AISLES, CLIENT_CLASSES, EVENT_KINDS, PAGE_SIZES, SORTS } from '../contr
 
 interface OptionSpec {
   type: 'string' | 'boolean';
-  /** It may stand there several times. */
+  /** May be repeated. */
   multiple?: true;
   short?: string;
-  /** What stands for the value in help. FILE and DIR are completed as paths. */
+  /** Placeholder of the value in help. FILE and DIR complete as paths. */
   value?: string;
-  /** The values there are, for completion. What is refused is said by the command that reads it. */
+  /** Allowed values, for completion and checks. */
   choices?: readonly string[];
   summary: string;
 }
 
-/** A page of `search` and of `listings`, and one of comments. */
-const LIMIT_SUMMARY = `how many rows at most, 1 to ${PAGE_SIZES.shelves}; of show: comments, 1 to ${PAGE_SIZES.comments}`;
+const LIMIT_SUMMARY = `most rows to print, 1 to ${PAGE_SIZES.shelves}; of show: comments, 1 to ${PAGE_SIZES.comments}`;
 
-/** Every option that any command takes, once: parsing, help and completion are made from it. */
+/** All options of all commands. Parsing, help and completion are derived from it. */
 export const OPTIONS = {
-  market: { type: 'string', value: 'URL', summary: 'the market’s address (or OPENAISLE_MARKET; a file knows its own)' },
+  market: {
+    type: 'string',
+    value: 'URL',
+    summary: 'the market’s address (or OPENAISLE_MARKET; a merchant’s file has its own)',
+  },
   'market-calls-itself': {
     type: 'string',
     value: 'URL',
-    summary: 'its own address, where it is reached by another (or OPENAISLE_MARKET_CALLS_ITSELF)',
+    summary: 'the market’s own address, if you reach it by another (or OPENAISLE_MARKET_CALLS_ITSELF)',
   },
   handle: {
     type: 'string',
     value: 'NAME',
-    summary: 'the merchant, whose file is ~/.config/openaisle/<market host>/<handle>.json',
+    summary: 'the merchant; its file is ~/.config/openaisle/<market host>/<handle>.json',
   },
-  file: { type: 'string', value: 'FILE', summary: 'another merchant’s file than that' },
-  'allow-http': { type: 'boolean', summary: 'also without TLS to a machine other than this one' },
-  json: { type: 'boolean', summary: 'one JSON object on the standard output, without secrets' },
-  reveal: { type: 'boolean', summary: 'print the secrets as well; only on a terminal' },
-  help: { type: 'boolean', short: 'h', summary: 'this text' },
-  version: { type: 'boolean', summary: 'the version' },
+  file: { type: 'string', value: 'FILE', summary: 'the merchant’s file, if it is elsewhere' },
+  'allow-http': { type: 'boolean', summary: 'allow connections without TLS to other machines' },
+  json: { type: 'boolean', summary: 'print one JSON object, without secrets' },
+  reveal: { type: 'boolean', summary: 'also print the secrets; on a terminal only' },
+  help: { type: 'boolean', short: 'h', summary: 'show this help' },
+  version: { type: 'boolean', summary: 'show the version' },
   out: { type: 'string', value: 'FILE', summary: 'the file to write' },
   model: { type: 'string', value: 'NAME', summary: 'the model that acts for the merchant' },
   class: { type: 'string', value: 'CLASS', choices: CLIENT_CLASSES, summary: CLIENT_CLASSES.join(' or ') },
-  'human-approved': { type: 'boolean', summary: 'a human has approved that this store is opened' },
-  'new-handle': { type: 'string', value: 'NAME', summary: 'with --resume, when the handle was taken meanwhile' },
-  resume: { type: 'boolean', summary: 'finish what was saved and not confirmed, or tell that it is over' },
-  'key-stdin': { type: 'boolean', summary: 'the key is the first line of the standard input' },
-  'code-stdin': { type: 'boolean', summary: 'a recovery code is the next line of the standard input' },
-  'key-only': { type: 'boolean', summary: 'use no recovery code: the new ones come in force after 72 hours' },
+  'human-approved': { type: 'boolean', summary: 'confirm that a human approved opening this store' },
+  'new-handle': {
+    type: 'string',
+    value: 'NAME',
+    summary: 'with --resume: another handle, if the first one is taken by now',
+  },
+  resume: { type: 'boolean', summary: 'finish a saved, unconfirmed change, or find out that it has expired' },
+  'key-stdin': { type: 'boolean', summary: 'read the key from the first line of standard input' },
+  'code-stdin': { type: 'boolean', summary: 'read a recovery code from the next line of standard input' },
+  'key-only': { type: 'boolean', summary: 'use no recovery code: the new codes become valid after 72 hours' },
   aisle: { type: 'string', value: 'AISLE', choices: AISLES, summary: AISLES.join(', ') },
   tag: { type: 'string', multiple: true, value: 'TAG', summary: 'a tag; search takes one, sell and edit up to eight' },
-  seller: { type: 'string', value: 'HANDLE', summary: 'goods of this merchant alone' },
-  'max-price': { type: 'string', value: 'USDC', summary: 'goods that cost no more' },
+  seller: { type: 'string', value: 'HANDLE', summary: 'only goods of this merchant' },
+  'max-price': { type: 'string', value: 'USDC', summary: 'only goods that cost at most this' },
   sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },
-  free: { type: 'boolean', summary: 'free goods alone' },
+  free: { type: 'boolean', summary: 'only free goods' },
   limit: { type: 'string', value: 'COUNT', summary: LIMIT_SUMMARY },
-  cursor: { type: 'string', value: 'CURSOR', summary: 'go on after the page before, which names it' },
-  kind: { type: 'string', value: 'KIND', choices: EVENT_KINDS, summary: 'events of this kind alone' },
-  after: { type: 'string', value: 'ID', summary: 'begin after this event; 0: at the beginning of the log' },
-  count: { type: 'string', value: 'COUNT', summary: 'end after so many events' },
+  cursor: { type: 'string', value: 'CURSOR', summary: 'start at the next page; the previous page prints its cursor' },
+  kind: { type: 'string', value: 'KIND', choices: EVENT_KINDS, summary: 'only events of this kind' },
+  after: { type: 'string', value: 'ID', summary: 'start after this event; 0: from the beginning of the log' },
+  count: { type: 'string', value: 'COUNT', summary: 'stop after this many events' },
   title: { type: 'string', value: 'TEXT', summary: '3 to 120 characters' },
-  price: { type: 'string', value: 'USDC', summary: 'from 0 on, with at most 6 decimals; it never changes' },
-  description: { type: 'string', value: 'TEXT', summary: 'what it is, up to 4,000 characters' },
-  preview: { type: 'string', value: 'FILE', summary: 'a text that everybody may read, up to 4,000 characters' },
+  price: { type: 'string', value: 'USDC', summary: '0 or more, with at most 6 decimals; it can never change' },
+  description: { type: 'string', value: 'TEXT', summary: 'what you sell, up to 4,000 characters' },
+  preview: { type: 'string', value: 'FILE', summary: 'a text that anyone may read, up to 4,000 characters' },
   license: { type: 'string', value: 'SPDX', summary: 'an SPDX license expression, or other' },
-  goods: { type: 'string', value: 'FILE', summary: 'other goods: free ones alone can be changed' },
-  'media-type': { type: 'string', value: 'TYPE', summary: 'of the goods; else by the ending of the file’s name' },
+  goods: { type: 'string', value: 'FILE', summary: 'new goods; possible only for free listings' },
+  'media-type': { type: 'string', value: 'TYPE', summary: 'media type of the goods (else from the file’s extension)' },
   'seller-wallet': {
     type: 'string',
     value: 'ADDRESS',
-    summary: 'where buyers pay to; else the wallet that pays the fee',
+    summary: 'the wallet that buyers pay (else the one that pays the fee)',
   },
-  supersedes: { type: 'string', value: 'ID', summary: 'an own listing of which this is the newer version' },
-  entitle: { type: 'boolean', summary: 'who bought the superseded one gets this free of charge; for good' },
-  'dry-run': { type: 'boolean', summary: 'have everything checked, and pay and list nothing' },
-  purchases: { type: 'boolean', summary: 'what the wallet bought from this machine, in place of a store' },
-  yes: { type: 'boolean', summary: 'the fees are agreed to: nothing is asked' },
+  supersedes: { type: 'string', value: 'ID', summary: 'your listing that this is a newer version of' },
+  entitle: { type: 'boolean', summary: 'buyers of the superseded listing get this one free; permanent' },
+  'dry-run': { type: 'boolean', summary: 'check everything; list and pay nothing' },
+  purchases: { type: 'boolean', summary: 'export what the wallet bought from this machine, not a store' },
+  yes: { type: 'boolean', summary: 'agree to the fees without being asked' },
   wallet: {
     type: 'string',
     value: 'FILE',
     summary: 'the wallet’s file (else OPENAISLE_WALLET_KEY, else ~/.config/openaisle/wallet.json)',
   },
-  'max-fee': { type: 'string', value: 'USDC', summary: 'the most that the fee may be; 1 where it is not said' },
-  reason: { type: 'string', value: 'TEXT', summary: 'why, in up to 500 characters; public' },
-  'reply-to': { type: 'string', value: 'ID', summary: 'the comment that this answers' },
+  'max-fee': { type: 'string', value: 'USDC', summary: 'the highest fee to pay; default 1' },
+  reason: { type: 'string', value: 'TEXT', summary: 'the reason, up to 500 characters; public' },
+  'reply-to': { type: 'string', value: 'ID', summary: 'the comment to reply to' },
   code: { type: 'string', value: 'CODE', choices: REMOVAL_REASON_CODES, summary: REMOVAL_REASON_CODES.join(', ') },
-  comment: { type: 'boolean', summary: 'ID is that of a comment' },
-  'store-line': { type: 'boolean', summary: 'ID is that of a merchant, whose line is emptied' },
-  statement: { type: 'boolean', summary: 'ID is that of an appeal, whose statement is emptied' },
+  comment: { type: 'boolean', summary: 'ID is a comment’s' },
+  'store-line': { type: 'boolean', summary: 'ID is a merchant’s; its store line is cleared' },
+  statement: { type: 'boolean', summary: 'ID is an appeal’s; its statement is cleared' },
   policy: {
     type: 'string',
     value: 'FILE',
-    summary: 'limits; else ~/.config/openaisle/policy.json, else the built-in ones',
+    summary: 'file with the limits (else ~/.config/openaisle/policy.json, else built-in limits)',
   },
-  'sell-from': { type: 'string', value: 'DIR', summary: 'the one folder out of which a model may sell files' },
-  off: { type: 'boolean', summary: 'unpin it' },
-  'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that paid the money back' },
-  max: { type: 'string', value: 'USDC', summary: 'the most that it may cost; the policy may allow less' },
-  dir: { type: 'string', value: 'DIR', summary: 'the folder for the goods (else ~/.local/share/openaisle/goods)' },
+  'sell-from': { type: 'string', value: 'DIR', summary: 'the only folder from which a model may sell files' },
+  off: { type: 'boolean', summary: 'unpin the listing' },
+  'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that refunded the buyer' },
+  max: { type: 'string', value: 'USDC', summary: 'the highest price to pay; the policy may allow less' },
+  dir: { type: 'string', value: 'DIR', summary: 'where to save the goods (else ~/.local/share/openaisle/goods)' },
   rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
-  encrypt: { type: 'boolean', summary: 'under a passphrase, typed or from OPENAISLE_WALLET_PASSPHRASE' },
-  'pay-again': { type: 'boolean', summary: 'pay once more where the market says that the first payment ended unpaid' },
-  'pay-anew': { type: 'boolean', summary: 'the transfer that the market found paid for something else' },
+  encrypt: { type: 'boolean', summary: 'protect it with a passphrase, typed or from OPENAISLE_WALLET_PASSPHRASE' },
+  'pay-again': { type: 'boolean', summary: 'sign a new payment, if the market says that the first was never paid' },
+  'pay-anew': { type: 'boolean', summary: 'confirm that the transfer found by the market paid for something else' },
 } as const satisfies Readonly<Record<string, OptionSpec>>;
 
 export type OptionName = keyof typeof OPTIONS;
 
-/** What every command takes. */
 export const EVERYWHERE: readonly OptionName[] = ['market', 'allow-http', 'json', 'help', 'version'];
-/** What a command takes that works with a merchant's file. */
 export const OF_A_MERCHANT: readonly OptionName[] = ['handle', 'file', 'key-stdin'];
 
 type ValueOf<Spec> = Spec extends { type: 'boolean' } ? boolean : Spec extends { multiple: true } ? string[] : string;
 
-/** Options as parseArgs names them; an absent one is undefined. */
 export type Options = { readonly [N in OptionName]?: ValueOf<(typeof OPTIONS)[N]> };
 
 export function specOf(name: OptionName): OptionSpec {
   return OPTIONS[name];
 }
 
-/** As it is typed, with what stands for its value. */
-export function spelled(name: OptionName): string {
+/** An option as typed, with its placeholder: `--max USDC`. */
+export function optionText(name: OptionName): string {
   const { value } = specOf(name);
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

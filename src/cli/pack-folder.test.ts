@@ -50,10 +50,10 @@ test('links, folders without files, names that are too long and too much are ref
   const root = await fill('one', ['b.txt']);
   await expect(packFolder(root, 1_024)).rejects.toThrow('larger than 1024 bytes');
   await writeFile(join(root, 'n'.repeat(120)), 'x');
-  await expect(packFolder(root, MOST)).rejects.toThrow('too long for an archive');
+  await expect(packFolder(root, MOST)).rejects.toThrow('too long for a tar archive');
   await rm(join(root, 'n'.repeat(120)));
   await symlink('/etc/passwd', join(root, 'link'));
   await expect(packFolder(root, MOST)).rejects.toThrow('neither a file nor a folder');
   await mkdir(join(folder, 'empty'));
-  await expect(packFolder(join(folder, 'empty'), MOST)).rejects.toThrow('There is no file');
+  await expect(packFolder(join(folder, 'empty'), MOST)).rejects.toThrow('has no files');
 });

@@ -28,23 +28,21 @@ export function priceText(usdc: number): string {
   return usdc === 0 ? 'free' : `${usdc} USDC`;
 }
 
-/** A handle, with a mark where the market says that it is the maintainer's. */
+/** Marks the maintainer's handle as such. */
 export function nameOf(handle: string, isMaintainer: boolean | undefined): string {
   return isMaintainer === true ? `${handle} (maintainer)` : handle;
 }
 
-/** A line in which words of others stand. On a screen it is folded by us, so that none of them begins a row. */
+/** A line with text by others. It is wrapped here, not by the terminal, so that no foreign text starts a row. */
 export interface ForeignLine {
   foreign: string;
 }
-/** One line, whatever stands in it. */
 export type Line = string | ForeignLine;
 
-export function foreign(line: string): ForeignLine {
+export function foreignLine(line: string): ForeignLine {
   return { foreign: line };
 }
 
-/** Listings as a table, with a line of names above it. */
 export function listingRows(rows: readonly Row[]): Line[] {
   if (rows.length === 0) return [];
   const cells = rows.map(
@@ -58,10 +56,10 @@ export function listingRows(rows: readonly Row[]): Line[] {
       `${state === 'live' ? '' : `(${state}) `}${oneLine(title)}${pinned ? ' (pinned)' : ''}${note === undefined ? '' : ` (${oneLine(note)})`}`,
     ],
   );
-  return tableOf([['ID', 'PRICE', 'SELLER', 'AISLE', 'SALES', 'VOTES', 'TITLE'], ...cells]).map(foreign);
+  return tableOf([['ID', 'PRICE', 'SELLER', 'AISLE', 'SALES', 'VOTES', 'TITLE'], ...cells]).map(foreignLine);
 }
 
-/** Cells in columns; the last one is as wide as it is. */
+/** Aligns cells in columns; the last column isn't padded. */
 export function tableOf(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => [...(row[column] ?? '')].length)));
   return rows.map((row) =>
@@ -72,80 +70,86 @@ export function tableOf(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** One listing in full. What its seller wrote stands behind a mark, so that no line of it looks like one of this program. */
+/** Prints one listing in full. Text by its seller is quoted, so that it can't pass for a line of this program. */
 export function listingLines(listing: ListingDetail): Line[] {
   const { id, title, price_usdc, merchant, aisle, tags, state, sales, verified_sales, license } = listing;
   return [
-    foreign(`${id}  ${oneLine(title, 120)}`),
-    ...(listing.title_note === undefined ? [] : [foreign(`warning: its title has ${oneLine(listing.title_note)}`)]),
+    foreignLine(`${id}  ${oneLine(title, 120)}`),
+    ...(listing.title_note === undefined ? [] : [foreignLine(`warning: its title has ${oneLine(listing.title_note)}`)]),
     `${priceText(price_usdc)}, sold by ${nameOf(merchant, listing.maintainer)}, paid to ${listing.seller_wallet}`,
-    foreign(
-      `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${oneLine(tags.join(' '), 200)}`}${listing.removed ? '' : `, license ${oneLine(license ?? 'not said')}`}`,
+    foreignLine(
+      `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${oneLine(tags.join(' '), 200)}`}${listing.removed ? '' : `, license ${oneLine(license ?? 'not stated')}`}`,
     ),
-    `${sales} sales (${verified_sales} by distinct wallets), ${votesText(listing)}, listed ${listing.created_at}`,
+    `${countText(sales, 'sale')} (${verified_sales} by distinct wallets), ${votesText(listing)}, listed ${listing.created_at}`,
     ...(listing.artifact_commitment === null
-      ? ['a thing of the city']
+      ? ['a city thing: buy it in its city']
       : [
-          foreign(
-            `${listing.artifact_bytes} bytes${listing.artifact_media_type === null ? '' : ` of ${oneLine(listing.artifact_media_type)}`}, commitment ${listing.artifact_commitment}`,
+          foreignLine(
+            `${countText(listing.artifact_bytes ?? 0, 'byte')}${listing.artifact_media_type === null ? '' : ` of ${oneLine(listing.artifact_media_type)}`}, commitment ${listing.artifact_commitment}`,
           ),
         ]),
     ...(listing.superseded_by === null ? [] : [`superseded by ${listing.superseded_by}`]),
     ...(listing.supersedes === null ? [] : [`supersedes ${listing.supersedes}`]),
-    ...(listing.removed_reason === null ? [] : [foreign(`removed: ${inMarks(listing.removed_reason, 500)}`)]),
-    ...(listing.withdrawn_reason === null ? [] : [foreign(`withdrawn: ${inMarks(listing.withdrawn_reason, 500)}`)]),
+    ...(listing.removed_reason === null ? [] : [foreignLine(`removed: ${inMarks(listing.removed_reason, 500)}`)]),
+    ...(listing.withdrawn_reason === null ? [] : [foreignLine(`withdrawn: ${inMarks(listing.withdrawn_reason, 500)}`)]),
     ...(listing.text_flags.length === 0
       ? []
-      : [`warning: its texts address a model or hide something (${listing.text_flags.join(', ')})`]),
+      : [`warning: its text seems to address a model or to hide something (${listing.text_flags.join(', ')})`]),
     '',
-    ...quoted(listing.description),
-    ...(listing.preview === '' ? [] : ['', 'Preview', ...quoted(listing.preview)]),
+    ...quoteLines(listing.description),
+    ...(listing.preview === '' ? [] : ['', 'Preview', ...quoteLines(listing.preview)]),
   ];
 }
 
-/** A market of before does not say how many are of buyers. */
+/** `1 sale`, `2 sales`. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Older markets don't say how many votes are by buyers. */
 function votesText({ votes, votes_by_buyers: byBuyers }: ListingSummary): string {
-  return byBuyers === undefined ? `${votes} votes` : `${votes} votes (${byBuyers} by buyers)`;
+  const total = countText(votes, 'vote');
+  return byBuyers === undefined ? total : `${total} (${byBuyers} by buyers)`;
 }
 
 const MARGIN = '| ';
 
-/** Another's text, line by line behind a mark. */
-export function quoted(text: string): ForeignLine[] {
-  return text.split('\n').map((line) => foreign(`${MARGIN}${line}`.trimEnd()));
+/** Prefixes each line of someone else's text with a mark. */
+export function quoteLines(text: string): ForeignLine[] {
+  return text.split('\n').map((line) => foreignLine(`${MARGIN}${line}`.trimEnd()));
 }
 
-/** Words of a market, behind the same mark. */
+/** Quotes the market's message in the same way. */
 export function quotedMarket({ title, detail, next_step, errors = [], reason }: MarketWords): Line[] {
   return [
     'The market says:',
-    ...(reason === undefined ? [] : quoted(`reason: ${reason}`)),
-    ...[title, detail].flatMap((text) => (text === undefined ? [] : quoted(text))),
-    ...errors.flatMap(({ path, message }) => quoted(`  ${path}: ${message}`)),
-    ...(next_step === undefined ? [] : quoted(`it advises: ${next_step}`)),
+    ...(reason === undefined ? [] : quoteLines(`reason: ${reason}`)),
+    ...[title, detail].flatMap((text) => (text === undefined ? [] : quoteLines(text))),
+    ...errors.flatMap(({ path, message }) => quoteLines(`  ${path}: ${message}`)),
+    ...(next_step === undefined ? [] : quoteLines(`it advises: ${next_step}`)),
   ];
 }
 
-/** What looks like a key or a code of any market, whole or cut off: the prefix is the market's own choice (W3). */
+/** Matches keys and codes of any market, also when cut off. Each market chooses its own prefix. */
 const SECRET_SHAPE =
   /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|dt_[0-9a-z]{40,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
 export function holdsSecret(text: string): boolean {
   return text.search(SECRET_SHAPE) !== -1;
 }
 
-/** For everything that is printed but what --reveal asks for: without secrets, and with what nobody sees spelled out. */
+/** Masks secrets and spells out invisible characters. Applied to everything printed except what --reveal shows. */
 export function hideSecrets(text: string): string {
-  return escapeUnseen(masked(text));
+  return escapeUnseen(maskSecrets(text));
 }
 
-function masked(text: string): string {
+function maskSecrets(text: string): string {
   const plain = text.replace(SECRET_SHAPE, '[secret]');
   const bare = withoutUnseen(plain);
-  // A secret is one, too, where characters that nobody sees stand in it.
+  // Invisible characters may be hidden inside a secret.
   return bare !== plain && holdsSecret(bare) ? bare.replace(SECRET_SHAPE, '[secret]') : plain;
 }
 
-/** Every text of a value cleaned, names of members too: what is printed as JSON stays JSON, since nothing is taken out of its own marks. */
+/** Cleans all strings and member names within a value. Doing it before serializing keeps the output valid JSON. */
 function cleanValue(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
   if (Array.isArray(value)) return value.map((one) => cleanValue(one, clean));
@@ -153,16 +157,16 @@ function cleanValue(value: unknown, clean: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleanValue(one, clean)]));
 }
 
-/** One line of JSON for a program, with its texts as they came: what steers a terminal is escaped. */
+/** Serializes a value as one line of JSON; control characters are escaped. */
 export function jsonLine(value: unknown): string {
-  return escapedJson(JSON.stringify(cleanValue(value, masked)));
+  return escapedJson(JSON.stringify(cleanValue(value, maskSecrets)));
 }
 
 /**
- * A line as a screen of that many columns shows it. What goes on in the next row is set in, behind the mark where it has one, so that no
- * word of another begins a row. Null: it is no screen.
+ * Wraps a line to a screen of that many columns (null: not a screen). Continuation rows are indented, after the quote mark if there is one,
+ * so that no foreign text starts a row.
  */
-export function folded(line: string, columns: number | null): string[] {
+export function foldLine(line: string, columns: number | null): string[] {
   const text = line.replaceAll('\t', '    ').replaceAll('\n', '\\u{a}');
   const margin = text.startsWith(MARGIN) ? MARGIN : '    ';
   const most = Math.max(MARGIN.length * 8, columns ?? Number.POSITIVE_INFINITY);
@@ -187,12 +191,12 @@ const STYLES = [
   [/^[A-Z][A-Za-z ]+$/, 'bold'],
 ] as const;
 
-/** The first word coloured by what it says. Only for a line that was cleaned, and only for a terminal. */
-export function coloured(line: string): string {
+/** Colours the line's first word by its meaning. For cleaned lines on a terminal only. */
+export function colourLine(line: string): string {
   for (const [start, style] of STYLES) {
-    const found = start.exec(line)?.[0];
-    // Whether it is a terminal is decided where it is printed.
-    if (found !== undefined) return styleText(style, found, { validateStream: false }) + line.slice(found.length);
+    const word = start.exec(line)?.[0];
+    // The caller has already decided that this is a terminal.
+    if (word !== undefined) return styleText(style, word, { validateStream: false }) + line.slice(word.length);
   }
   return line;
 }

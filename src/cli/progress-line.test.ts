@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
 import { paymentRecord } from '../../test/support/market-answers.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
-import { progressLine, progressNotes } from './open-purse.ts';
+import { progressLine, progressNotes } from './open-wallet-session.ts';
 
 const payment = { ...paymentRecord(), block_number: 1_000, finalized_head: 400 };
 
 test.each<[Progress, string | RegExp | null]>([
-  [{ phase: 'signed', secondsWaited: 0 }, /proof is kept/],
+  [{ phase: 'signed', secondsWaited: 0 }, /^signed and saved/],
   [
     { phase: 'submitted', secondsWaited: 3, reason: 'settlement_pending' },
-    /no transfer is seen yet \(settlement_pending\)$/,
+    /no transfer seen yet \(settlement_pending\)$/,
   ],
   [{ phase: 'pending', secondsWaited: 9, payment, estimateSeconds: 1_200 }, /: 600 blocks to go, about 20 min$/],
   [{ phase: 'pending', secondsWaited: 9, payment, estimateSeconds: 40 }, /: 600 blocks to go, about 40 s$/],
-  [{ phase: 'pending', secondsWaited: 9 }, /waiting until it is final$/],
+  [{ phase: 'pending', secondsWaited: 9 }, /waiting for it to become final$/],
   [{ phase: 'pending', secondsWaited: 9, payment: { ...payment, finalized_head: 1_001 } }, /: 0 blocks to go$/],
   [{ phase: 'pending', secondsWaited: 9, payment: { ...payment, finalized_head: 999 } }, /: 1 block to go$/],
   [{ phase: 'collecting', secondsWaited: 9 }, /no money moves/],

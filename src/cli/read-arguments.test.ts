@@ -65,18 +65,18 @@ describe('the command line', () => {
     for (const command of COMMANDS) {
       const needed = command.positionals.filter(({ required }) => required).map(({ name }) => name);
       const given = [...command.name.split(' '), ...needed];
-      expect(readArguments(given, COMMANDS)).toMatchObject({ command, positionals: needed, asked: 'run' });
+      expect(readArguments(given, COMMANDS)).toMatchObject({ command, positionals: needed, mode: 'run' });
     }
-    expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami does not take --resume');
+    expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami doesn’t take --resume');
     expect(refusalOf(['join', '--code-stdin']).trouble).toBe('wrong_use');
-    expect(refusalOf(['join', 'rotate']).parts.title).toBe('join takes no rotate');
+    expect(refusalOf(['join', 'rotate']).parts.title).toBe('join doesn’t take rotate');
     expect(refusalOf(['completion']).parts.title).toBe('SHELL is missing');
-    expect(refusalOf(['jion']).parts.title).toMatch(/^There is no command jion\. There are: .*join, rotate/);
+    expect(refusalOf(['jion']).parts.title).toMatch(/^There is no command jion\. Commands: .*join, rotate/);
     expect(refusalOf(['join', '--nonsense']).trouble).toBe('wrong_use');
   });
 
   test('options that contradict each other are refused', () => {
-    expect(refusalOf(['whoami', '--json', '--reveal']).parts.title).toContain('do not go together');
+    expect(refusalOf(['whoami', '--json', '--reveal']).parts.title).toContain('can’t be combined');
     expect(refusalOf(['join', '--new-handle', 'ink']).parts.title).toContain('--resume');
     expect(refusalOf(['whoami', '--market', '']).parts.title).toBe('--market is empty');
     expect(refusalOf(['join', '--class', 'cat']).parts.title).toBe(

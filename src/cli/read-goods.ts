@@ -7,7 +7,7 @@ import { wrongUse } from './cli-error.ts';
 import type { Options } from './options.ts';
 import { asText, readNamed } from './read-values.ts';
 
-/** Markets may allow more than the default; they refuse what is too large themselves. */
+/** Markets may allow more than the default, and refuse larger goods themselves. */
 const MOST_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -32,7 +32,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 export interface ReadGoods {
-  /** The fields of a listing that say what its goods are. */
   fields: {
     artifact: string;
     artifact_encoding: 'utf-8' | 'base64';
@@ -40,11 +39,11 @@ export interface ReadGoods {
     artifact_filename?: string;
   };
   bytes: number;
-  /** What a person should know of how they were read. */
+  /** Messages for the user on how the goods were read. */
   notes: readonly string[];
 }
 
-/** A file as the artifact of a listing: as text where it is UTF-8, else as base64. A folder is packed by `packFolder`. */
+/** Reads goods for a listing: UTF-8 as text, other bytes as base64. A folder is packed by `packFolder`. */
 export async function readGoods(path: string, mediaType?: string): Promise<ReadGoods> {
   const full = resolve(path);
   if (!(await stat(full)).isDirectory()) {
@@ -54,15 +53,15 @@ export async function readGoods(path: string, mediaType?: string): Promise<ReadG
   }
   const { bytes, files, leftOut } = await packFolder(full, MOST_BYTES);
   const notes = [
-    `${files.length} files packed as one tar archive: ${files.slice(0, 10).join(', ')}${files.length > 10 ? ', …' : ''}`,
-    ...(leftOut.length === 0 ? [] : [`Left out, since its name begins with a dot: ${leftOut.join(', ')}`]),
+    `Packed ${files.length === 1 ? '1 file' : `${files.length} files`} as one tar archive: ${files.slice(0, 10).join(', ')}${files.length > 10 ? ', …' : ''}`,
+    ...(leftOut.length === 0 ? [] : [`Skipped, because the name starts with a dot: ${leftOut.join(', ')}`]),
   ];
   return asArtifact(bytes, `${basename(full)}.tar`, mediaType, notes);
 }
 
-function asArtifact(bytes: Uint8Array, name: string, given: string | undefined, notes: readonly string[]): ReadGoods {
+function asArtifact(bytes: Uint8Array, name: string, type: string | undefined, notes: readonly string[]): ReadGoods {
   const text = asText(bytes);
-  const mediaType = given ?? MEDIA_TYPES[extname(name).toLowerCase()];
+  const mediaType = type ?? MEDIA_TYPES[extname(name).toLowerCase()];
   const isPlainName = LISTING_FIELDS.artifact_filename.schema.safeParse(name).success;
   return {
     fields: {
@@ -74,15 +73,14 @@ function asArtifact(bytes: Uint8Array, name: string, given: string | undefined, 
     bytes: bytes.length,
     notes: isPlainName
       ? notes
-      : [...notes, `The name ${name} is not told to buyers: it has characters that a market refuses`],
+      : [...notes, `Buyers won’t see the file name ${name}: it has characters that a market refuses`],
   };
 }
 
-/** What options say of goods, where they say it. */
-export function saidOf({ aisle, tag, license }: Options) {
-  const named = AISLES.find((one) => one === aisle);
+export function fieldsOf({ aisle, tag, license }: Options) {
+  const known = AISLES.find((one) => one === aisle);
   return {
-    ...(named === undefined ? {} : { aisle: named }),
+    ...(known === undefined ? {} : { aisle: known }),
     ...(tag === undefined ? {} : { tags: tag }),
     ...(license === undefined ? {} : { license }),
   };
@@ -90,27 +88,27 @@ export function saidOf({ aisle, tag, license }: Options) {
 
 const BLOCK = 512;
 const MOST_FILES = 1_000;
-/** Of a name, and of the folders before it, as the format has room for. */
+/** Most bytes of a file name and of its folders in a ustar header. */
 const [NAME_BYTES, PREFIX_BYTES] = [100, 155];
 
 export interface PackedFolder {
   /** An archive in the format `ustar` (POSIX tar), not compressed. */
   bytes: Uint8Array;
-  /** Inside of the archive, in its order. */
+  /** Paths inside the archive, in its order. */
   files: readonly string[];
-  /** Names that begin with a dot: they are left out, since they hold what is not meant for others. */
+  /** Skipped paths: names that start with a dot may hold private data. */
   leftOut: readonly string[];
 }
 
 /**
- * A folder as one archive that depends on nothing but names, bytes and who may execute: files alone, in the order of their paths' bytes,
- * every time, owner and group 0. The same folder is the same archive on every machine. Refuses links, devices and names that are too long.
+ * Packs a folder reproducibly: files only, sorted by the bytes of their paths, with time, owner and group 0. The archive depends on names,
+ * bytes and the owner's execute bit alone, so every machine makes the same one. Refuses links, devices and names that are too long.
  */
 export async function packFolder(folder: string, mostBytes: number): Promise<PackedFolder> {
-  const found: Found = { files: [], leftOut: [] };
-  await collect(folder, '', found);
-  const files = found.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  if (files.length === 0) throw wrongUse(own`There is no file in ${ofOwner(folder)}`);
+  const collected: FolderContent = { files: [], leftOut: [] };
+  await collectFiles(folder, '', collected);
+  const files = collected.files.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  if (files.length === 0) throw wrongUse(own`${ofOwner(folder)} has no files`);
   const parts: Uint8Array[] = [];
   let size = 2 * BLOCK;
   for (const path of files) {
@@ -119,39 +117,38 @@ export async function packFolder(folder: string, mostBytes: number): Promise<Pac
     size += BLOCK + Math.ceil(bytes / BLOCK) * BLOCK;
     if (size > mostBytes)
       throw wrongUse(
-        own`${ofOwner(folder)} is larger than ${mostBytes} bytes when it is packed`,
+        own`${ofOwner(folder)} is larger than ${mostBytes} bytes when packed`,
         undefined,
         'file_too_large',
       );
     const content = await readFile(at);
-    parts.push(header(path, content.length, (mode & 0o100) !== 0), content);
+    parts.push(tarHeader(path, content.length, (mode & 0o100) !== 0), content);
     parts.push(new Uint8Array((BLOCK - (content.length % BLOCK)) % BLOCK));
   }
-  return { bytes: Buffer.concat([...parts, new Uint8Array(2 * BLOCK)]), files, leftOut: found.leftOut };
+  return { bytes: Buffer.concat([...parts, new Uint8Array(2 * BLOCK)]), files, leftOut: collected.leftOut };
 }
 
-interface Found {
+interface FolderContent {
   files: string[];
   leftOut: string[];
 }
 
-async function collect(folder: string, under: string, found: Found): Promise<void> {
+async function collectFiles(folder: string, under: string, collected: FolderContent): Promise<void> {
   for (const entry of await readdir(join(folder, under), { withFileTypes: true })) {
     const path = posix.join(under, entry.name);
-    if (entry.name.startsWith('.')) found.leftOut.push(path);
-    else if (entry.isDirectory()) await collect(folder, path, found);
-    else if (entry.isFile()) found.files.push(path);
+    if (entry.name.startsWith('.')) collected.leftOut.push(path);
+    else if (entry.isDirectory()) await collectFiles(folder, path, collected);
+    else if (entry.isFile()) collected.files.push(path);
     else
       throw wrongUse(
         own`${ofOwner(join(folder, path))} is neither a file nor a folder`,
-        own`Copy what it leads to, or remove it.`,
+        own`If it is a link, put a copy of the file in its place, or remove it.`,
       );
-    if (found.files.length > MOST_FILES)
-      throw wrongUse(own`There are more than ${MOST_FILES} files in ${ofOwner(folder)}`);
+    if (collected.files.length > MOST_FILES) throw wrongUse(own`${ofOwner(folder)} has more than ${MOST_FILES} files`);
   }
 }
 
-function header(path: string, size: number, isExecutable: boolean): Uint8Array {
+function tarHeader(path: string, size: number, isExecutable: boolean): Uint8Array {
   const block = Buffer.alloc(BLOCK);
   const [name, prefix] = splitPath(path);
   block.write(name, 0);
@@ -160,7 +157,7 @@ function header(path: string, size: number, isExecutable: boolean): Uint8Array {
   block.write('0000000', 116);
   block.write(size.toString(8).padStart(11, '0'), 124);
   block.write('00000000000', 136);
-  // The sum is taken with spaces in its own place.
+  // The checksum is computed with its own field set to spaces.
   block.write('        ', 148);
   block.write('0', 156);
   block.write('ustar\u000000', 257);
@@ -170,7 +167,7 @@ function header(path: string, size: number, isExecutable: boolean): Uint8Array {
   return block;
 }
 
-/** A path as name and prefix, which are joined by a slash. */
+/** Splits a path at a slash so that both parts fit the header. */
 function splitPath(path: string): [name: string, prefix: string] {
   const bytes = (text: string): number => Buffer.byteLength(text);
   if (bytes(path) <= NAME_BYTES) return [path, ''];
@@ -179,7 +176,7 @@ function splitPath(path: string): [name: string, prefix: string] {
     if (bytes(name) <= NAME_BYTES && bytes(prefix) <= PREFIX_BYTES) return [name, prefix];
   }
   throw wrongUse(
-    own`The name ${ofOwner(path)} is too long for an archive`,
+    own`The name ${ofOwner(path)} is too long for a tar archive`,
     own`Shorten it, or pack the folder yourself.`,
   );
 }

@@ -20,7 +20,7 @@ import { nodesOf, openTexts, type Source } from '../../test/support/source/open-
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const FOLDERS = ['src/agent', 'src/cli', 'src/mcp-server'];
-/** Where the SDK says why, which the command line tells as a reason. */
+/** SDK files whose `why` values become reasons of the command line. */
 const OF_SDK = ['src/sdk/errors.ts', 'src/sdk/payments/payment-errors.ts'];
 
 function sources(): Source[] {
@@ -34,9 +34,9 @@ function sources(): Source[] {
   );
 }
 
-/** The words of a reason, also of one that is chosen between two; not those that it is chosen by. */
+/** Yields the reasons in an expression: both branches of a conditional, but not its condition. */
 function* wordsIn(node: Node | undefined): Generator<string> {
-  // An option of that name is no reason.
+  // Object literals are options, not reasons.
   if (node === undefined || isObjectLiteralExpression(node)) return;
   if (isConditionalExpression(node)) {
     yield* wordsIn(node.whenTrue);
@@ -51,7 +51,7 @@ function* wordsIn(node: Node | undefined): Generator<string> {
   for (const child of children) yield* wordsIn(child);
 }
 
-/** Which argument of a function, or of a class that is made, is its reason. */
+/** Maps functions and classes to the index of their `reason` argument. */
 function takers(nodes: readonly Node[]): Map<string, number> {
   const found = new Map<string, number>();
   for (const node of nodes) {

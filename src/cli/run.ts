@@ -4,10 +4,10 @@ import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, EXITS, toCliError, wrongUse } from './cli-error.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
-import { helpOf, overview } from './help.ts';
+import { helpOf, overviewLines } from './help.ts';
 import { ownNameOf } from './open-account.ts';
 import type { Options } from './options.ts';
-import { coloured, folded, foreign, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
+import { colourLine, foldLine, foreignLine, hideSecrets, jsonLine, type Line, quotedMarket } from './printable.ts';
 import { type Arguments, readArguments } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -19,28 +19,28 @@ export interface Surroundings {
   out(text: string): void;
   err(text: string): void;
   interruption(): AbortSignal;
-  /** In place of the machine's own network and clock. */
+  /** Replaces parts of the machine's network and clock, for tests. */
   environment?: Partial<Environment>;
 }
 
-/** One command, and the exit code it ends with. Whatever is printed goes through `hideSecrets`, but what --reveal asks for. */
+/** Runs one command and returns its exit code. All output goes through `hideSecrets`, except what --reveal prints. */
 export async function run(around: Surroundings): Promise<number> {
   const { argv, env, terminal } = around;
-  // What cannot be understood may still have asked for JSON.
+  // Errors in the arguments must be reported as JSON too.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
-  const say = printer(around.out, {
+  const say = createPrinter(around.out, {
     inColour: colours(terminal.canReveal),
     columns: () => (asJson ? undefined : terminal.columns?.().out),
   });
-  const complain = printer(around.err, {
+  const complain = createPrinter(around.err, {
     inColour: colours(terminal.errorsOnScreen),
     columns: () => terminal.columns?.().errors,
   });
   try {
-    const { command, positionals, options, asked } = readArguments(argv, COMMANDS);
-    if (command === null || asked !== 'run') {
-      say(told({ command, asked }, around.version, asJson));
+    const { command, positionals, options, mode } = readArguments(argv, COMMANDS);
+    if (command === null || mode !== 'run') {
+      say(helpOrVersion({ command, mode }, around.version, asJson));
       return 0;
     }
     mustMayReveal(options, terminal);
@@ -48,15 +48,15 @@ export async function run(around: Surroundings): Promise<number> {
     const { now } = environment;
     const connect: Cli['connect'] = (baseUrl, key) => {
       const callsItself = ownNameOf({ options, env }, baseUrl);
-      const known = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
-      return createClient({ baseUrl, environment, ...known });
+      const optional = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
+      return createClient({ baseUrl, environment, ...optional });
     };
     const note = (line: Line): void => (asJson ? undefined : complain([line]));
     const { interruption } = around;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });
     if (!asJson) say(done.lines);
     else if (done.json !== null) around.out(`${jsonLine({ status: 'ok', ...done.json })}\n`);
-    if (options.reveal === true) around.out(done.secrets.map((line) => `${line}\n`).join(''));
+    if (options.reveal === true) around.out((done.secrets ?? []).map((line) => `${line}\n`).join(''));
     return 0;
   } catch (error) {
     const failed = toCliError(error);
@@ -68,35 +68,37 @@ export async function run(around: Surroundings): Promise<number> {
 
 interface Screen {
   inColour: boolean;
-  /** Undefined: it is none, and lines are as long as they are. */
+  /** Undefined: not a screen, so lines aren't wrapped. */
   columns(): number | undefined;
 }
 
-/** Cleans what is printed line by line, and colours it where that is wanted. Each is one line, whatever stands in it. */
-function printer(out: (text: string) => void, { inColour, columns }: Screen): (lines: readonly Line[]) => void {
+function createPrinter(out: (text: string) => void, { inColour, columns }: Screen): (lines: readonly Line[]) => void {
   return (lines) => {
     const most = columns() ?? null;
     const rows = lines.flatMap((line) => {
       const [text, width] = typeof line === 'string' ? [line, null] : [line.foreign, most];
-      const [first = '', ...others] = folded(hideSecrets(text), width);
-      return [inColour ? coloured(first) : first, ...others];
+      const [first = '', ...others] = foldLine(hideSecrets(text), width);
+      return [inColour ? colourLine(first) : first, ...others];
     });
     out(rows.map((row) => `${row}\n`).join(''));
   };
 }
 
-/** Help, or the version. */
-function told({ command, asked }: Pick<Arguments, 'command' | 'asked'>, version: string, asJson: boolean): string[] {
-  if (asked === 'version') return asJson ? [jsonLine({ status: 'ok', version })] : [version];
-  const lines = command === null ? overview(COMMAND_GROUPS) : helpOf(command);
+function helpOrVersion(
+  { command, mode }: Pick<Arguments, 'command' | 'mode'>,
+  version: string,
+  asJson: boolean,
+): string[] {
+  if (mode === 'version') return asJson ? [jsonLine({ status: 'ok', version })] : [version];
+  const lines = command === null ? overviewLines(COMMAND_GROUPS) : helpOf(command);
   return asJson ? [jsonLine({ status: 'ok', help: lines.join('\n') })] : lines;
 }
 
 function mustMayReveal(options: Options, terminal: Terminal): void {
   if (options.reveal === true && !terminal.canReveal)
     throw wrongUse(
-      own`--reveal shows secrets on a terminal only: this output is a file or a pipe`,
-      own`Read them from the file.`,
+      own`--reveal prints secrets to a terminal only, and this output is a file or a pipe`,
+      own`Read them in the merchant’s file.`,
       'no_terminal',
     );
 }
@@ -131,6 +133,6 @@ function linesOf({ trouble, parts }: CliError): Line[] {
     ...(market === undefined ? [] : quotedMarket(market)),
     ...(retryAfterSeconds == null ? [] : [`Try again after ${retryAfterSeconds} seconds.`]),
     ...(nextStep === undefined ? [] : [`next: ${nextStep}`]),
-    ...(file === undefined ? [] : [foreign(`file: ${file}`)]),
+    ...(file === undefined ? [] : [foreignLine(`file: ${file}`)]),
   ];
 }

@@ -6,24 +6,23 @@ import { wrongUse } from './cli-error.ts';
 const LONGEST_INPUT = 4_096;
 
 export interface Terminal {
-  /** A person is there to be asked. */
+  /** A person can be asked: standard input and error are terminals. */
   readonly canAsk: boolean;
-  /** The standard output is a screen, neither a file nor a pipe. */
+  /** Standard output is a terminal, not a file or a pipe. */
   readonly canReveal: boolean;
-  /** So is the standard error. */
   readonly errorsOnScreen: boolean;
-  /** The width of the two now; absent or undefined where they are no screen. */
+  /** Current widths; undefined if not a terminal. */
   columns?(): { out: number | undefined; errors: number | undefined };
   ask(question: string): Promise<string>;
-  /** What is typed is not shown. */
+  /** Asks without echoing the answer. */
   askUnseen(question: string): Promise<string>;
-  /** The next line of the standard input; typed unseen where that is a terminal. */
+  /** Reads the next line of standard input; on a terminal, without echo. */
   readSecret(what: string): Promise<string>;
 }
 
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
 
-/** Questions go to the standard error, so that the output stays what the command says. */
+/** Questions go to standard error, so that standard output holds only the command's result. */
 export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
   let lines: Promise<string[]> | null = null;
   const terminal: Terminal = {
@@ -33,11 +32,11 @@ export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
     columns: () => ({ out: stdout.columns, errors: stderr.columns }),
     ask: (question) =>
       new Promise((resolve) => {
-        const asked = createInterface({ input: stdin, output: stderr });
-        asked.once('SIGINT', () => process.exit(130));
-        asked.question(`${question} `, (answer) => {
+        const prompt = createInterface({ input: stdin, output: stderr });
+        prompt.once('SIGINT', () => process.exit(130));
+        prompt.question(`${question} `, (answer) => {
           resolve(answer.trim());
-          asked.close();
+          prompt.close();
         });
       }),
     askUnseen: (question) => readUnseen({ stdin, stderr }, question),
@@ -46,7 +45,7 @@ export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
       lines ??= readLines(stdin);
       const line = (await lines).shift()?.trim();
       if (line === undefined || line === '')
-        throw wrongUse(own`The standard input has no line with the ${ofOwner(what.toLowerCase())}`);
+        throw wrongUse(own`Standard input has no line with the ${ofOwner(what.toLowerCase())}`);
       return line;
     },
   };
@@ -57,13 +56,13 @@ async function readLines(stdin: NodeJS.ReadStream): Promise<string[]> {
   let text = '';
   for await (const chunk of stdin) {
     text += String(chunk);
-    if (text.length > LONGEST_INPUT) throw wrongUse(own`The standard input is longer than any secret`);
+    if (text.length > LONGEST_INPUT) throw wrongUse(own`Standard input is longer than any secret`);
   }
   return text.split('\n');
 }
 
 function readUnseen({ stdin, stderr }: Pick<Streams, 'stdin' | 'stderr'>, question: string): Promise<string> {
-  // First: what is typed as soon as the question stands there is not shown either.
+  // Raw mode comes first, so that an answer typed right after the question isn't echoed.
   stdin.setRawMode(true);
   stderr.write(`${question} `);
   stdin.setEncoding('utf8');

@@ -6,16 +6,16 @@ import { commandTable } from './help.ts';
 const BEGIN = '<!-- written by npm run docs -->\n';
 const END = '\n<!-- end -->';
 
-/** docs/cli.md with the table of commands as it is today. */
+/** Replaces the table of commands in the text of docs/cli.md. */
 export function withCommandTable(text: string): string {
   const [before, rest] = text.split(BEGIN);
   const [, after] = rest?.split(END) ?? [];
   if (before === undefined || after === undefined)
-    throw new Error('docs/cli.md has no place for the table of commands');
+    throw new Error('docs/cli.md lacks the markers around the table of commands');
   return `${before}${BEGIN}${commandTable(COMMAND_GROUPS)}${END}${after}`;
 }
 
-// A test that imports this writes nothing.
+// Importing this file writes nothing.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const file = new URL('../../docs/cli.md', import.meta.url);
   await writeFile(file, withCommandTable(await readFile(file, 'utf8')));

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { folderNameOf } from '../agent/places.ts';
+import { folderNameOf } from '../agent/folders.ts';
 import { makeFolderOf, writePrivate } from '../agent/private-file.ts';
 import { printWallet } from '../agent/wallet-file.ts';
 import { run } from '../cli/run.ts';

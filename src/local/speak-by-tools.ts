@@ -4,7 +4,7 @@ import { META, TOOLS, type ToolForm } from '../contract/tools.ts';
 import type { Client, LooseGiven } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { type LooseAnswer, readAnswer } from '../sdk/read-answer.ts';
-import { createSiteClock } from '../sdk/site-clock.ts';
+import { createServerClock } from '../sdk/server-clock.ts';
 import type { ToolAnswer, Tools } from './connect-tools.ts';
 
 const MAX_ANSWER_BYTES = 16_777_216;
@@ -22,7 +22,7 @@ export function speakByTools(
     ]),
   );
   // The same methods as the client over HTTP.
-  return { ...methods, baseUrl, environment: full, clock: createSiteClock(full) } as unknown as Client;
+  return { ...methods, baseUrl, environment: full, clock: createServerClock(full) } as unknown as Client;
 }
 
 interface ToolConnection {

@@ -1,13 +1,13 @@
 import { CLIENT_CAPABILITIES_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
-import { type AskedCodec, askPerson, confirmOf, NeedsPerson } from './ask-person.ts';
+import { askPerson, confirmOf, NeedsPerson, type QuestionCodec } from './ask-person.ts';
 
 const PLAIN = { clean: (text: string) => text };
 const asked = { amountUnits: 2_000_000n, title: 'Goods', seller: 'shop' };
 const what = ['buy', { listing_id: 7, max_price_usdc: 2 }];
 const yes = { pay: { action: 'accept', content: { pay: true } } };
 
-/** What a message brings: the state that went out with the question comes back with the answer. */
+/** Builds a request's context: the state sent with the question comes back with the answer. */
 function contextOf(state: unknown, inputResponses: Record<string, unknown> | undefined, capabilities: object = {}) {
   return {
     mcpReq: { envelope: { [CLIENT_CAPABILITIES_META_KEY]: capabilities }, inputResponses, requestState: () => state },
@@ -16,7 +16,7 @@ function contextOf(state: unknown, inputResponses: Record<string, unknown> | und
 
 async function stateOf(question: { what: unknown; asked: typeof asked }): Promise<unknown> {
   let minted: unknown;
-  const codec: AskedCodec = {
+  const codec: QuestionCodec = {
     mint: async (state) => {
       minted = state;
       return 'state';

@@ -14,68 +14,67 @@ import { sayUsdc } from '../contract/money.ts';
 import type { ToolContext } from './tool-context.ts';
 
 type Confirm = NonNullable<SpendOptions['confirm']>;
-export type Asked = Parameters<Confirm>[0];
+export type SpendQuestion = Parameters<Confirm>[0];
 
-/** A person has to agree first. Nothing was signed; the call comes again with the answer. */
+/** A person must agree first. Nothing was signed; the host calls again with the answer. */
 export class NeedsPerson extends Error {
   override readonly name = 'NeedsPerson';
-  readonly asked: Asked;
+  readonly question: SpendQuestion;
 
-  constructor(asked: Asked) {
+  constructor(question: SpendQuestion) {
     super('a person has to agree');
-    this.asked = asked;
+    this.question = question;
   }
 }
 
-/** What was asked, so that a yes to one payment is none to another. */
-interface AskedState {
+/** Binds an answer to its question, so that a yes to one payment is no yes to another. */
+interface QuestionState {
   digest: string;
 }
-export type AskedCodec = RequestStateCodec<AskedState>;
+export type QuestionCodec = RequestStateCodec<QuestionState>;
 
 interface Call {
-  /** The tool and its arguments. */
   what: unknown;
   context: ServerContext;
-  /** Of a client that began with `initialize`; in the newer revision each message says it. */
+  /** From `initialize`; in the newer revision each message states them. */
   capabilities: ClientCapabilities | undefined;
 }
 
 const FIELD = 'pay';
-/** Enough to recognise goods by; more would be room to argue with the person. */
+/** Enough to recognise the goods; a longer title could try to persuade the person. */
 const LONGEST_TITLE = 80;
 
-/** For `buyGoods` and `sellGoods`: undefined where this client cannot ask its person, which refuses what has to be asked. */
+/** Makes the `confirm` option. Undefined if the client can't ask its person; sums that need consent are then refused. */
 export function confirmOf({ what, context, capabilities }: Call): Confirm | undefined {
   const { envelope, inputResponses } = context.mcpReq;
-  const said = (envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[
+  const stated = (envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[
     CLIENT_CAPABILITIES_META_KEY
   ];
-  const { elicitation } = said ?? capabilities ?? {};
-  // An empty object stands for forms, as it did before there were links.
+  const { elicitation } = stated ?? capabilities ?? {};
+  // An empty object means forms, the only kind in the older revision.
   if (elicitation === undefined || (elicitation.form === undefined && elicitation.url !== undefined)) return undefined;
-  return async (asked) => {
-    const state = context.mcpReq.requestState<AskedState | undefined>();
+  return async (question) => {
+    const state = context.mcpReq.requestState<QuestionState | undefined>();
     const answer = inputResponse(inputResponses, FIELD);
-    if (answer.kind !== 'elicit' || state?.digest !== digestOf(what, asked)) throw new NeedsPerson(asked);
+    if (answer.kind !== 'elicit' || state?.digest !== digestOf(what, question)) throw new NeedsPerson(question);
     return answer.action === 'accept' && answer.content?.[FIELD] === true;
   };
 }
 
-/** The question as a result, for either revision: the newer client answers by calling again, the older one is asked by the library. */
+/** Returns the question as a tool result. Newer clients answer by calling again; for older ones the library asks. */
 export async function askPerson(
   { clean }: Pick<ToolContext, 'clean'>,
-  codec: AskedCodec,
+  codec: QuestionCodec,
   { what, context }: Pick<Call, 'what' | 'context'>,
-  { asked }: NeedsPerson,
+  { question }: NeedsPerson,
 ): Promise<InputRequiredResult> {
-  const sum = sayUsdc(asked.amountUnits);
-  const title = clean(inMarks(asked.title, LONGEST_TITLE));
-  const whom = asked.seller === null ? '' : ` of the seller ${clean(inMarks(asked.seller, LONGEST_TITLE))}`;
+  const sum = sayUsdc(question.amountUnits);
+  const title = clean(inMarks(question.title, LONGEST_TITLE));
+  const seller = question.seller === null ? '' : ` by ${clean(inMarks(question.seller, LONGEST_TITLE))}`;
   return inputRequired({
     inputRequests: {
       [FIELD]: inputRequired.elicit({
-        message: `Pay ${sum} out of your wallet? It is for ${title}${whom}. What stands in quotes was written by others.`,
+        message: `Pay ${sum} from your wallet for ${title}${seller}? Text in quotes was written by others.`,
         requestedSchema: {
           type: 'object',
           properties: { [FIELD]: { type: 'boolean', title: `Pay ${sum}` } },
@@ -83,11 +82,11 @@ export async function askPerson(
         },
       }),
     },
-    requestState: await codec.mint({ digest: digestOf(what, asked) }, context),
+    requestState: await codec.mint({ digest: digestOf(what, question) }, context),
   });
 }
 
-function digestOf(what: unknown, { amountUnits, title, seller }: Asked): string {
+function digestOf(what: unknown, { amountUnits, title, seller }: SpendQuestion): string {
   return createHash('sha256')
     .update(JSON.stringify([what, amountUnits.toString(), title, seller]))
     .digest('hex');

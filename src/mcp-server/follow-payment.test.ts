@@ -4,7 +4,7 @@ import { own } from '../contract/own-words.ts';
 import { createClient } from '../sdk/client.ts';
 import { followPayment } from './local-tool.ts';
 
-/** A clock that is moved by hand. */
+/** A manually driven clock. */
 function handClock() {
   const sleeping: { ms: number; wake(): void }[] = [];
   const deadlines: { ms: number; end: AbortController }[] = [];
@@ -23,7 +23,7 @@ function handClock() {
   return { sleeping, deadlines, client: createClient({ baseUrl: 'https://market.example', environment }) };
 }
 
-/** A call whose progress is noted; `moment` resolves with the next word of it. */
+/** A call that records progress messages; `moment` resolves at the next one. */
 function callOf(progressToken: string | undefined, signal = new AbortController().signal) {
   const told: { progress: number; message: string }[] = [];
   let heard: () => void = () => {};
@@ -56,8 +56,8 @@ test('the host hears every three seconds that it goes on, with what was said las
   expect(done).toBe(45);
   expect(sleeping.map(({ ms }) => ms)).toEqual([3_000, 3_000, 3_000, 3_000]);
   expect(told.map(({ progress, message }) => [progress, message])).toEqual([
-    [1, 'looking at it'],
-    [2, 'looking at it'],
+    [1, 'starting'],
+    [2, 'starting'],
     [3, 'on its way'],
     [4, 'on its way'],
   ]);

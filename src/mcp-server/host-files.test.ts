@@ -13,7 +13,7 @@ const guide = readFileSync(new URL('../../docs/mcp-local.md', import.meta.url), 
 const env = z.record(z.string(), z.string()).optional();
 const program = { command: z.string().min(1), args: z.array(z.string()), env };
 const named = <T extends z.ZodType>(server: T) => z.record(z.string(), server);
-/** What each host documents for a program on this machine, by the name of its file. */
+/** Documented form of each host's configuration file, by file name. */
 const SHAPES: Readonly<Record<string, z.ZodType>> = {
   '.mcp.json': z.strictObject({ mcpServers: named(z.strictObject({ type: z.literal('stdio'), ...program })) }),
   'claude_desktop_config.json': z.strictObject({ mcpServers: named(z.strictObject(program)) }),
@@ -26,7 +26,7 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
   }),
 };
 
-/** The last file that is named before a block, and the block. */
+/** Pairs each code block with the file name before it. */
 const blocks = [...guide.matchAll(/`([^`\n]*\.json)`(?:(?!`[^`\n]*\.json`|```)[\s\S])*```json\n([\s\S]*?)```/g)].map(
   ([, file = '', text = '']) => ({ file, text }),
 );
@@ -52,8 +52,8 @@ test('so does the one line', () => {
 
 function expectCommand([npx, yes, own, ...args]: readonly string[]): void {
   expect([npx, yes, own]).toEqual(['npx', '-y', 'openaisle']);
-  const { command, asked, options } = readArguments(args, COMMANDS);
-  expect([command?.name, asked, options.market]).toEqual(['mcp', 'run', 'https://market.example']);
+  const { command, mode, options } = readArguments(args, COMMANDS);
+  expect([command?.name, mode, options.market]).toEqual(['mcp', 'run', 'https://market.example']);
 }
 
 test('the policy in the guide is one', async () => {

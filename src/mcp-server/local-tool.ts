@@ -10,18 +10,16 @@ import type { SpendOptions } from '../agent/spend-options.ts';
 import { own } from '../contract/own-words.ts';
 import type { Environment } from '../sdk/environment.ts';
 import type { OnProgress } from '../sdk/payments/payment-run.ts';
-import { type AskedCodec, askPerson, confirmOf, NeedsPerson } from './ask-person.ts';
+import { askPerson, confirmOf, NeedsPerson, type QuestionCodec } from './ask-person.ts';
 import { answerOf, type ToolAnswer, type ToolContext, toolResult } from './tool-context.ts';
 
-/** What a payment takes from the call that makes it. */
 export interface Paying extends Follow {
   confirm?: SpendOptions['confirm'] & {};
 }
 
-/** One call of a tool. */
 export interface ToolCall {
   signal: AbortSignal;
-  /** For work that pays or waits for a payment. */
+  /** Runs work that pays or waits for a payment. */
   pay<T>(work: (paying: Paying) => Promise<T>): Promise<T>;
 }
 
@@ -31,45 +29,45 @@ interface ToolDefinition<Input extends z.ZodObject> {
   description: string;
   input: Input;
   hints: Required<Omit<ToolAnnotations, 'title'>>;
-  run(context: ToolContext, given: z.output<Input>, call: ToolCall): Promise<ToolAnswer>;
+  run(context: ToolContext, args: z.output<Input>, call: ToolCall): Promise<ToolAnswer>;
 }
 
 export interface LocalTool {
   name: string;
-  addTo(server: McpServer, context: ToolContext, codec: AskedCodec): void;
+  addTo(server: McpServer, context: ToolContext, codec: QuestionCodec): void;
 }
 
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true } as const;
-/** It spends. The same call again spends nothing more. */
+/** For tools that spend. Repeating a call spends nothing more. */
 export const PAYS = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true } as const;
 
-/** A tool whose every end is a result that a model can read: nothing that is thrown gets out in its own words. */
+/** Makes a tool that always answers with a result a model can read; messages of thrown errors never get out. */
 export function localTool<Input extends z.ZodObject>(tool: ToolDefinition<Input>): LocalTool {
   const { name, title, description, input, hints } = tool;
   return {
     name,
     addTo: (server, context, codec) => {
       const annotations = { title, ...hints };
-      // The library's own types do not follow a schema that is a type parameter.
+      // The library's types can't handle a schema that is a type parameter.
       const inputSchema = z.preprocess(withoutNulls, input) as unknown as z.ZodObject;
-      server.registerTool(name, { title, description, inputSchema, annotations }, (given, call) =>
-        answerCall({ tool, context, codec, given: given as z.output<Input>, call, server }),
+      server.registerTool(name, { title, description, inputSchema, annotations }, (args, call) =>
+        answerCall({ tool, context, codec, args: args as z.output<Input>, call, server }),
       );
     },
   };
 }
 
-/** Hosts fill in null for what a model leaves out: it is as if it was not given. */
-function withoutNulls(given: unknown): unknown {
-  if (typeof given !== 'object' || given === null) return given;
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+/** Drops nulls: some hosts send null for arguments that the model left out. */
+function withoutNulls(args: unknown): unknown {
+  if (typeof args !== 'object' || args === null) return args;
+  return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
 }
 
 interface Answering<Input extends z.ZodObject> {
   tool: ToolDefinition<Input>;
   context: ToolContext;
-  codec: AskedCodec;
-  given: z.output<Input>;
+  codec: QuestionCodec;
+  args: z.output<Input>;
   call: ServerContext;
   server: McpServer;
 }
@@ -77,11 +75,11 @@ interface Answering<Input extends z.ZodObject> {
 async function answerCall<Input extends z.ZodObject>(
   answering: Answering<Input>,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { tool, context, codec, given, call, server } = answering;
-  const asking = { what: [tool.name, given], context: call, capabilities: server.server.getClientCapabilities() };
+  const { tool, context, codec, args, call, server } = answering;
+  const asking = { what: [tool.name, args], context: call, capabilities: server.server.getClientCapabilities() };
   const confirm = confirmOf(asking);
   try {
-    const answer = await tool.run(context, given, {
+    const answer = await tool.run(context, args, {
       signal: call.mcpReq.signal,
       pay: (work) =>
         followPayment(context, call, (follow) => work({ ...follow, ...(confirm === undefined ? {} : { confirm }) })),
@@ -94,10 +92,10 @@ async function answerCall<Input extends z.ZodObject>(
 }
 
 const EVERY_MS = 3_000;
-/** What one request of the market may take longer than the patience before it is broken off: the book goes on from there. */
+/** Extra time for one request to the market before it is aborted. The book allows resuming. */
 const GRACE_MS = 8_000;
 
-/** What a payment takes from the call that makes it. */
+/** How a payment reports to its tool call and is stopped by it. */
 export interface Follow {
   onProgress: OnProgress;
   signal: AbortSignal;
@@ -105,8 +103,8 @@ export interface Follow {
 }
 
 /**
- * Does work that may wait for a chain, and tells the host every few seconds how far it is, so that the host goes on waiting. It ends
- * when the caller gives up, and soon after the patience is over.
+ * Runs work that may wait for the chain and reports progress every few seconds, so that the host keeps waiting. Ends when the caller gives
+ * up, or soon after the patience is over.
  */
 export async function followPayment<T>(
   tools: Pick<ToolContext, 'client' | 'sayProgress' | 'patienceSeconds' | 'clean'>,
@@ -116,23 +114,23 @@ export async function followPayment<T>(
   const { environment } = tools.client;
   const done = new AbortController();
   let progress = 0;
-  let message = own`looking at it`;
-  const tell = (): void => {
+  let message = own`starting`;
+  const notifyHost = (): void => {
     const progressToken = mcpReq._meta?.progressToken;
     if (progressToken === undefined) return;
     progress += 1;
     const params = { progressToken, progress, message: tools.clean(message) };
-    // A host that is gone ends the call by its signal.
+    // A host that is gone aborts the call's signal.
     void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
   };
-  const ticking = tick(environment, tell, done.signal);
+  const ticking = tickUntil(environment, notifyHost, done.signal);
   try {
     return await work({
-      onProgress: (told) => {
-        const said = tools.sayProgress(told) ?? message;
-        if (said === message) return;
-        message = said;
-        tell();
+      onProgress: (state) => {
+        const next = tools.sayProgress(state) ?? message;
+        if (next === message) return;
+        message = next;
+        notifyHost();
       },
       signal: AbortSignal.any([mcpReq.signal, environment.deadline(tools.patienceSeconds * 1_000 + GRACE_MS)]),
       maxWaitSeconds: tools.patienceSeconds,
@@ -143,13 +141,13 @@ export async function followPayment<T>(
   }
 }
 
-async function tick({ sleep }: Pick<Environment, 'sleep'>, tell: () => void, until: AbortSignal): Promise<void> {
+async function tickUntil({ sleep }: Pick<Environment, 'sleep'>, act: () => void, until: AbortSignal): Promise<void> {
   for (;;) {
     const isOver = await sleep(EVERY_MS, until).then(
       () => false,
       () => true,
     );
     if (isOver || until.aborted) return;
-    tell();
+    act();
   }
 }

@@ -13,7 +13,7 @@ import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/ac
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-const MOMENTS = rotated(import.meta.filename, ['looking', 'signed', 'handed in', 'the transfer is seen']);
+const MOMENTS = rotated(import.meta.filename, ['starting', 'signed', 'payment submitted', 'transfer seen']);
 
 let world: World;
 let seller: bigint;
@@ -39,7 +39,7 @@ async function funded(name: string): Promise<TestAccount> {
   return wallet;
 }
 
-/** Nothing that came out of the process holds a key of the owner. */
+/** Checks that the process printed none of the owner's keys. */
 function expectNoKey(texts: readonly string[], { key }: TestAccount): void {
   for (const text of texts) expect(text.toLowerCase().includes(key.slice(2))).toBe(false);
 }
@@ -58,7 +58,7 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
     });
     const { data: found } = await host.call('search', { q: `"Spawned goods ${era}"` });
     expect(found).toMatchObject({ total: 1, listings: [{ listing_id: id }] });
-    // Each word of progress is a moment in which a chain would go on by itself.
+    // Advances the chain at each progress message.
     const bought = await host.call('buy', { listing_id: id, max_price_usdc: 1 }, () => void world.finalize());
     expect(bought.data).toMatchObject({ status: 'bought', first_lines: `goods for ${era}`, verified: { ok: true } });
     const path = String(bought.data['path']);
@@ -92,7 +92,7 @@ describe.each(ERAS)('openaisle mcp as a process of a host, revision %s', (era) =
         killed = true;
         first.kill();
       });
-      if (at === 'looking') first.kill();
+      if (at === 'starting') first.kill();
       await expect(cut).rejects.toThrow();
       await first.ended;
       const second = await spawnHost({ owner, era });
@@ -167,7 +167,7 @@ test('a host that closes in the middle of a payment ends it in order, and the ne
     { method: 'notifications/initialized' },
     { id: 2, method: 'tools/call', params: { name: 'buy', arguments: given, _meta: { progressToken: 2 } } },
   ];
-  const { code, lines } = await speakRaw(owner, messages, { endAt: 'the transfer is seen' });
+  const { code, lines } = await speakRaw(owner, messages, { endAt: 'transfer seen; waiting' });
   expect([code, lines.some((line) => line.includes('"id":2'))]).toEqual([0, false]);
   const host = await spawnHost({ owner, era: 'modern' });
   expect((await host.call('status')).data).toMatchObject({ wallet: { open_payments: [{ listing_id: id }] } });

@@ -69,7 +69,7 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
       total: 1,
       listings: [{ listing_id: id, price_usdc: 1.5, seller: 'seller-one' }],
     });
-    // Hosts fill in null for what a model leaves out.
+    // Some hosts send null for omitted arguments.
     const nulled = await host.call('search', { q: `Wanted ${era}`, max_price_usdc: 2, aisle: null, free: null });
     expect([nulled.isError, nulled.data]).toEqual([false, found.data]);
     expect((await host.call('show', { listing_id: id })).data).toMatchObject({
@@ -179,7 +179,7 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
     const other = await list(2_000_000n, `never asked about ${era}`);
     const refused = await mute.call('buy', { listing_id: other, max_price_usdc: 2 });
     expect(refused).toMatchObject({ isError: true, data: { reason: 'needs_person' } });
-    expect(refused.text).toContain('Next: The owner of this wallet may change');
+    expect(refused.text).toContain('Next: Use a terminal or a host that can ask. The wallet’s owner can change');
     await mute.close();
   });
 });
@@ -259,7 +259,7 @@ describe('selling', () => {
     const sold = await host.call('sell', given);
     expect(sold.data).toMatchObject({ status: 'listed', fee_usdc: 1, already_listed: false });
     expect(await host.call('sell', given)).toMatchObject({ untrusted: false, data: { already_listed: true } });
-    // Somebody's export says otherwise, and takes no place of a payment that this book made.
+    // An unsigned export says otherwise, but must not replace a payment that this book made.
     const book = openSpendBook({ env: owner.env, address: sellerTwo.address });
     const record = (await book.list()).find(({ kind }) => kind === 'listing_fee');
     if (record?.listed == null) throw new Error('no fee was paid');
@@ -317,7 +317,7 @@ test('a machine without wallet and merchant reads, and is told what is missing',
   expect(refused.text).toContain('openaisle wallet new');
   expect(await host.call('status')).toMatchObject({
     isError: false,
-    // Names of sellers out of the policy stand in it.
+    // It contains names of sellers from the policy.
     untrusted: true,
     data: { wallet: { trouble: expect.any(String) } },
   });

@@ -12,118 +12,112 @@ import { META } from '../contract/tools.ts';
 import type { Client } from '../sdk/client.ts';
 import { PaymentUndecided, type Progress } from '../sdk/payments/payment-run.ts';
 
-/** Fields of a listing that say what its goods are, read from a file. */
 export interface ReadGoods {
   fields: Pick<
     SellGoodsOptions['listing'],
     'artifact' | 'artifact_encoding' | 'artifact_media_type' | 'artifact_filename'
   >;
-  /** What a person should know of how they were read. */
+  /** Messages for a person on how the goods were read. */
   notes: readonly string[];
 }
 
-/** Why something was not done, in words that may be shown to a model: no secret, no cause of a library. */
+/** Why something wasn't done, safe to show to a model: no secrets, no library messages. */
 export interface Trouble {
-  /** `unknown`: it may have been done. */
   status: 'refused' | 'wrong_use' | 'unknown';
-  /** A row of the table of errors, or a reason of this program. */
+  /** Reason of the market's error table or of this program. */
   reason: string;
   title: OwnWords;
   detail?: OwnWords;
   next_step?: OwnWords;
-  /** The market's words on it. */
   market_says?: MarketWords;
   do_not_pay_again?: true;
-  /** A file that it is about; a seller's text may be in its name. */
+  /** The file concerned. Untrusted: its name may contain a seller's text. */
   file?: string;
   retry_after_seconds?: number;
 }
 
-/** What pays, under which limits, and where that is kept. */
-export type Purse = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode' | 'onNotice'>;
+export type WalletSession = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'readCode' | 'onNotice'>;
 
-/** What the tools work with. The command hands it in: it knows the machine, its files and its variables. */
+/** Everything that the tools need from the command that serves them: machine, files and variables. */
 export interface ToolContext {
-  /** Of the one market, without a key: a wallet is enough to buy. Its clock and timers are used here, too. */
+  /** Client of the one market, without a key: buying needs a wallet only. Its clock and timers are used here too. */
   client: Client;
-  /** The wallet as it is now, and the policy as it stands in its file now. Throws what `openWallet` and `readPolicy` throw. */
-  openPurse(): Promise<Purse>;
-  /** As it stands in its file now. */
+  /** Opens the wallet, and reads the policy anew. Throws what `openWallet` and `readPolicy` throw. */
+  openWalletSession(): Promise<WalletSession>;
+  /** Reads the policy anew. */
   readPolicy(): Promise<Policy>;
-  /** For looking: no key is needed. */
+  /** Opens the book for reading; needs no key. */
   openBook(address: Hex): SpendBook;
-  /** The wallet's address, without its passphrase where that is possible. */
+  /** Reads the wallet's address, without its passphrase if possible. */
   walletAddress(): Promise<Hex>;
-  /** Calls the market with the merchant's key. Throws `no_identity` where there is none. */
+  /** Calls the market with the merchant's key. Throws `no_identity` if there is none. */
   asMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
-  /** Who sells here; throws `no_identity` where there is no merchant. */
+  /** Throws `no_identity` if there is no merchant. */
   merchantHandle(): Promise<string>;
-  /** Where bought goods go; undefined: the usual folder of the book. */
+  /** Folder for bought goods; undefined: the book's default. */
   goodsFolder: string | undefined;
-  /** The only folder that `sell` reads files from; null: none. */
+  /** The only folder from which `sell` reads files; null: none. */
   sellFrom: string | null;
   readGoods(path: string, mediaType: string | undefined): Promise<ReadGoods>;
-  /** An RPC endpoint of the chain; undefined: the chain is not asked. */
+  /** RPC endpoint; undefined: the chain isn't checked. */
   rpcUrl: string | undefined;
-  /** Any error in words. */
   troubleOf(error: unknown): Promise<Trouble>;
-  /** Null: there is nothing to say. */
+  /** Null: nothing to report. */
   sayProgress(progress: Progress): OwnWords | null;
-  /** Without secrets, and with characters that steer a terminal or turn text round spelled out. */
+  /** Masks secrets, and spells out control and text-direction characters. */
   clean(text: string): string;
-  /** A line for the owner, on the standard error. */
+  /** Prints a line for the owner on standard error. */
   log(line: string): void;
-  /** After so many seconds a tool answers that it waits still: hosts give up after 60. */
+  /** Seconds after which a tool answers that it is still waiting; hosts give up after 60. */
   patienceSeconds: number;
 }
 
-/** What a tool answers. */
 export interface ToolAnswer {
-  /** Our own words and numbers: never a text of a seller, nor a name or a path that is made of one. */
+  /** Our own words and numbers: never a seller's text, nor a name or path derived from one. */
   said: readonly OwnWords[];
   data: Readonly<Record<string, unknown>>;
-  /** A text of a market or a seller may stand in the data. */
+  /** The data may contain text by a market or a seller. */
   untrusted: boolean;
   isError?: true;
 }
 
 type Cleaner = Pick<ToolContext, 'clean'>;
 
-/** Data for programs, and the same as text for hosts that show a model nothing else: fenced where sellers' words are in it. */
+/** Builds the result: structured data, and the same as text for hosts that show nothing else. Untrusted text is fenced. */
 export function toolResult({ clean }: Cleaner, { said, data, untrusted, isError }: ToolAnswer): CallToolResult {
-  const plain = cleaned(data, clean) as Record<string, unknown>;
+  const plain = cleanValue(data, clean) as Record<string, unknown>;
   const json = JSON.stringify(plain);
   const lines = said.map((line) => clean(line).replaceAll('\n', ' '));
   return {
     content: [{ type: 'text', text: [...lines, untrusted ? fenceText(json, sha256) : json].join('\n') }],
-    // The text has its fence; data is all that some hosts show.
+    // Some hosts show only the structured data, so it carries the warning too.
     structuredContent: untrusted ? { untrusted: UNTRUSTED_DATA, ...plain } : plain,
     ...(untrusted ? { _meta: { [META.untrusted]: true } } : {}),
     ...(isError === true ? { isError } : {}),
   };
 }
 
-function cleaned(value: unknown, clean: (text: string) => string): unknown {
+function cleanValue(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
-  if (Array.isArray(value)) return value.map((one) => cleaned(one, clean));
+  if (Array.isArray(value)) return value.map((one) => cleanValue(one, clean));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleaned(one, clean)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleanValue(one, clean)]));
 }
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** How a call ends that is not done: waiting is no error, since the same call goes on. */
+/** Converts an error to an answer. Waiting isn't an error, because the same call resumes. */
 export async function answerOf(
   context: Pick<ToolContext, 'troubleOf'>,
   tool: string,
   error: unknown,
 ): Promise<ToolAnswer> {
-  const again = own`Call ${ofSource(tool)} again with the same arguments: it goes on with the same payment, and pays nothing twice.`;
+  const again = own`Call ${ofSource(tool)} again with the same arguments: it resumes the same payment and pays nothing twice.`;
   if (error instanceof PaymentUndecided)
     return {
-      said: [own`Still waiting for the payment to be final. ${again}`],
+      said: [own`Still waiting for the payment to become final. ${again}`],
       data: { status: 'waiting', do_not_pay_again: true, next_step: again },
       untrusted: false,
     };

@@ -4,51 +4,49 @@ import { ofOwner, own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
 import { UnreadableAnswer } from './errors.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
-import { createSiteClock, type SiteClock } from './site-clock.ts';
+import { createServerClock, type ServerClock } from './server-clock.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Room for the largest page of 50 listings and for an artifact whose every character is escaped. */
+/** Fits the largest page of 50 listings, and an artifact with every character escaped. */
 const DEFAULT_RESPONSE_BYTES = 16_777_216;
 
 export interface ClientOptions {
-  /** Where the site is, for instance `https://market.example`. */
+  /** Address of the market or city, for instance `https://market.example`. */
   baseUrl: string;
   /**
-   * The address that the site calls itself, where it is reached under another one, as through a tunnel: what is signed for it names this
-   * address too. Without it nothing is signed for a site that calls itself anything but `baseUrl`.
+   * The server's own address, if you reach it under another one, for instance through a tunnel. Signatures for it may name this address.
+   * Without it, nothing is signed for a server that calls itself anything but `baseUrl`.
    */
   callsItself?: string;
-  /** The key that this very site has given: a merchant's, or a resident's. Sent only where the contract has a use for it. */
+  /** A merchant's or resident's key, issued by this server. Sent only to endpoints that need it. */
   key?: string;
   environment?: Partial<Environment>;
-  /** For one call, from its start to the last byte of the answer. */
+  /** Timeout of one call, from its start to the last byte of the answer. */
   timeoutMs?: number;
-  /** Larger answers are refused. Raise it to read a large store without a limit. */
+  /** Larger answers are refused. Raise it to read a large store in one page. */
   maxResponseBytes?: number;
 }
 
 type Method<E extends EndpointShape> =
   Record<never, never> extends Given<E>
-    ? (given?: Given<E>) => Promise<Answered<E>>
-    : (given: Given<E>) => Promise<Answered<E>>;
+    ? (args?: Given<E>) => Promise<Answered<E>>
+    : (args: Given<E>) => Promise<Answered<E>>;
 
-/** One method per endpoint of a site's contract. Each resolves to a success and throws `MarketError` or `UnreadableAnswer`. */
+/** One method per endpoint. Each resolves to a success, or throws `MarketError` or `UnreadableAnswer`. */
 export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { readonly [N in keyof E]: Method<E[N]> } & {
   readonly baseUrl: string;
-  /** Null where the caller did not say. */
+  /** Null: not set. */
   readonly callsItself: string | null;
   readonly environment: Environment;
-  readonly clock: SiteClock;
+  readonly clock: ServerClock;
 };
 
-/** Of the market. */
 export type Client = ClientOf<Endpoints>;
 
 export function createClient(options: ClientOptions): Client {
   return createClientOf(endpoints, options);
 }
 
-/** A client for any table of endpoints: the market's, or a city's. */
 export function createClientOf<E extends Readonly<Record<string, EndpointShape>>>(
   table: E,
   options: ClientOptions,
@@ -60,15 +58,15 @@ export function createClientOf<E extends Readonly<Record<string, EndpointShape>>
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     maxResponseBytes: options.maxResponseBytes ?? DEFAULT_RESPONSE_BYTES,
   };
-  const clock = createSiteClock(environment);
+  const clock = createServerClock(environment);
   const methods = Object.fromEntries(
     Object.entries(table).map(([name, endpoint]) => [
       name,
-      (given: LooseGiven = {}) => callEndpoint(endpoint, given, { ...config, clock }, environment),
+      (args: LooseGiven = {}) => callEndpoint(endpoint, args, { ...config, clock }, environment),
     ]),
   );
   const callsItself = options.callsItself === undefined ? null : readBaseUrl(options.callsItself);
-  // The types above are derived from the same table that the methods are made from.
+  // Types and methods are derived from the same table.
   return { ...methods, baseUrl: config.baseUrl, callsItself, environment, clock } as unknown as ClientOf<E>;
 }
 
@@ -77,56 +75,55 @@ interface CallConfig {
   key: string | undefined;
   timeoutMs: number;
   maxResponseBytes: number;
-  clock: SiteClock;
+  clock: ServerClock;
 }
 
 async function callEndpoint(
   endpoint: EndpointShape,
-  given: LooseGiven,
+  args: LooseGiven,
   config: CallConfig,
   environment: Environment,
 ): Promise<LooseAnswer> {
-  const { url, init } = buildRequest(endpoint, given, config);
+  const { url, init } = buildRequest(endpoint, args, config);
   const deadline = environment.deadline(config.timeoutMs);
-  init.signal = given.signal === undefined ? deadline : AbortSignal.any([deadline, given.signal]);
+  init.signal = args.signal === undefined ? deadline : AbortSignal.any([deadline, args.signal]);
   let response: Response;
   try {
     response = await environment.fetch(url, init);
   } catch (cause) {
     throw new UnreadableAnswer('no_answer', own`no answer came from ${ofOwner(config.baseUrl)}`, { cause });
   }
-  // A cache may give an old answer to a GET, with the time of that answer.
+  // A cache may answer a GET with an old response and its old date.
   if (endpoint.method !== 'GET') config.clock.note(response.headers.get('date'));
   return readAnswer(endpoint, response, config.maxResponseBytes);
 }
 
-/** Where a call goes and with what. */
 function buildRequest(
   endpoint: EndpointShape,
-  given: LooseGiven,
+  args: LooseGiven,
   config: { baseUrl: string; key: string | undefined },
 ): { url: string; init: RequestInit } {
   const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
-  const bearer = bearerFor(endpoint, given, config.key);
+  const bearer = bearerFor(endpoint, args, config.key);
   if (bearer !== undefined) headers['authorization'] = `Bearer ${bearer}`;
   if (endpoint.payment === true) {
-    if (given.payment !== undefined) headers[given.payment.name] = given.payment.value;
-    if (given.deliveryToken !== undefined) headers['X-Delivery-Token'] = given.deliveryToken;
+    if (args.payment !== undefined) headers[args.payment.name] = args.payment.value;
+    if (args.deliveryToken !== undefined) headers['X-Delivery-Token'] = args.deliveryToken;
   }
   const mayBeLost = endpoint.payment === true || endpoint.claim === true;
-  if (mayBeLost && given.recoverySlip !== undefined) headers['X-Recovery-Slip'] = given.recoverySlip;
-  // A redirect would carry key and proof to an address that the caller did not choose.
+  if (mayBeLost && args.recoverySlip !== undefined) headers['X-Recovery-Slip'] = args.recoverySlip;
+  // Following a redirect would send key and proof to an address that the caller didn't choose.
   const init: RequestInit = { method: endpoint.method, headers, redirect: 'manual' };
-  if (given.body !== undefined) {
+  if (args.body !== undefined) {
     headers['content-type'] = 'application/json';
-    init.body = JSON.stringify(given.body);
+    init.body = JSON.stringify(args.body);
   }
-  return { url: config.baseUrl + fillPath(endpoint.path, given.params ?? {}) + queryText(given.query ?? {}), init };
+  return { url: config.baseUrl + fillPath(endpoint.path, args.params ?? {}) + queryText(args.query ?? {}), init };
 }
 
-/** The origin (and path prefix, if any) without the last slash. */
-export function readBaseUrl(given: string): string {
-  const url = new URL(given);
+/** Normalizes a base address: origin and path prefix without a trailing slash. Throws a TypeError if it isn't one. */
+export function readBaseUrl(address: string): string {
+  const url = new URL(address);
   const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (!plain || !['http:', 'https:'].includes(url.protocol)) {
     throw new TypeError('baseUrl must be an http or https address without credentials, query or fragment');
@@ -134,9 +131,9 @@ export function readBaseUrl(given: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-// The key goes where the contract has a use for it and nowhere else: audit routes never see one (W1).
-function bearerFor(endpoint: EndpointShape, given: LooseGiven, key: string | undefined): string | undefined {
-  if (endpoint.auth === 'staged_key') return given.key;
+// Sends the key only to endpoints that need it, so that public audit routes never see one.
+function bearerFor(endpoint: EndpointShape, args: LooseGiven, key: string | undefined): string | undefined {
+  if (endpoint.auth === 'staged_key') return args.key;
   const takesKey = endpoint.auth === 'key' || endpoint.auth === 'optional_key' || endpoint.auth === 'maintainer';
   return takesKey ? key : undefined;
 }
@@ -144,7 +141,7 @@ function bearerFor(endpoint: EndpointShape, given: LooseGiven, key: string | und
 function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/:([a-z_]+)/g, (_, name: string) => {
     const text = String(params[name] ?? '');
-    // Dot segments survive percent-encoding and would lead to another route.
+    // Dot segments survive percent-encoding and would reach another route.
     if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} cannot stand in a path`);
     return encodeURIComponent(text);
   });
@@ -157,7 +154,7 @@ function queryText(query: Readonly<Record<string, unknown>>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** Values of a path or a query go out as text, so numbers may be handed in where the contract asks for text. */
+/** Path and query values are sent as text, so numbers are accepted wherever the contract asks for text. */
 type Spelled<T> = T extends object ? { [K in keyof T]: string extends T[K] ? T[K] | number | bigint : T[K] } : T;
 
 type Part<Name extends string, T> = [T] extends [undefined]
@@ -190,10 +187,9 @@ type SlipPart<E extends EndpointShape> = E extends { payment: true } | { claim: 
     }
   : unknown;
 
-/** A key that is staged belongs to one call, not to the client. */
+/** An unconfirmed key belongs to one call, not to the client. */
 type KeyPart<E extends EndpointShape> = E['auth'] extends 'staged_key' ? { key?: string } : unknown;
 
-/** What a method of the client takes. */
 export type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<E>>> &
   Part<'query', Spelled<QueryGiven<E>>> &
   BodyPart<E> &
@@ -201,10 +197,10 @@ export type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<
   SlipPart<E> &
   KeyPart<E> & { signal?: AbortSignal | undefined };
 
-/** What it resolves to: every success by status. Refusals are thrown. */
+/** Result of a client method: a union of successes by status. Refusals are thrown. */
 export type Answered<E extends EndpointShape> = ResultOf<E> & { requestId: string | null };
 
-/** The same as `Given`, as the untyped machinery beneath sees it. */
+/** Untyped form of `Given`, used internally. */
 export interface LooseGiven {
   params?: Readonly<Record<string, unknown>>;
   query?: Readonly<Record<string, unknown>>;

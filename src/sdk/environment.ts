@@ -1,13 +1,13 @@
-/** What the client takes from its surroundings; a test or another runtime may hand in its own. */
+/** Network, clock and randomness of the client; replaceable in tests and other runtimes. */
 export interface Environment {
   fetch(url: string, init: RequestInit): Promise<Response>;
   /** Milliseconds since 1970, UTC. */
   now(): number;
-  /** Resolves after that many milliseconds; rejects with the signal's reason when it is aborted. */
+  /** Rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** From a cryptographic source: nonces are made of them. */
+  /** Must be cryptographically secure: used for nonces. */
   randomBytes(count: number): Uint8Array;
-  /** Aborted after that many milliseconds. */
+  /** Returns a signal that aborts after that many milliseconds. */
   deadline(ms: number): AbortSignal;
 }
 

@@ -11,27 +11,25 @@ export interface MarketErrorParts {
   retryAfterSeconds: number | null;
   doNotPayAgain: boolean | undefined;
   headers: Headers;
-  /** The body as it came: a 402 carries x402 fields that no schema of ours touches. */
+  /** Unparsed: a 402 has x402 fields beyond our schema. */
   body: unknown;
   deliveryToken: string | null;
 }
 
 const LONGEST_DETAIL = 500;
 
-/** The market said no, and said why. What it said stands in marks in the message, and as it came in `problem`. */
+/** The market refused the request and said why. `message` quotes its words; `problem` has them unchanged. */
 export class MarketError extends Error {
   override readonly name = 'MarketError';
-  /** Stable code of the error table. */
   readonly reason: AnyReason;
-  /** HTTP status. */
   readonly status: number;
   readonly problem: ReadProblem;
   readonly requestId: string | null;
-  /** Whole seconds; null when the market named no time. */
+  /** Whole seconds; null if the market named no time. */
   readonly retryAfterSeconds: number | null;
-  /** True when a payment may exist. Undefined: the answer says nothing about payments. */
+  /** True if a payment may exist. Undefined: the answer says nothing about payments. */
   readonly doNotPayAgain: boolean | undefined;
-  // Private, so that printing the error shows neither headers nor the token.
+  // Private, so that printing the error doesn't show headers or the token.
   readonly #parts: MarketErrorParts;
 
   constructor(parts: MarketErrorParts) {
@@ -53,39 +51,39 @@ export class MarketError extends Error {
     return this.#parts.body;
   }
 
-  /** Given once, to the request without a key that opened a payment, in an answer of any status. A secret. */
+  /** Secret, sent once: in the answer (of any status) to the request without a key that opened a payment. */
   deliveryToken(): string | null {
     return this.#parts.deliveryToken;
   }
 }
 
 /**
- * `no_answer`: none came, or not whole. `redirect`: never followed. `too_large`, `not_json`. `not_a_problem`: a refusal that is not the
- * market's. `unexpected`: not what the contract says.
+ * `no_answer`: missing or incomplete. `redirect`: never followed. `not_a_problem`: a refusal that isn't in the market's form. `unexpected`:
+ * against the contract.
  */
 export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
-const REPEAT = own`Send the same request again: nothing is done twice, and no second signature is needed.`;
+const REPEAT = own`Send the same request again: nothing is done twice, and no new signature is needed.`;
 const NEXT_STEPS: Readonly<Record<WhyUnreadable, OwnWords>> = {
-  no_answer: own`Look at the address and the network. ${REPEAT}`,
-  redirect: own`Use the address that it leads to, if it is the market’s own: none is followed with a key.`,
-  too_large: own`Ask for less at once by limit, or raise maxResponseBytes.`,
-  not_json: own`Look whether the address is that of a market, and what stands before it.`,
-  not_a_problem: own`Look what stands before the market. ${REPEAT}`,
-  unexpected: own`Use a newer version of this client, if there is one. ${REPEAT}`,
+  no_answer: own`Check the address and the network. ${REPEAT}`,
+  redirect: own`Use the redirect’s target if it is the market’s own: redirects are never followed with a key.`,
+  too_large: own`Ask for less at once with limit, or raise maxResponseBytes.`,
+  not_json: own`Check that the address is a market’s, and check any proxy in front of it.`,
+  not_a_problem: own`Check any proxy in front of the market. ${REPEAT}`,
+  unexpected: own`Use a newer version of this client if there is one. ${REPEAT}`,
 };
 
-/** Nothing is known: the request may have been carried out or not. Repeat it as it was; never pay on the strength of it. */
+/** The outcome is unknown: the request may or may not have been carried out. Repeat it unchanged; never pay because of it. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer';
   readonly why: WhyUnreadable;
-  /** Null when no answer came. */
+  /** Null if no answer came. */
   readonly status: number | null;
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   readonly doNotPayAgain = true;
   readonly nextStep: OwnWords;
-  /** The fault, in words of ours; the address of the site and numbers are all that it names. */
+  /** The fault in our own words; apart from numbers it contains only the server's address. */
   readonly detail: OwnWords;
 
   constructor(
@@ -93,9 +91,9 @@ export class UnreadableAnswer extends Error {
     detail: OwnWords,
     seen: { status?: number; headers?: Headers; cause?: unknown } = {},
   ) {
-    const said = own`${detail}; whether the request was carried out is not known`;
-    super(said, { cause: seen.cause });
-    this.detail = said;
+    const whole = own`${detail}; it is unknown whether the request was carried out`;
+    super(whole, { cause: seen.cause });
+    this.detail = whole;
     this.why = why;
     this.nextStep = NEXT_STEPS[why];
     this.status = seen.status ?? null;
@@ -106,35 +104,35 @@ export class UnreadableAnswer extends Error {
 
 const GATEWAY_STATUSES: readonly (number | null)[] = [502, 503, 504];
 
-/** Whether something before the market answered in its place, as it did not reach it: with a page of its own, with any other body, or none. */
+/** Whether a proxy answered because it couldn't reach the market. */
 export function isGatewayFault(error: unknown): error is UnreadableAnswer {
   return error instanceof UnreadableAnswer && GATEWAY_STATUSES.includes(error.status);
 }
 
-/** Retry-After in whole seconds. Its date form is not used by the market and is ignored. */
+/** Retry-After in seconds. The date form is ignored; the market doesn't use it. */
 export function readRetryAfter(headers: Headers | undefined): number | null {
-  const given = headers?.get('retry-after') ?? '';
-  return /^\d{1,9}$/.test(given) ? Number(given) : null;
+  const seconds = headers?.get('retry-after') ?? '';
+  return /^\d{1,9}$/.test(seconds) ? Number(seconds) : null;
 }
 
-/** The market's name of the request. What is no such name is left out. */
+/** The market's request ID; null if missing or malformed. */
 export function readRequestId(headers: Headers | undefined): string | null {
-  const given = headers?.get('x-request-id') ?? '';
-  return requestIdForm.test(given) ? given : null;
+  const id = headers?.get('x-request-id') ?? '';
+  return requestIdForm.test(id) ? id : null;
 }
 
-/** A reason of this version's table, or one that a newer market has added. */
+/** A reason from this version's table, or one added by a newer market. */
 export type AnyReason = Reason | (string & {});
 
 const text = z.string();
 
-/** A refusal as a client reads it (RFC 9457 and W2). Fields and reasons may be more than this version knows. */
+/** Body of a refusal (RFC 9457). May have fields and reasons that this version doesn't know. */
 export const problemIn = z.looseObject({
   type: text,
   title: text,
   status: z.int(),
   detail: text,
-  reason: codeOut.transform((given): AnyReason => given),
+  reason: codeOut.transform((code): AnyReason => code),
   error_class: text,
   error: text,
   next_step: text,
@@ -146,7 +144,7 @@ export const problemIn = z.looseObject({
 });
 export type ReadProblem = z.output<typeof problemIn>;
 
-/** The table's row, or undefined for a reason that this version does not know. */
+/** Row of the error table; undefined for unknown reasons. */
 export function rowOf(reason: AnyReason): ErrorRow | undefined {
   return Object.hasOwn(ERRORS, reason) ? ERRORS[reason as Reason] : undefined;
 }

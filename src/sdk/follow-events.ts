@@ -8,32 +8,31 @@ import { UnreadableAnswer } from './errors.ts';
 import { parseJson } from './parse-json.ts';
 import { readRefusal } from './read-answer.ts';
 
-/** A newer market may have kinds that this version does not know. */
+/** Accepts kinds that this version doesn't know: a newer market may have added some. */
 const eventIn = eventOut.extend({ kind: codeOut, actor: handleOut });
 export type FollowedEvent = z.output<typeof eventIn>;
 
 const PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** The market says something every few seconds, if only a comment: after so long the connection is dead. */
+/** The market sends something every few seconds, if only a comment, so a longer silence means a dead connection. */
 const SILENCE_MS = 60_000;
-/** No event is near as long. What is waited for is looked through with each piece that comes, so it is kept short. */
+/** Far longer than any event. Bounds the unfinished text, which is kept in memory. */
 const LONGEST_BLOCK = 65_536;
 
 export interface FollowOptions {
   kind?: EventKind;
   scope?: Scope;
-  /** Begins after this event; 0: with the first one of the log. Default: with what comes next. */
+  /** Starts after this event; 0: with the first one. Default: only new events. */
   after?: number;
-  /** Ends the walk in order: it does not throw. */
+  /** Ends the iteration without throwing. */
   signal?: AbortSignal;
-  /** `cut`: the connection ended and is made again after so many milliseconds. `open`: it stands. */
+  /** `cut`: the connection ended; reconnects after `pauseMs`. `open`: connected. */
   onState?(state: { kind: 'open' } | { kind: 'cut'; pauseMs: number }): void;
 }
 
 /**
- * The public log as it grows, oldest first, by server-sent events. A connection that ends is made again after the last event that came, so
- * that none is missed and none comes twice. Throws `MarketError` when the market refuses the query, and `UnreadableAnswer` when the first
- * connection does not come about.
+ * Follows the public log by server-sent events, oldest first. Reconnects after the last event received, so that none is missed or repeated.
+ * Throws `MarketError` if the market refuses the query, and `UnreadableAnswer` if the first connection fails.
  */
 export async function* followEvents(
   client: Client,
@@ -61,7 +60,7 @@ export async function* followEvents(
   }
 }
 
-/** Too many listeners, or a fault: it passes. */
+/** Whether the refusal is temporary: too many listeners, or a fault. */
 function isBusy(error: unknown): error is { retryAfterSeconds: number | null } {
   return error instanceof Error && 'status' in error && (error.status === 429 || Number(error.status) >= 500);
 }
@@ -71,7 +70,6 @@ interface FollowPosition {
   everOpen: boolean;
 }
 
-/** One connection, to its end. */
 async function* readOnce(
   client: Client,
   options: FollowOptions,
@@ -82,7 +80,7 @@ async function* readOnce(
   const stop = (): void => ending.abort();
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
-    const response = await open(client, options, position, ending.signal);
+    const response = await openStream(client, options, position, ending.signal);
     position.everOpen = true;
     options.onState?.({ kind: 'open' });
     for await (const block of blocksOf(response, environment.deadline)) {
@@ -97,7 +95,7 @@ async function* readOnce(
   }
 }
 
-async function open(
+async function openStream(
   client: Client,
   { kind, scope }: FollowOptions,
   { last }: FollowPosition,
@@ -119,17 +117,17 @@ async function open(
   } catch (cause) {
     throw new UnreadableAnswer('no_answer', own`no answer came from ${ofOwner(client.baseUrl)}`, { cause });
   }
-  const { status, headers: given } = response;
-  if (status === 200 && /^text\/event-stream\b/i.test(given.get('content-type') ?? '')) return response;
+  const { status, headers: received } = response;
+  if (status === 200 && /^text\/event-stream\b/i.test(received.get('content-type') ?? '')) return response;
   if (status >= 400) throw await readRefusal(response);
   await response.body?.cancel();
-  throw new UnreadableAnswer('unexpected', own`status ${status} in place of a stream of events`, {
+  throw new UnreadableAnswer('unexpected', own`status ${status} instead of an event stream`, {
     status,
-    headers: given,
+    headers: received,
   });
 }
 
-/** The fields of each block that an empty line ends. */
+/** Yields the fields of each block; an empty line ends a block. */
 async function* blocksOf(
   response: Response,
   deadline: (ms: number) => AbortSignal,
@@ -144,14 +142,14 @@ async function* blocksOf(
         deadline,
       );
       if (read.done) return;
-      // Looks at the seam and the new piece only, since many small pieces of one long event would take the square of its length.
+      // Searches only the seam and the new piece: rescanning everything would take quadratic time for an event in many small pieces.
       const hasEnd = (last + read.value).includes('\n\n');
       last = read.value.at(-1) ?? last;
       text += read.value;
       if (!hasEnd && text.length <= LONGEST_BLOCK) continue;
       const blocks = text.split('\n\n');
       text = blocks.pop() ?? '';
-      if (text.length > LONGEST_BLOCK) throw new UnreadableAnswer('too_large', own`an event is longer than any`);
+      if (text.length > LONGEST_BLOCK) throw new UnreadableAnswer('too_large', own`an event is too long`);
       for (const block of blocks) yield fieldsOf(block);
     }
   } finally {
@@ -185,6 +183,6 @@ function readEvent(data: string): FollowedEvent {
   try {
     return eventIn.parse(parseJson(data));
   } catch (cause) {
-    throw new UnreadableAnswer('unexpected', own`an event is not what the contract says`, { cause });
+    throw new UnreadableAnswer('unexpected', own`an event doesn’t fit the contract`, { cause });
   }
 }

@@ -1,6 +1,6 @@
-/** The package `openaisle-sdk`: what a program needs to search a market, buy, sell, and check what it was given. */
+/** The package `openaisle-sdk`: search a market, buy, sell, and check what was delivered. */
 
-// What goes over the wire: endpoints, the table of errors, vocabulary, sums.
+// The contract: endpoints, error table, vocabulary, amounts.
 export type { BodyGiven, ParamsGiven, QueryGiven, ResultOf } from '../contract/endpoint.ts';
 export { ERRORS, type ErrorRow, REASONS, type Reason } from '../contract/errors.ts';
 export { type EndpointName, type Endpoints, endpoints } from '../contract/index.ts';
@@ -24,7 +24,7 @@ export {
   type Sort,
 } from '../contract/vocabulary.ts';
 export type { WorldReceipt } from '../contract/world-records.ts';
-// One method for each endpoint, of a market and of a city.
+// Clients of a market and of a city, with one method per endpoint.
 export { type CityClient, createCityClient } from './city-client.ts';
 export {
   type Answered,
@@ -37,8 +37,9 @@ export {
 } from './client.ts';
 export type { Environment } from './environment.ts';
 export { type AnyReason, MarketError, type ReadProblem, UnreadableAnswer, type WhyUnreadable } from './errors.ts';
-// The public log as it grows.
+// The public log, live.
 export { type FollowedEvent, type FollowOptions, followEvents } from './follow-events.ts';
+export { type Collection, type Lie, type Page, PageRefused, type RawPage, rowsOf, walkPages } from './page-cursor.ts';
 // Whole collections, page by page.
 export {
   type EventFilters,
@@ -57,10 +58,10 @@ export {
   storePages,
   treasuryPages,
 } from './pages.ts';
-// Buying, and listing goods, by x402: the wallet signs, the market's facilitator sends.
+// Buying and listing by x402: the wallet signs, and the market's facilitator sends the transfer.
 export { ArtifactMismatch, artifactBytes, commitmentOf } from './payments/artifact-commitment.ts';
 export { type BuyOptions, buy } from './payments/buy.ts';
-// The same by a plain USDC transfer that the wallet sends itself.
+// Buying and listing by a plain USDC transfer that the wallet sends itself.
 export { type BuyByTransferOptions, buyByTransfer } from './payments/direct/buy-by-transfer.ts';
 export { type ListByTransferOptions, listByTransfer } from './payments/direct/list-by-transfer.ts';
 export {
@@ -91,8 +92,7 @@ export {
   type ProgressPhase,
 } from './payments/payment-run.ts';
 export { createMemoryProofStore, type ProofStore, type SavedPayment } from './payments/proof-store.ts';
-export { type Collection, type Lie, type Page, PageRefused, type RawPage, rowsOf, walkPages } from './walk-pages.ts';
-// Things of a city.
+// City things.
 export { buyThing } from './world/buy-thing.ts';
 export { type ListedThing, type ListThingOptions, listThing } from './world/list-thing.ts';
 export {

@@ -6,17 +6,17 @@ import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
-import { type Page, walkPages } from './walk-pages.ts';
+import { type Page, walkPages } from './page-cursor.ts';
 
-/** What `GET /api/shelves` takes, but for `fields` and `cursor`. */
+/** Query of `GET /api/shelves`, without `fields` and `cursor`. */
 export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
-  /** Words that must all be there; "a phrase"; -word must not; the last word may be a beginning. */
+  /** All words must match; "a phrase"; -word excludes; the last word may be a prefix. */
   q?: string;
   tag?: string;
   aisle?: Aisle;
-  /** The handle of a merchant. */
+  /** A merchant's handle. */
   seller?: string;
-  /** True: price 0. False: a price above 0. */
+  /** True: only free goods. False: only goods with a price. */
   free?: boolean;
   /** In USDC with at most 6 decimals. */
   max_price_usdc?: number;
@@ -28,7 +28,7 @@ export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
   limit?: number;
 }
 
-/** The live listings that match. Sorted by `new`, pinned ones come first, each group newest first. */
+/** Pages of matching live listings. Sorted by `new`: pinned ones first, each group newest first. */
 export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGenerator<Page<ListingSummary>> {
   const { free, max_price_usdc, ...others } = filters;
   const query = {
@@ -49,14 +49,14 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
   });
 }
 
-/** Plain digits: a small number prints with an exponent, which the market refuses. */
+/** Avoids exponents, which small numbers print with and the market refuses. */
 function priceText(usdc: number): string {
   const units = unitsOfUsdc(usdc);
   if (units === null) throw new TypeError('max_price_usdc must be a number from 0 on with at most 6 decimals');
   return usdcText(units);
 }
 
-/** One merchant's live listings, newest first. Without a limit the market sends the whole catalog as one page. */
+/** One merchant's live listings, newest first. Without a limit they come as one page. */
 export function storePages(
   client: Client,
   handle: string,
@@ -74,7 +74,7 @@ export function storePages(
   });
 }
 
-/** All merchants who were there when the walk began, oldest first. */
+/** All merchants that existed at the first page, oldest first. */
 export function merchantPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<MerchantRecord>> {
   return walkPages<MerchantRecord>({
     read: async (cursor) => {
@@ -90,7 +90,7 @@ export function merchantPages(client: Client, options: { limit?: number } = {}):
 
 export type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
 
-/** Kind, scope or listing, no two of them. */
+/** At most one of kind, scope and listing. */
 export type EventFilters = { limit?: number } & (
   | { kind?: never; scope?: never; listing_id?: never }
   | { kind: EventKind }
@@ -98,7 +98,7 @@ export type EventFilters = { limit?: number } & (
   | { listing_id: number }
 );
 
-/** The public log, newest first. Unfiltered its ids fall by one without holes but those of a recovery, and the walk insists on that. */
+/** The public log, newest first. Unfiltered, IDs must fall by one without gaps, except where the market recovered from a loss. */
 export function eventPages(client: Client, filters: EventFilters = {}): AsyncGenerator<Page<EventRecord>> {
   const filtered = 'kind' in filters || 'scope' in filters || 'listing_id' in filters;
   return walkPages<EventRecord>({
@@ -116,7 +116,7 @@ export function eventPages(client: Client, filters: EventFilters = {}): AsyncGen
 
 export type PurchaseRecord = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
 
-/** What the client's merchant bought, with the goods, newest first. */
+/** Purchases of the client's merchant, with the goods, newest first. */
 export function purchasePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<PurchaseRecord>> {
   return walkPages<PurchaseRecord>({
     read: async (cursor) => {
@@ -134,14 +134,19 @@ type Account = ResultOf<Endpoints['getMe']>['body'];
 export type SaleRecord = Account['sales'][number];
 export type OwnListing = Extract<Account['listings'][number], { store_url: string }>;
 
-/** The longest lists that are not walked, left out as far as that goes. */
-const REST = { listings_limit: '1', sales_limit: '1', purchases_limit: '1', replies_limit: '1' } as const;
+/** Query of `getMe` that keeps its lists as short as they can be. */
+export const SHORT_ACCOUNT = {
+  listings_limit: '1',
+  sales_limit: '1',
+  purchases_limit: '1',
+  replies_limit: '1',
+} as const;
 
-/** What the client's merchant listed, in every state, newest first. */
+/** Listings of the client's merchant in every state, newest first. */
 export function ownListingPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<OwnListing>> {
   return walkPages<OwnListing>({
     read: async (cursor) => {
-      const query = { ...REST, listings_limit: options.limit, listings_before_id: cursor };
+      const query = { ...SHORT_ACCOUNT, listings_limit: options.limit, listings_before_id: cursor };
       const { body } = await client.getMe({ query });
       return {
         rows: body.listings.filter(isSummary),
@@ -159,11 +164,11 @@ export function ownListingPages(client: Client, options: { limit?: number } = {}
   });
 }
 
-/** What others bought of the client's merchant, newest first. */
+/** Sales of the client's merchant, newest first. */
 export function salePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<SaleRecord>> {
   return walkPages<SaleRecord>({
     read: async (cursor) => {
-      const query = { ...REST, sales_limit: options.limit, sales_before_id: cursor };
+      const query = { ...SHORT_ACCOUNT, sales_limit: options.limit, sales_before_id: cursor };
       const { body } = await client.getMe({ query });
       return {
         rows: body.sales,
@@ -183,7 +188,7 @@ export function salePages(client: Client, options: { limit?: number } = {}): Asy
 
 export type FeeRecord = ResultOf<Endpoints['getTreasury']>['body']['recent_fees'][number];
 
-/** The books of the listing fees, newest first. */
+/** Listing fees received by the treasury, newest first. */
 export function treasuryPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<FeeRecord>> {
   return walkPages<FeeRecord>({
     read: async (cursor) => {
@@ -204,7 +209,7 @@ export function treasuryPages(client: Client, options: { limit?: number } = {}):
   });
 }
 
-/** A row that is the whole public listing: without `fields=outline` each one is. */
+/** Whether a row is the whole public listing; all are, without `fields=outline`. */
 export function isSummary<Row extends object>(row: Row): row is Extract<Row, { store_url: string }> {
   return 'store_url' in row;
 }

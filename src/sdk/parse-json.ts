@@ -1,9 +1,9 @@
-/** Far deeper than anything that a market says. */
+/** Far deeper than anything that a market sends. */
 const MOST_DEPTH = 64;
 
 /**
- * Parses JSON of a site. JSON.parse takes any depth, and a later walk through the value would use up the stack, so deeper values are refused
- * here. Throws a SyntaxError.
+ * Parses untrusted JSON and limits its depth: JSON.parse accepts any, and recursive code would overflow the stack later. Throws a
+ * SyntaxError.
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);

@@ -1,7 +1,6 @@
 import { concatBytes } from 'viem';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import { own } from '../contract/own-words.ts';
-import { placeOf } from './answer-place.ts';
 import {
   MarketError,
   problemIn,
@@ -13,8 +12,9 @@ import {
 } from './errors.ts';
 import { parseJson } from './parse-json.ts';
 import { readAs } from './read-as.ts';
+import { describePath } from './schema-path.ts';
 
-/** A mark at the beginning stays, as everything that was sent does. */
+/** Keeps a byte order mark: the text must stay exactly as sent. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
 const LARGEST_REFUSAL_BYTES = 1_048_576;
 
@@ -24,7 +24,7 @@ export interface LooseAnswer {
   requestId: string | null;
 }
 
-/** A success in the contract's shape, or a thrown `MarketError` or `UnreadableAnswer`. */
+/** Returns a success that fits the contract, or throws `MarketError` or `UnreadableAnswer`. */
 export async function readAnswer(
   endpoint: EndpointShape,
   response: Response,
@@ -33,15 +33,15 @@ export async function readAnswer(
   const { status, headers } = response;
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     await response.body?.cancel();
-    throw new UnreadableAnswer('redirect', own`the answer is a redirect, which is not followed`, { status, headers });
+    throw new UnreadableAnswer('redirect', own`the answer is a redirect, which isn’t followed`, { status, headers });
   }
   const body = readJson(await readText(response, maxResponseBytes), response);
-  if (status < 200 || status >= 300) throw refusal(endpoint, response, body);
-  const schema = Object.entries(endpoint.answers).find(([known]) => Number(known) === status)?.[1];
+  if (status < 200 || status >= 300) throw refusalFrom(endpoint, response, body);
+  const schema = Object.entries(endpoint.answers).find(([declared]) => Number(declared) === status)?.[1];
   const read = schema === undefined ? null : readAs(schema, body);
   if (read === null || 'faultAt' in read) {
-    const where = read === null ? own`status` : placeOf(schema, read.faultAt);
-    throw new UnreadableAnswer('unexpected', own`the answer is not what the contract says (${where})`, {
+    const where = read === null ? own`status` : describePath(schema, read.faultAt);
+    throw new UnreadableAnswer('unexpected', own`the answer doesn’t fit the contract (${where})`, {
       status,
       headers,
     });
@@ -49,12 +49,12 @@ export async function readAnswer(
   return { status, body: read.data, requestId: readRequestId(headers) };
 }
 
-/** A refusal of what is no endpoint of the contract. */
+/** Reads a refusal by something that isn't in the table of endpoints. */
 export async function readRefusal(response: Response): Promise<MarketError | UnreadableAnswer> {
-  return refusal({}, response, readJson(await readText(response, LARGEST_REFUSAL_BYTES), response));
+  return refusalFrom({}, response, readJson(await readText(response, LARGEST_REFUSAL_BYTES), response));
 }
 
-function refusal(
+function refusalFrom(
   endpoint: Pick<EndpointShape, 'payment'>,
   response: Response,
   body: unknown,
@@ -62,7 +62,7 @@ function refusal(
   const { status, headers } = response;
   const read = readAs(problemIn, body);
   if ('faultAt' in read || read.data.status !== status) {
-    return new UnreadableAnswer('not_a_problem', own`status ${status} without a reason that can be read`, {
+    return new UnreadableAnswer('not_a_problem', own`status ${status} without a readable reason`, {
       status,
       headers,
     });
@@ -80,7 +80,7 @@ function refusal(
   });
 }
 
-// The market's own word first, then the table's. A fault or an unknown reason on a payment route proves nothing: the careful reading.
+// Prefers the market's answer to our table. On payment routes, a fault or an unknown reason counts as "a payment may exist".
 function mayNotPay(endpoint: Pick<EndpointShape, 'payment'>, problem: ReadProblem): boolean | undefined {
   if (problem.do_not_pay_again !== undefined) return problem.do_not_pay_again;
   const row = rowOf(problem.reason);
@@ -94,7 +94,7 @@ function readJson(text: string, response: Response): unknown {
   if (!/^application\/(?:problem\+)?json\b/i.test(type)) {
     throw new UnreadableAnswer(
       'not_json',
-      own`status ${status} with ${type === '' ? own`no content-type` : own`another content-type than JSON`}`,
+      own`status ${status} with ${type === '' ? own`no content type` : own`a content type other than JSON`}`,
       {
         status,
         headers,
@@ -104,7 +104,7 @@ function readJson(text: string, response: Response): unknown {
   try {
     return parseJson(text);
   } catch (cause) {
-    throw new UnreadableAnswer('not_json', own`status ${status} with a body that is not JSON`, {
+    throw new UnreadableAnswer('not_json', own`status ${status} with a body that isn’t JSON`, {
       status,
       headers,
       cause,
@@ -117,7 +117,7 @@ async function readText(response: Response, limit: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    // Leaving the loop cancels the stream, so that an endless body costs no more than the limit.
+    // Leaving the loop cancels the stream, so an endless body costs no more than the limit.
     for await (const chunk of chunksOf(body)) {
       size += chunk.byteLength;
       if (size > limit) break;
@@ -132,7 +132,7 @@ async function readText(response: Response, limit: number): Promise<string> {
   return TEXT.decode(concatBytes(chunks));
 }
 
-/** Not every browser walks a stream by itself. */
+/** Needed because not all browsers can iterate over a stream. */
 async function* chunksOf(body: Response['body']): AsyncGenerator<Uint8Array> {
   if (body === null) return;
   const reader = body.getReader();

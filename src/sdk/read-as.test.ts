@@ -9,7 +9,7 @@ import { MarketError, UnreadableAnswer } from './errors.ts';
 import { readAs } from './read-as.ts';
 
 const MANY = 170_000;
-/** The limit for judging one answer: zod alone takes many seconds, and gigabytes. */
+/** Time limit for one answer; zod alone takes many seconds and gigabytes. */
 const MOST_MS = 3_000;
 const empty = Array.from({ length: MANY }, () => ({}));
 const page = { total: 1, limit: 50, listings: empty };
@@ -94,7 +94,7 @@ test('what fits is read as zod reads it', () => {
   expectTypeOf(read).toExtend<{ data: z.output<typeof shape> } | { faultAt: readonly PropertyKey[] }>();
 });
 
-/** Holds no list, or is walked. */
+/** Kinds of schemas that `readAs` descends into. Those in PLAIN have no lists. */
 const KNOWN = ['object', 'array', 'record', 'union', 'nullable', 'optional', 'default', 'readonly', 'pipe'];
 const PLAIN = [
   'string',
@@ -114,7 +114,7 @@ function typesIn(schema: z.core.$ZodType, seen = new Set<z.core.$ZodType>(), fou
   seen.add(schema);
   const def = schema._zod.def;
   found.add(def.type);
-  // A member of a schema is another one, or a list or a table of them.
+  // Members of a schema are schemas, or lists or tables of schemas.
   const members = Object.entries(def).filter(([name]) => name !== 'checks');
   const inner = members.flatMap(([, one]: [string, unknown]) =>
     typeof one === 'object' && one !== null && !('_zod' in one) ? Object.values(one) : [one],

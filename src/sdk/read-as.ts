@@ -4,8 +4,8 @@ type Path = readonly PropertyKey[];
 type Def = z.core.$ZodTypes['_zod']['def'];
 
 /**
- * The value of another as the schema has it, or the place of a fault. Zod collects each fault of each element before it answers: for a list
- * of a million empty objects that takes seconds and gigabytes, and no deadline ends it. So lists and records are read up to their first fault.
+ * Parses an untrusted value, or returns the path of its first fault. Zod collects every fault of every element first: for a million empty
+ * objects that takes seconds and gigabytes, and no deadline stops it. So lists and records are checked first, up to their first fault.
  */
 export function readAs<Schema extends z.ZodType>(
   schema: Schema,
@@ -17,7 +17,7 @@ export function readAs<Schema extends z.ZodType>(
   return parsed.success ? { data: parsed.data } : { faultAt: parsed.error.issues[0]?.path ?? [] };
 }
 
-/** The first fault within lists and records. Null: the size of the schema bounds how many faults are left. */
+/** Finds the first fault within lists and records. Null: only as many faults are left as the schema has members. */
 function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
   if (typeof value !== 'object' || value === null) return null;
   const def = schema._zod.def as Def;
@@ -28,14 +28,14 @@ function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
         return member === undefined ? null : listFault(member, ownMember(value, name));
       });
     case 'array':
-      return Array.isArray(value) ? firstOf(value.keys(), (index) => fault(def.element, value[index])) : null;
+      return Array.isArray(value) ? firstOf(value.keys(), (index) => elementFault(def.element, value[index])) : null;
     case 'record':
       return firstOf(
         Object.keys(value),
-        (name) => fault(def.keyType, name) ?? fault(def.valueType, ownMember(value, name)),
+        (name) => elementFault(def.keyType, name) ?? elementFault(def.valueType, ownMember(value, name)),
       );
     case 'union':
-      // Zod may try each of them, and no two have lists of one name with other elements.
+      // Zod may try every option. No two options have different lists under the same name.
       return def.options.reduce<Path | null>((first, option) => first ?? listFault(option, value), null);
     case 'nullable':
     case 'optional':
@@ -61,8 +61,8 @@ function firstOf<Name extends PropertyKey>(names: Iterable<Name>, find: (name: N
   return null;
 }
 
-/** Judges an element. Lists within it come first, so that the rest has few. */
-function fault(schema: z.core.$ZodType, value: unknown): Path | null {
+/** Finds an element's first fault; checks its lists first. */
+function elementFault(schema: z.core.$ZodType, value: unknown): Path | null {
   const within = listFault(schema, value);
   if (within !== null) return within;
   const read = schema._zod.run({ value, issues: [] }, { async: false });

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What payers are given to keep what they need after a crash. */
+/** Common part of the stores in which payments survive a crash. */
 interface Keeping<Saved> {
   create(key: string, saved: Saved): Promise<boolean>;
   save(key: string, saved: Saved): Promise<void>;
@@ -8,7 +8,7 @@ interface Keeping<Saved> {
   clear(key: string): Promise<void>;
 }
 
-/** Keeps it for as long as the process lives. */
+/** Store that lasts as long as the process. */
 export function createMemoryStore<Saved>(): Keeping<Saved> {
   const kept = new Map<string, Saved>();
   return {
@@ -27,15 +27,15 @@ export function createMemoryStore<Saved>(): Keeping<Saved> {
   };
 }
 
-/** What was saved; null: nothing. Something unreadable stops the payer: to go on while an unknown payment may exist could pay twice. */
+/** Loads a saved payment; null if there is none. Throws if it is unreadable: paying on while it may exist could pay twice. */
 export async function loadSaved<Schema extends z.ZodType>(
   store: Pick<Keeping<never>, 'load'>,
   key: string,
   { schema, name }: { schema: Schema; name: string },
 ): Promise<z.output<Schema> | null> {
-  const found = await store.load(key);
-  if (found === null || found === undefined) return null;
-  const parsed = schema.safeParse(found);
+  const saved = await store.load(key);
+  if (saved === null || saved === undefined) return null;
+  const parsed = schema.safeParse(saved);
   if (!parsed.success) throw new TypeError(`the saved ${name} cannot be read; restore it or clear it yourself`);
   return parsed.data;
 }

@@ -2,12 +2,12 @@ import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import type { TransferWallet } from './payments/direct/transfer-options.ts';
 import type { Wallet } from './payments/payment-proof.ts';
 
-/** What a private key can sign: authorizations of USDC, which `buy` and `listGoods` take, and texts. It sends nothing itself. */
+/** Signs USDC authorizations (for `buy` and `listGoods`) and texts. Sends nothing itself. */
 export interface KeyWallet extends Wallet, Pick<TransferWallet, 'signMessage'> {}
 
 /**
- * A wallet from a private key: 64 hex digits, with or without 0x. The key stays inside: no property holds it, and printing the wallet shows
- * the address alone. Throws a TypeError, which does not repeat what was given, where it is no key.
+ * Makes a wallet from a private key: 64 hex digits, with or without 0x. No property holds the key, and printing the wallet shows only the
+ * address. Throws a TypeError, which doesn't quote the input, if it isn't a key.
  */
 export function walletFromKey(privateKey: string): KeyWallet {
   const account = openAccount(privateKey);
@@ -18,14 +18,14 @@ export function walletFromKey(privateKey: string): KeyWallet {
   };
 }
 
-function openAccount(given: string): PrivateKeyAccount {
-  const [, digits] = /^(?:0x)?([0-9a-f]{64})$/i.exec(given) ?? [];
+function openAccount(privateKey: string): PrivateKeyAccount {
+  const [, digits] = /^(?:0x)?([0-9a-f]{64})$/i.exec(privateKey) ?? [];
   if (digits !== undefined) {
     try {
       return privateKeyToAccount(`0x${digits.toLowerCase()}`);
     } catch {
-      // Zero, or beyond the curve. Its cause would say which number it was.
+      // Zero, or beyond the curve. The cause is dropped because it quotes the number.
     }
   }
-  throw new TypeError('the private key of a wallet is 64 hex digits, with or without 0x, and a number on the curve');
+  throw new TypeError('a wallet’s private key must be 64 hex digits, with or without 0x, and a number on the curve');
 }

@@ -90,7 +90,7 @@ test('nothing is signed for a market that was not named; the refusal names both 
   const refused = await run(liar.url, ['buy', String(id), '--max', '3', '--json']);
   expect(await collectThere()).toEqual([]);
   expect([refused.code, refused.json()['reason']]).toEqual([1, 'other_market']);
-  expect(refused.json()['title']).toContain(`named as ${liar.url} calls itself ${first.url}`);
+  expect(refused.json()['title']).toContain(`The market at ${liar.url} calls itself ${first.url}`);
   expect(refused.json()['next_step']).toContain('--market-calls-itself URL');
 });
 
@@ -125,7 +125,7 @@ test('through a tunnel the owner says what the market calls itself, and collects
     const set = await run(url, ['buy', String(id), '--max', '3', '--json'], 'set', byVariable);
     expect([set.code, set.json()]).toMatchObject([0, { paid_usdc: 0 }]);
     const silent = await run(url, ['buy', String(id), '--max', '3'], 'silent');
-    expect(silent.stderr).toContain(`named as ${url} calls itself ${first.url}`);
+    expect(silent.stderr).toContain(`The market at ${url} calls itself ${first.url}`);
     expect(silent.stderr).toContain('--market-calls-itself URL');
     expect(await paidUnits(first.chain, wallet.address, sellerOne.address)).toEqual([PRICE]);
   } finally {

@@ -167,7 +167,7 @@ it('what our own policy refuses is said outside of the fence, whole, and nothing
   const refused = await host.call('buy', priced.call.given);
   await host.close();
   expect(refused.text).toMatch(
-    /^Refused \(needs_person\): The policy says that above 0\.5 USDC a person has to agree, and none can be asked here\.\nNext: The owner of this wallet may change /,
+    /^Refused \(needs_person\): The policy requires a person’s consent above 0\.5 USDC, and nobody can be asked here\.\nNext: Use a terminal or a host that can ask\. The wallet’s owner can change /,
   );
   expect([refused.text.includes('untrusted'), refused.mark, refused.untrusted]).toEqual([false, undefined, false]);
 });

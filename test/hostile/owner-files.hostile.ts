@@ -184,7 +184,7 @@ async function plantedExport(wallet: TestAccount, id: number, change: Record<str
   return dir;
 }
 
-const PROMISED = 'what the listing promised';
+const PROMISED = 'match the listing';
 
 describe('a folder that is called a copy of what the wallet bought', () => {
   test('brings goods of its author’s choice: nothing calls them verified, and once their record is gone the real ones are bought', async () => {
@@ -196,7 +196,7 @@ describe('a folder that is called a copy of what the wallet bought', () => {
     expect([imported.code, imported.stdout]).toEqual([0, expect.stringContaining('not verified')]);
 
     const given = await run('buy', String(id), '--max', '3');
-    expect(given.stdout).toContain('not verified: the listing promises other goods');
+    expect(given.stdout).toContain('Not verified: the listing promises other goods');
     expect(given.stdout).not.toContain(PROMISED);
     const json = (await run('buy', String(id), '--max', '3', '--json')).json();
     expect(json).toMatchObject({ verified: false, not_verified: 'the listing promises other goods' });

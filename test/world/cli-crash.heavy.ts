@@ -131,7 +131,7 @@ describe('the command line, interrupted', () => {
     gate.set('confirm', 'pass');
     const told = await resume('rotate', file);
     expect([told.code, told.json()]).toEqual([1, expect.objectContaining({ reason: 'stage_over' })]);
-    expect(told.stderr).toContain('The key in the file is still in force.');
+    expect(told.stderr).toContain('The key in the file is still valid.');
     expect(await readStored(file)).toEqual(stored);
     expect((await cli.run(['rotate', '--file', file])).code).toBe(0);
 
@@ -241,7 +241,9 @@ describe('the command line, interrupted', () => {
     expect([cut.code, cut.json()['status']]).toEqual([3, 'unknown']);
     expect(await readStored(file)).toEqual({ ...stored, codes_in_doubt_since: expect.any(String) });
     gate.set('generate', 'pass');
-    expect((await cli.run(['whoami', '--file', file])).stdout).toMatch(/warning: .*the codes in the file may be over/);
+    expect((await cli.run(['whoami', '--file', file])).stdout).toMatch(
+      /warning: .*the codes in the file may be invalid/,
+    );
     expect((await cli.run(['codes', '--json', '--file', file])).json()).toMatchObject({
       reason: 'recovery_code_refused',
     });

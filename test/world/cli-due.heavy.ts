@@ -93,7 +93,7 @@ describe('a newer version that is free for who bought the older one', () => {
     const next = await newer(older, 2_200_000n);
     here.sent.length = 0;
     const bought = await here.run(['buy', String(next), '--max', '2.2']);
-    expect([bought.code, bought.stdout]).toEqual([0, expect.stringMatching(/: nothing was due; it is what/)]);
+    expect([bought.code, bought.stdout]).toEqual([0, expect.stringMatching(/: nothing was due\. The goods match/)]);
     expect(bought.stdout).not.toContain('transaction');
     expect(here.sent).toEqual([0n]);
     const listed = await here.run(['purchases']);
@@ -132,7 +132,7 @@ describe('one’s own goods', () => {
         { status: 'refused', reason: 'own_goods', next_step: expect.stringContaining('openaisle export') },
       ]);
     }
-    expect((await shop.run(['wait'])).stdout).toContain('No payment of this wallet is under way');
+    expect((await shop.run(['wait'])).stdout).toContain('This wallet has no payments in progress');
     expect([shop.sent, (await shop.run(['purchases', '--json'])).json()]).toMatchObject([
       [],
       { purchases: [], spent_today_usdc: 0 },
@@ -159,7 +159,7 @@ describe('one’s own goods', () => {
     expect(await spentToday(shop)).toBe(0.5);
     expect(await spentToday(shop, RUN_OUT_MS)).toBe(0);
     const later = await shop.run(['wait'], { aheadMs: RUN_OUT_MS });
-    expect(later.stdout).toContain('No payment of this wallet is under way');
+    expect(later.stdout).toContain('This wallet has no payments in progress');
     expect(await shop.paid()).toEqual([]);
   });
 });

@@ -30,8 +30,8 @@ describe('an export is imported', () => {
     const around = { PATH: process.env['PATH'] ?? '', HOME: cli.folder(), ...env };
     const asked = await runOnTerminal(args, [['(yes/no)', 'no']], around);
     expect(asked.code).toBe(1);
-    expect(asked.screen).toMatch(/Fees of at most \d+ USDC will be paid/);
-    expect(asked.screen).toContain(`buyers will pay to ${sellerOne.signer.address}`);
+    expect(asked.screen).toMatch(/Fees: at most \d+ USDC/);
+    expect(asked.screen).toContain(`buyers will pay ${sellerOne.signer.address}`);
     expect(asked.screen).toContain('not_confirmed');
     expect(await paidIn(fresh, wallet)).toEqual([]);
   });
@@ -73,7 +73,7 @@ describe('an export is imported', () => {
       expect(outcomes).not.toContain('listed');
     }
     expect(await paidIn(fresh, wallet)).toHaveLength(toList);
-    expect((await at(fresh, ['import', dir])).stdout).toMatch(/there already/);
+    expect((await at(fresh, ['import', dir])).stdout).toMatch(/already there/);
   });
 
   async function exportOfVersions(): Promise<string> {
@@ -150,12 +150,12 @@ describe('an export is imported', () => {
       const args = ['import', dir, '--yes', '--handle', 'ink'];
       const around = { market: fresh.url, env };
       for (const moment of [
-        /will be paid/,
-        /signed, and/,
-        /handed in|is seen/,
+        /Fees: at most/,
+        /signed and saved/,
+        /submitted|transfer seen/,
         /1 of 2: /,
-        /signed, and/,
-        /handed in|is seen/,
+        /signed and saved/,
+        /submitted|transfer seen/,
       ]) {
         const { child, ended } = cli.start(args, around);
         let told = '';

@@ -134,7 +134,7 @@ describe('the command line on a market', () => {
       as('keeper', ['mod', 'remove', String(others.id), '--store-line', ...because, ...more]),
     );
     expect(emptied.json).toMatchObject({ removal: { target_type: 'store_line', merchant: 'quill' } });
-    expect(emptied.text).toContain('The store line of quill is emptied.');
+    expect(emptied.text).toContain('The store line of quill was cleared.');
     const two = await as('keeper', ['mod', 'remove', id, '--store-line', '--comment', ...because]);
     expect([two.code, two.stderr]).toEqual([2, expect.stringContaining('one of --comment, --store-line')]);
     const decided = await as('keeper', ['mod', 'decide', String(appeal.id), 'restored', '--reason', 'True.', '--json']);
@@ -159,7 +159,9 @@ describe('the command line on a market', () => {
     const { text, json } = await both((args) => as('quill', ['mod', 'reviews', ...args]));
     const further = { tx_hash: more, amount_usdc: 0.2, claimed: true };
     expect(json).toMatchObject({ reviews: [{ payment_id: payment, further_transfers: [further] }] });
-    expect(text).toContain(`payment ${payment}: the payer also sent 0.2 USDC, ${more}, and claims it for the same\n`);
+    expect(text).toContain(
+      `payment ${payment}: the payer also sent 0.2 USDC, ${more}, and claims it for the same purchase\n`,
+    );
     expect((await as('quill', ['mod', 'reviews', String(payment), 'declined', '--json'])).code).toBe(0);
   });
 
@@ -173,7 +175,7 @@ describe('the command line on a market', () => {
     expect(changed.json).toMatchObject({
       listing: { description: 'Better', preview: 'A longer look', tags: ['a', 'b'] },
     });
-    expect((await as('quill', ['edit', id])).stderr).toContain('Nothing to change was named');
+    expect((await as('quill', ['edit', id])).stderr).toContain('No change was given');
     const foreign = await as('ink', ['edit', id, '--title', 'Stolen', '--json']);
     expect([foreign.code, foreign.json()['reason']]).toEqual([1, 'not_owner']);
     const { json, text } = await both((more) => as('quill', ['listings', '--limit', '1', ...more]));
@@ -267,7 +269,7 @@ describe('the command line on a market', () => {
       already_listed: false,
     });
     const again = await as('ink', ['sell', folder, ...words], { env });
-    expect(again.stdout).toMatch(new RegExp(`^This was listed before: ${sold.json()['listing_id']}, `));
+    expect(again.stdout).toMatch(new RegExp(`^Already listed: ${sold.json()['listing_id']}, `));
     expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([1_000_000n]);
     const shown = (await reading(['show', String(sold.json()['listing_id']), '--json'])).json();
     expect(shown['listing']).toMatchObject({

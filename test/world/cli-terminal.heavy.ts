@@ -30,7 +30,7 @@ describe.runIf(process.platform === 'linux')('the command line on a terminal', (
       ['Handle', handle],
       ['Model', 'test'],
       ['Class', 'coding_ephemeral'],
-      [`Has a human approved that ${handle}`, approved],
+      [`Has a human approved opening the store ${handle}`, approved],
     ] as const;
 
   test('join asks for what is missing, and shows key and codes because it was told to', async () => {

@@ -77,9 +77,11 @@ describe('the command line against a running market', () => {
     expect(after.recovery_codes).toEqual(before.recovery_codes);
     expect(after.waiting_codes?.recovery_codes).toHaveLength(8);
     const own = await cli.run(['whoami', '--file', file]);
-    expect(own.stdout).toMatch(/warning: new recovery codes, made from this file, come in force at /);
+    expect(own.stdout).toMatch(/warning: new recovery codes, made from this file, become valid at /);
     const stranger = await cli.run(['whoami', '--key-stdin'], { market, input: `${after.merchant_key}\n` });
-    expect(stranger.stdout).toMatch(/warning: new recovery codes, not in this file/);
+    expect(stranger.stdout).toMatch(
+      /warning: someone made new recovery codes with this key, and they aren’t in this file/,
+    );
   });
 
   test('a pairing code goes into a file of its own, and a second one takes its place', async () => {
@@ -98,7 +100,7 @@ describe('the command line against a running market', () => {
     expect((await cli.run(['pair', '--file', cli.fileOf(market, 'pairer')])).code).toBe(0);
     expect(await readStored(file)).not.toEqual(first);
     const onIdentity = await cli.run(['pair', '--handle', 'pairer', '--out', cli.fileOf(market, 'pairer')], { market });
-    expect([onIdentity.code, onIdentity.stderr]).toEqual([2, expect.stringContaining('holds something else')]);
+    expect([onIdentity.code, onIdentity.stderr]).toEqual([2, expect.stringContaining('isn’t a pairing file')]);
   });
 
   test('a file that others can read is refused, with the command that mends it, and nothing is sent', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { createClient } from '../../src/sdk/client.ts';
+import { rowsOf } from '../../src/sdk/page-cursor.ts';
 import {
   eventPages,
   merchantPages,
@@ -12,7 +13,6 @@ import {
 import { buy } from '../../src/sdk/payments/buy.ts';
 import { listGoods } from '../../src/sdk/payments/list-goods.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
-import { rowsOf } from '../../src/sdk/walk-pages.ts';
 import { BASE_URL, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 

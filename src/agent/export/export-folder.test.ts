@@ -20,7 +20,7 @@ const begun: PurchasesManifest = {
   ...{ files: {}, signature: null },
 };
 
-/** A whole export of two files, in a folder of its own. */
+/** A complete export of two files, in its own folder. */
 async function exported(): Promise<string> {
   made += 1;
   const dir = join(root, String(made));
@@ -32,7 +32,7 @@ async function exported(): Promise<string> {
   return dir;
 }
 
-/** `Error` where another error came, or none. */
+/** Reason of the error; `Error` for any other error, or none. */
 async function reasonOf(act: () => Promise<unknown>): Promise<unknown> {
   try {
     await act();

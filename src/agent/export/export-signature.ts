@@ -1,14 +1,13 @@
 import { type Hex, isAddressEqual, recoverTypedDataAddress, sha256, stringToBytes } from 'viem';
 import type { PurchasesManifest } from './export-format.ts';
 
-/** A wallet as far as it signs exports of its own. */
 export interface ExportSigner {
   readonly address: Hex;
-  /** Signs `exportToSign` of this wallet and that digest. */
+  /** Signs `exportToSign` for this wallet and the digest. */
   signExport(digest: Hex): Promise<Hex>;
 }
 
-/** No token and no market has this domain, so that the signature is good for nothing else. */
+/** No token or market uses this domain, so the signature is good for nothing else. */
 const DOMAIN = { name: 'Openaisle export', version: '1' } as const;
 const TYPES = {
   Export: [
@@ -19,19 +18,17 @@ const TYPES = {
 } as const;
 const STATEMENT = 'These are records of what this wallet bought. This moves no money and collects nothing.';
 
-/** The typed data that a wallet signs for an export of its purchases. */
 export function exportToSign(wallet: Hex, digest: Hex) {
   const message = { statement: STATEMENT, wallet, digest };
   return { domain: DOMAIN, types: TYPES, primaryType: 'Export', message } as const;
 }
 
-/** SHA-256 over everything that a manifest of this version says but its signature, the digests of all files among it. */
+/** SHA-256 over a manifest without its signature; includes the digests of all files. */
 export function digestOfManifest({ kind, version, wallet, begun_at, completed_at, files }: PurchasesManifest): Hex {
   const sorted = Object.entries(files).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return sha256(stringToBytes(JSON.stringify([kind, version, wallet, begun_at, completed_at, sorted])));
 }
 
-/** Whether the wallet that the manifest names has signed it. */
 export async function isSignedByWallet(content: PurchasesManifest): Promise<boolean> {
   if (content.signature === null) return false;
   const wallet = content.wallet as Hex;
@@ -40,7 +37,7 @@ export async function isSignedByWallet(content: PurchasesManifest): Promise<bool
     const signer = await recoverTypedDataAddress({ ...exportToSign(wallet, digestOfManifest(content)), signature });
     return isAddressEqual(signer, wallet);
   } catch {
-    // No point of the curve, or no address: nobody's signature.
+    // Not a point on the curve, or not an address: nobody's signature.
     return false;
   }
 }

@@ -11,9 +11,9 @@ import { type ExportFolder, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 export interface ExportStoreOptions {
-  /** With the merchant's key. */
+  /** Must have the merchant's key. */
   client: Client;
-  /** Made, or taken where it is empty or holds an earlier export of the same store. */
+  /** Created if missing; otherwise empty, or an earlier export of the same store. */
   dir: string;
   now(): number;
   onProgress?(done: { listings: number; of: number }): void;
@@ -24,15 +24,15 @@ export interface ExportedStore {
   dir: string;
   handle: string;
   listings: number;
-  /** Of them read from the market; the others were here already. */
+  /** Downloaded now; the others were already here. */
   read: number;
   sales: number;
 }
 
 /**
- * Writes a merchant's whole store into a folder: listings in every state with goods, salt, fee and slip, and the sales. No key and no
- * recovery code. A listing that the market has no more stays in an older export. Stopped at any point, the same call goes on; until it is
- * done the export says that it is not whole. Throws `not_an_export`, `other_export`, `goods_mismatch`, and what the client throws.
+ * Writes a merchant's whole store to a folder: listings in every state with goods, salt, fee and slip, and the sales, but no key or
+ * recovery codes. Listings that the market no longer has stay in an older export. If stopped, the same call resumes; until it completes,
+ * the manifest says that the export is incomplete. Throws `not_an_export`, `other_export`, `goods_mismatch`, and what the client throws.
  */
 export async function exportStore(options: ExportStoreOptions): Promise<ExportedStore> {
   const { client, dir, now } = options;
@@ -64,12 +64,8 @@ export async function exportStore(options: ExportStoreOptions): Promise<Exported
 async function mustFit(folder: ExportFolder, { market, handle }: StoreManifest): Promise<void> {
   const before = await folder.readManifest();
   if (before === null || (before.kind === 'store' && before.market === market && before.handle === handle)) return;
-  const whose = before.kind === 'store' ? own`another store, or of one at another market` : own`purchases`;
-  throw refusedFile(
-    own`${ofOwner(folder.path)} holds an export of ${whose}`,
-    own`Name another folder.`,
-    'other_export',
-  );
+  const what = before.kind === 'store' ? own`another store, or of a store at another market` : own`purchases`;
+  throw refusedFile(own`${ofOwner(folder.path)} has an export of ${what}`, own`Name another folder.`, 'other_export');
 }
 
 async function exportListings({ client, onProgress }: ExportStoreOptions, folder: ExportFolder) {
@@ -89,7 +85,7 @@ async function exportListings({ client, onProgress }: ExportStoreOptions, folder
 
 const nameOf = (id: number): string => `listings/${id}.json`;
 
-/** Whether an earlier call has written the very same, goods included. */
+/** Whether an earlier call has written the identical listing, goods included. */
 async function isThere(folder: ExportFolder, row: OwnListing): Promise<boolean> {
   const file = await folder.readJson(nameOf(row.id), listingFile);
   if (file === null || !isDeepStrictEqual(file.listing, row)) return false;
@@ -114,16 +110,16 @@ async function exportListing(client: Client, folder: ExportFolder, id: number): 
   });
 }
 
-/** Goods with a price are never exchanged: a market that has others now must not take the place of the older copy. */
+/** Goods with a price can't be exchanged, so different ones must not replace the older copy. */
 async function mustBeSameGoods(folder: ExportFolder, { listing }: Own): Promise<void> {
   const before = await folder.readJson(nameOf(listing.id), listingFile);
   if (before === null || before.goods === null || before.listing.price_usdc === 0) return;
   if (before.listing.artifact_commitment === listing.artifact_commitment) return;
-  throw otherGoods(own`The market has other goods for listing ${listing.id} now than those that were exported before`);
+  throw otherGoods(own`The market now has different goods for listing ${listing.id} than those exported before`);
 }
 
 function otherGoods(title: OwnWords): AgentError {
-  const nextStep = own`Keep the export that you have, and ask the operator of the market.`;
+  const nextStep = own`Keep your existing export, and ask the market’s operator.`;
   return new AgentError('refused', { reason: 'goods_mismatch', title, nextStep });
 }
 
@@ -132,7 +128,7 @@ async function exportGoods(folder: ExportFolder, whole: Own): Promise<ListingFil
   if (artifact === null || artifact_encoding === null || artifact_salt === null) return null;
   const goods = { artifact, artifact_encoding, artifact_salt };
   if (commitmentOf(goods) !== listing.artifact_commitment)
-    throw otherGoods(own`The market gave other goods for listing ${listing.id} than their commitment says`);
+    throw otherGoods(own`The market’s goods for listing ${listing.id} don’t match their commitment`);
   const bytes = artifactBytes(goods);
   const { artifact_filename: filename, artifact_media_type: media_type } = whole;
   const file = `goods/${goodsName({ listing_id: listing.id, artifact_filename: filename, title: listing.title })}`;
@@ -140,6 +136,7 @@ async function exportGoods(folder: ExportFolder, whole: Own): Promise<ListingFil
   return { file, bytes: bytes.length, encoding: artifact_encoding, media_type, filename, salt: artifact_salt };
 }
 
+/** Writes `sales.json`, newest first. A sale with its transaction is the seller's receipt. */
 async function exportSales(client: Client, folder: ExportFolder): Promise<number> {
   const sales: SaleRecord[] = [];
   for await (const { rows } of salePages(client)) sales.push(...rows);

@@ -8,7 +8,7 @@ import { type SellGoodsOptions, sellGoods } from '../sell-goods.ts';
 import type { ImportPlan, Planned } from './plan-import.ts';
 import type { StoredListing } from './read-store.ts';
 
-/** Refusals that speak of one listing alone, before anything was signed for it: the others go on. */
+/** Refusals that concern one listing only and come before signing, so that the import continues. */
 const OF_ONE_LISTING: ReadonlySet<string> = new Set([
   'duplicate_listing',
   'already_superseded',
@@ -19,7 +19,6 @@ const OF_ONE_LISTING: ReadonlySet<string> = new Set([
   'secret_in_payload',
 ]);
 
-/** One listing of an export, when all is done. */
 export type Imported =
   | {
       id: number;
@@ -40,12 +39,12 @@ export interface ImportStoreOptions extends Omit<SellGoodsOptions, 'listing' | '
 }
 
 /**
- * Lists what the plan says, one after the other, the oldest first, so that newer versions name their older ones by the numbers of this
- * market. Each goes through `sellGoods`, under policy and book: stopped at any point, a new plan and the same call go on with what was
- * signed. A refusal of one listing is told, and the rest goes on. Throws what `sellGoods` throws for everything else.
+ * Lists the planned listings one by one, oldest first, so that newer versions can name their predecessors by this market's IDs. Each goes
+ * through `sellGoods`, under policy and book; if stopped, a new plan and the same call resume signed payments. The refusal of one listing
+ * is reported and the rest continues. Throws what `sellGoods` throws for anything else.
  */
-export async function importStore({ plan, onDone, ...given }: ImportStoreOptions): Promise<Imported[]> {
-  const options = { ...given, wallet: boundWallet(given.wallet, plan.mostUnits) };
+export async function importStore({ plan, onDone, ...rest }: ImportStoreOptions): Promise<Imported[]> {
+  const options = { ...rest, wallet: boundWallet(rest.wallet, plan.mostUnits) };
   const numbers = new Map<number, number>();
   const imported: Imported[] = [];
   for (const one of plan.planned) {
@@ -57,18 +56,18 @@ export async function importStore({ plan, onDone, ...given }: ImportStoreOptions
   return imported;
 }
 
-/** Signs for fees of that sum in all, which was agreed to: the market may ask for more than it said when the plan was made. */
+/** Limits the wallet to the agreed total of fees, because the market may ask for more than when the plan was made. */
 function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
   let left = mostUnits;
   return Object.freeze({
     address: wallet.address,
     signTypedData: async (typed: AuthorizationToSign) => {
       if (typed.message.value > left) {
-        const title = own`The market asks for more than the ${sayUsdc(mostUnits)} in fees that were agreed to; nothing was signed for this one`;
+        const title = own`The market asks for more than the agreed ${sayUsdc(mostUnits)} in fees. Nothing was signed for this listing`;
         throw new PolicyRefused(
           'above_agreed_fees',
           title,
-          own`Look at it with --dry-run, then agree to what it says now.`,
+          own`Check the new fees with --dry-run, then agree to them.`,
         );
       }
       left -= typed.message.value;
@@ -79,7 +78,7 @@ function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
 
 interface Work {
   plan: ImportPlan;
-  /** Of the export, and at this market. */
+  /** Exported ID to ID at this market. */
   numbers: Map<number, number>;
   options: Omit<SellGoodsOptions, 'listing' | 'listAgain' | 'recoverySlip'>;
 }
@@ -101,22 +100,22 @@ async function importOne(one: Planned, work: Work): Promise<Imported> {
 
 async function listStored(stored: StoredListing, { plan, numbers, options }: Work) {
   const { listing, body } = stored;
-  if (body === null) throw new TypeError('a thing is not listed from here');
+  if (body === null) throw new TypeError('a city thing cannot be listed from here');
   const older = listing.supersedes === null ? undefined : numbers.get(listing.supersedes);
-  const asked = { ...options, listing: older === undefined ? body : { ...body, supersedes: older }, listAgain: true };
+  const request = { ...options, listing: older === undefined ? body : { ...body, supersedes: older }, listAgain: true };
   const slip = slipFor(stored, plan, options);
-  if (slip === null) return await sellGoods(asked);
+  if (slip === null) return await sellGoods(request);
   try {
-    return await sellGoods({ ...asked, recoverySlip: slip });
+    return await sellGoods({ ...request, recoverySlip: slip });
   } catch (error) {
     if (!(error instanceof MarketError) || !isAskedToPay(error)) throw error;
-    // The slip is of other words about the same goods: what it brings back is a credit, once the chain has shown it to the market.
+    // The slip belongs to a listing with a different text. It restores the fee as a credit, once the market has found it on the chain.
     if (error.reason === 'payment_required') await waitForFee(stored, options);
-    return await sellGoods(asked);
+    return await sellGoods(request);
   }
 }
 
-/** A slip helps where the market came back from a loss after the fee was paid. `payAnew` says that it does not. */
+/** A slip helps only if the market lost data after the fee was paid. With `payAnew` the owner says that it doesn't. */
 function slipFor(
   { recoverySlip, listing }: StoredListing,
   { recoveredAt, feeUnits }: ImportPlan,
@@ -135,7 +134,7 @@ function isAskedToPay({ reason, problem }: MarketError): boolean {
 const LOOKS = 60;
 const PAUSE_MS = 2_000;
 
-/** Until the market has the old fee in its books again: another one would be paid for nothing. */
+/** Waits until the market has restored the old fee; paying another one would be a waste. */
 async function waitForFee(
   { listing, fee }: StoredListing,
   { client, signal, onProgress }: Work['options'],
@@ -149,8 +148,8 @@ async function waitForFee(
   }
   throw new AgentError('unknown', {
     reason: 'fee_not_back',
-    title: own`The market has not yet found the fee of listing ${listing.id} again, which its slip tells of; nothing was paid`,
-    nextStep: own`Run the same command later. If the fee is lost for good: the same command --pay-anew pays another.`,
+    title: own`The market hasn’t yet restored the earlier fee of listing ${listing.id}. Nothing was paid`,
+    nextStep: own`Run the same command later. If the fee is lost for good, add --pay-anew to pay another.`,
   });
 }
 

@@ -4,28 +4,27 @@ import { type OwnListing, ownListingPages } from '../../sdk/pages.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
 import type { StoredListing, StoredStore } from './read-store.ts';
 
-/** What becomes of one listing of an export. `listingId` is its number at this market. */
+/** Plan for one exported listing. `listingId` is its ID at this market. */
 export type Planned = { stored: StoredListing } & (
   | { act: 'list' }
   | { act: 'there'; listingId: number; state: OwnListing['state'] }
-  /** `not_live`: it was no open listing when it was exported. `thing`: it is in its city. */
+  /** `not_live`: it wasn't live when exported. `thing`: it belongs to a city. */
   | { act: 'left_out'; why: 'not_live' | 'thing' }
 );
 
 export interface ImportPlan {
   planned: Planned[];
-  /** What listing all of it costs at most: fees that are paid already and unspent are taken off, slips are not. */
+  /** Highest total of fees. Credits are deducted, slips aren't. */
   mostUnits: bigint;
   feeUnits: bigint;
-  /** Wallets that buyers will pay to. */
   sellerWallets: string[];
-  /** When this market last came back from a loss, where it is the one of the export, and the merchant the same: then slips may help. */
+  /** When this market last recovered from a loss, if market and merchant are those of the export; then slips may help. */
   recoveredAt: string | null;
 }
 
 /**
- * Compares an export with what the merchant has at the market, so that nothing is listed twice, whatever was begun before from wherever:
- * the same bytes under the same title are the same goods, also where they were withdrawn since; under any title where they were removed.
+ * Compares an export with the merchant's listings, so that nothing is listed twice, whatever was started before and from wherever. The same
+ * bytes under the same title are the same goods, even if withdrawn since; removed goods match under any title.
  */
 export async function planImport(client: Client, { content, listings }: StoredStore): Promise<ImportPlan> {
   const { body: me } = await client.getMe({ query: { listings_limit: '1' } });
@@ -55,7 +54,7 @@ export async function planImport(client: Client, { content, listings }: StoredSt
   };
 }
 
-/** Every recovery stands in the public log. */
+/** Recoveries are recorded in the public log. */
 async function lastRecovery(client: Client): Promise<string | null> {
   const { body } = await client.listEvents({ query: { kind: 'recovery', limit: '1' } });
   return body.events[0]?.at ?? null;
@@ -81,7 +80,7 @@ async function finderOf(client: Client, listings: readonly StoredListing[]): Pro
 
 async function areSame(client: Client, { listing, bytes }: StoredListing, row: OwnListing): Promise<boolean> {
   if (row.artifact_bytes !== bytes?.length) return false;
-  // Under the same salt: the market is the one of the export, and has it still.
+  // Same salt and bytes: this is the market of the export, and it still has the listing.
   if (row.artifact_commitment === listing.artifact_commitment) return true;
   if (row.title !== listing.title && row.state !== 'removed') return false;
   const own = (await client.getOwnListing({ params: { id: row.id } })).body;

@@ -40,7 +40,7 @@ function signerOf(by: typeof account): ExportSigner {
   };
 }
 
-/** An export with one payment that is under way, as the wallet signed it. */
+/** A signed export with one payment in progress. */
 async function exportOf(by = account): Promise<string> {
   const { env, book } = bookHere();
   await book.hold(KEY, async (held) => {
@@ -53,7 +53,7 @@ async function exportOf(by = account): Promise<string> {
   return dir;
 }
 
-/** The same with its record changed by somebody who has not the wallet. */
+/** The same export with a record changed by someone without the wallet's key. */
 async function changedExport(change: (record: SpendRecord) => object = () => ({})): Promise<string> {
   const dir = await exportOf();
   await rewriteRecord(dir, change);
@@ -61,7 +61,7 @@ async function changedExport(change: (record: SpendRecord) => object = () => ({}
   return dir;
 }
 
-/** Under the name that its record then has. */
+/** Moves the record to the file name that fits it after the change. */
 async function rewriteRecord(dir: string, change: (record: SpendRecord) => object): Promise<void> {
   const { files } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
   const [name = ''] = Object.keys(files);
@@ -145,7 +145,7 @@ describe('a folder into which somebody put files', () => {
       await expect(refused).rejects.toMatchObject({
         parts: { reason: 'other_export', title: expect.stringContaining(name), nextStep: 'Name an empty folder.' },
       });
-      // The older export stays whole.
+      // The older export stays complete.
       expect(await readFile(join(dir, 'export.json'), 'utf8')).toBe(before);
     },
   );
@@ -203,7 +203,7 @@ test('a record that no book writes leaves the others of a signed export, unless 
   await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
 });
 
-/** Keeps the signature, and covers a change by its digest. */
+/** Updates the digest of a changed file and keeps the signature. */
 async function resigned(dir: string, change: (record: SpendRecord) => object): Promise<void> {
   const { signature } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { signature: string };
   await rewriteRecord(dir, change);
@@ -233,7 +233,7 @@ describe('an export that nobody signed', () => {
     const dir = await changedExport();
     expect((await importPurchases(book, dir, trusted)).restored).toHaveLength(1);
     expect((await importPurchases(book, dir, trusted)).kept).toBe(1);
-    // The same proof, told of as another listing's.
+    // The same proof, claimed for another listing.
     const ofEight = ({ key }: SpendRecord) => ({ listing_id: 8, key: key.replace('buy 7', 'buy 8') });
     const twice = join(root, 'twice');
     await cp(dir, twice, { recursive: true });

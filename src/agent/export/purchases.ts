@@ -4,12 +4,12 @@ import { readBaseUrl } from '../../sdk/client.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { readBytesOf } from '../own-file.ts';
-import { goodsName, isPromised, placeFor } from '../save-goods.ts';
+import { goodsName, isPromised, saveUnder } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import {
-  changed,
   type ExportFolder,
+  exportChanged,
   goodsOnce,
   LARGEST_GOODS_BYTES,
   openForReading,
@@ -33,14 +33,14 @@ export interface ExportedPurchases {
   /** Purchases and fees of listings. */
   records: number;
   goods: number;
-  /** Goods of the book that are gone from the disk, or are not what was delivered: `openaisle buy` brings them again. */
+  /** Goods missing on disk or changed; `openaisle buy` downloads them again. */
   missing: number;
 }
 
 /**
- * Writes what a wallet bought from this machine: each record of its book with receipt, recovery slip and, while it is under way, the signed
- * proof, and the goods; signed by the wallet, so that an import knows its records for the book's. Not the wallet's key. Stopped at any
- * point, the same call completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
+ * Writes what a wallet bought from this machine: all records of its book (receipts, recovery slips, signed proofs of payments in progress)
+ * and the goods, but not the wallet's key. The wallet signs the export, so that an import can trust its records. If stopped, the same call
+ * completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
  */
 export async function exportPurchases(
   book: SpendBook,
@@ -65,7 +65,7 @@ export async function exportPurchases(
     const digests: Digests = {};
     const files: PurchaseFile[] = [];
     for (const record of records) files.push(await exportRecord(folder, record, digests));
-    // The wallet vouches for what was written here, and for no file that somebody put beside it.
+    // The signature covers only files written here, none that someone else added to the folder.
     const whole = { ...begun, files: digests, completed_at: new Date(now()).toISOString() };
     await folder.writeManifest({ ...whole, signature: await signer.signExport(digestOfManifest(whole)) });
     const bought = files.filter(({ record }) => record.delivery !== null);
@@ -79,35 +79,30 @@ export async function exportPurchases(
 async function mustFit(folder: ExportFolder, { wallet }: PurchasesManifest): Promise<void> {
   const before = await folder.readManifest();
   if (before === null || (before.kind === 'purchases' && before.wallet === wallet)) return;
-  const whose = before.kind === 'store' ? own`a store` : own`the purchases of ${formed('address', before.wallet)}`;
-  throw refusedFile(
-    own`${ofOwner(folder.path)} holds an export of ${whose}`,
-    own`Name another folder.`,
-    'other_export',
-  );
+  const what = before.kind === 'store' ? own`a store` : own`the purchases of ${formed('address', before.wallet)}`;
+  throw refusedFile(own`${ofOwner(folder.path)} has an export of ${what}`, own`Name another folder.`, 'other_export');
 }
 
-/** Refuses a folder with files of no record: they are not of this book, and whoever put them there may put others. */
+/** Refuses a folder with files that no record explains: whoever added them may add more. */
 async function mustHoldOnly(folder: ExportFolder, records: readonly SpendRecord[]): Promise<void> {
   const ofRecords = new Set(records.map(nameOf));
-  // The name of the file may have been another one in an earlier export.
+  // Compares goods by the start of their names, because the rest may differ from an earlier export.
   const beginnings = new Set(records.map(beginningOf));
   const isOurs = (name: string): boolean => ofRecords.has(name) || beginnings.has(name.replace(GOODS_END, ''));
   const stranger = (await folder.names()).find((name) => !isOurs(name));
   if (stranger === undefined) return;
   throw refusedFile(
-    own`${ofOwner(join(folder.path, stranger))} is of no record of this book; nothing was exported`,
+    own`${ofOwner(join(folder.path, stranger))} doesn’t belong to this wallet’s book. Nothing was exported`,
     own`Name an empty folder.`,
     'other_export',
   );
 }
 
-/** The place of a record in an export. */
 function nameOf(record: SpendRecord): string {
   return `purchases/${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}.json`;
 }
 
-/** How the name of a record's goods begins. */
+/** Start of the name of a record's goods. */
 function beginningOf({ key, sequence }: SpendRecord): string {
   return `goods/${digestOf(key).slice(0, 8)}-${sequence}`;
 }
@@ -119,7 +114,7 @@ type Digests = Record<string, string>;
 async function exportRecord(folder: ExportFolder, record: SpendRecord, digests: Digests): Promise<PurchaseFile> {
   const goods = record.delivery === null ? null : await exportGoods(folder, record, digests);
   const delivery = record.delivery && { ...record.delivery, path: basename(record.delivery.path) };
-  // Paths are of this machine.
+  // Absolute paths make sense on this machine only.
   const file: PurchaseFile = { version: EXPORT_VERSION, record: { ...record, out_dir: null, delivery }, goods };
   digests[nameOf(record)] = await folder.write(nameOf(record), file);
   return file;
@@ -127,7 +122,7 @@ async function exportRecord(folder: ExportFolder, record: SpendRecord, digests: 
 
 async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: Digests): Promise<string | null> {
   const { delivery } = record;
-  // Larger goods no import would read. The market has them still.
+  // An import wouldn't read larger goods. The market still has them.
   if (delivery === null || delivery.bytes > LARGEST_GOODS_BYTES) return null;
   const bytes = await readBytesOf(delivery.path, delivery.bytes).catch(() => null);
   if (bytes === null || bytes === 'other' || !isPromised(bytes, delivery)) return null;
@@ -138,23 +133,23 @@ async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: D
 }
 
 export interface ImportedPurchases {
-  /** Of which the book knew nothing. Those that are under way go on by `openaisle wait`. */
+  /** New to the book. `openaisle wait` resumes payments in progress. */
   restored: SpendRecord[];
-  /** The book has these, or later ones, and keeps its own. */
+  /** Records for which the book keeps its own. */
   kept: number;
-  /** Records of a signed export that no book writes. The others are restored all the same. */
+  /** Records of a signed export that no book would write; skipped. */
   leftOut: number;
-  /** Whether the wallet signed the export. What is settled in another is not verified until the market confirms it. */
+  /** Whether the wallet signed the export. If not, finished records are unverified until the market confirms them. */
   isSigned: boolean;
 }
 
 /**
- * Takes an export of purchases into the book of the same wallet, and its goods into the usual folder, so that buying, waiting and collecting
- * go on from there and nothing is paid for again. All of it is checked first. An export that its wallet has not signed, as earlier versions
- * wrote them, may be anybody's: its settled records are not verified, and what is under way has to be signed by the wallet itself. Nothing
- * that is imported counts for this book's day but what may still be paid. Throws `other_export`, `export_changed` and as `readStore`.
- * `restore: false`: only checks, and answers with all there is. Payments under way go on at the market that their record names: one that is
- * not trusted is refused.
+ * Restores an export of purchases into the book of the same wallet, and its goods into the usual folder, so that everything resumes from
+ * there and nothing is paid twice. Checks the whole export first. An export without the wallet's signature (earlier versions wrote such)
+ * may be anyone's: its finished records count as unverified, and payments in progress must each be signed by the wallet. Imported records
+ * count against the day's limit only while they may still be paid. Payments in progress resume at the market that their record names, so
+ * untrusted markets are refused. `restore: false` only checks and returns all records. Throws `other_export`, `export_changed`,
+ * `market_not_named`, and as `readStore`.
  */
 export async function importPurchases(
   book: SpendBook,
@@ -170,7 +165,7 @@ export async function importPurchases(
     if (!restore) return { restored: stored.map(({ record }) => record), kept: 0, leftOut, isSigned };
     const at = new Date(now()).toISOString();
     const restored: SpendRecord[] = [];
-    // The oldest first: a later payment under the same key must not keep an earlier one out.
+    // Oldest first, because a later record under the same key would keep an earlier one out.
     for (const file of stored.toSorted((a, b) => a.record.sequence - b.record.sequence)) {
       const verified = isSigned && isVerified(file.record);
       const record: SpendRecord = { ...(await withGoods(book, folder, file)), imported: { at, verified } };
@@ -187,40 +182,40 @@ function mustBeTrusted(stored: readonly PurchaseFile[], isTrusted: (market: stri
   const [stranger] = open.filter((market) => !isTrusted(market));
   if (stranger === undefined) return;
   throw refusedFile(
-    own`Payments under way at ${formed('origin', stranger)} are in it, and that market was not named; nothing was restored`,
-    own`If you bought there, name it by --market, or in the policy’s markets.`,
+    own`The export has payments in progress at ${formed('origin', stranger)}, a market you haven’t named. Nothing was restored`,
+    own`If you bought there, name it with --market or in the policy’s markets.`,
     'market_not_named',
   );
 }
 
 /**
- * A proof names no listing: told of under many, one genuine proof would hold up all of them, and count for the day as often. A book signs
- * with a nonce once.
+ * Refuses two records with the same nonce. A proof doesn't name its listing, so a forged export could use one genuine proof for many
+ * records: it would block all of them and count against the day many times.
  */
-function mustBeOnePaymentEach(stored: readonly PurchaseFile[], known: readonly SpendRecord[]): void {
-  const places = new Map<string, string>();
-  for (const record of [...known, ...stored.map((one) => one.record)]) {
+function mustBeOnePaymentEach(stored: readonly PurchaseFile[], existing: readonly SpendRecord[]): void {
+  const names = new Map<string, string>();
+  for (const record of [...existing, ...stored.map((one) => one.record)]) {
     if (record.saved === null) continue;
     const nonce = record.saved.proof.nonce.toLowerCase();
-    const place = nameOf(record);
-    if ((places.get(nonce) ?? place) !== place) throw notOfBook(record);
-    places.set(nonce, place);
+    const name = nameOf(record);
+    if ((names.get(nonce) ?? name) !== name) throw notOfBook(record);
+    names.set(nonce, name);
   }
 }
 
-/** Answers whether the wallet signed it. */
+/** Throws if the export is another wallet's. Returns whether the wallet signed it. */
 async function mustBeOfWallet(book: SpendBook, folder: ExportFolder, content: Manifest): Promise<boolean> {
   const wallet = book.address.toLowerCase();
   if (content.kind !== 'purchases')
-    throw refusedFile(own`${ofOwner(folder.path)} holds no purchases`, undefined, 'other_export');
+    throw refusedFile(own`${ofOwner(folder.path)} has no export of purchases`, undefined, 'other_export');
   if (content.wallet !== wallet) {
-    const title = own`These are purchases of ${formed('address', content.wallet)}, and the wallet here is ${formed('address', wallet)}`;
-    throw refusedFile(title, own`Name the wallet that bought them by --wallet.`, 'other_export');
+    const title = own`These purchases belong to ${formed('address', content.wallet)}, but the wallet here is ${formed('address', wallet)}`;
+    throw refusedFile(title, own`Name the wallet that bought them with --wallet.`, 'other_export');
   }
   const isSigned = await isSignedByWallet(content);
   if (content.signature !== null && !isSigned)
-    throw changed(
-      own`The signature in ${ofOwner(folder.path)} is not that of the wallet ${formed('address', wallet)} over this export`,
+    throw exportChanged(
+      own`The signature in ${ofOwner(folder.path)} isn’t the wallet’s (${formed('address', wallet)}) over this export`,
     );
   return isSigned;
 }
@@ -233,8 +228,8 @@ interface Opened {
 }
 
 /**
- * Goods are checked one after the other, and read again when they are restored. A record that no book writes refuses the export, unless the
- * wallet signed it: then a settled one is left out, since the others may be all that is left of a book. One under way could be paid again.
+ * Reads and checks all records and goods. A record that no book would write makes the export unusable. In a signed export a finished one is
+ * skipped instead, because the others may be all that is left of a book; one in progress isn't, because it could be paid again.
  */
 async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: PurchaseFile[]; leftOut: number }> {
   const { folder, content, isSigned, nowMs } = opened;
@@ -244,7 +239,7 @@ async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: P
   let leftOut = 0;
   for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
     const file = await folder.readJson(name, purchaseFile);
-    if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+    if (file === null) throw exportChanged(own`${ofOwner(join(folder.path, name))} is missing`);
     mustBeOnce(file.goods);
     const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
     const isSound = name === nameOf(file.record) && isOfBook(wallet, file, bytes, nowMs);
@@ -258,18 +253,18 @@ async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: P
 const HASH = /^0x[0-9a-f]{64}$/;
 /** Far above what a book writes. */
 const LONGEST_TITLE = 1_000;
-/** No wallet pays so often for one thing. */
+/** No wallet pays this often for one listing. */
 const LARGEST_SEQUENCE = 1_000_000;
-/** The bound for a record that the wallet has not signed: the book goes on counting from it, and its own must stay below the other bound. */
+/** Limit for unsigned exports: the book continues counting from there, and its own records must stay below the other limit. */
 const LARGEST_UNSIGNED_SEQUENCE = 1_000;
 
-/** A record that speaks of another payment than its key, or that no book could have written, could stand in the way of one that is due. */
+/** Whether this wallet's book could have written the record. One that doesn't fit its key could block a genuine purchase. */
 function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null, nowMs: number): boolean {
   const { key, market, kind, listing_id: listingId, delivery, saved } = record;
   const isFee = kind === 'listing_fee' && key.startsWith(`${market} list 0x`);
   const isPurchase = kind === 'purchase' && key === `${market} buy ${listingId} ${wallet}`;
   const isPaidByIt = saved === null || saved.proof.payer.toLowerCase() === wallet;
-  // One of tomorrow would count for today's limit until tomorrow.
+  // A record dated tomorrow would count against today's limit as well.
   const atMs = Date.parse(record.reserved_at);
   const isDated = !Number.isNaN(atMs) && dayOf(atMs) <= dayOf(nowMs);
   const isOfAMarket = isBaseUrl(market) && /^0x[0-9a-f]{40}$/i.test(record.payee);
@@ -282,7 +277,7 @@ function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   return (isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole;
 }
 
-/** Without the wallet's signature over the export, its signature over the payment is all that tells of one. */
+/** In an unsigned export, only the wallet's signature over the payment proves it. */
 async function isProven(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
   if (record.sequence > LARGEST_UNSIGNED_SEQUENCE) return false;
   if (record.saved !== null) return await isSignedProof(record, wallet);
@@ -291,7 +286,7 @@ async function isProven(record: SpendRecord, wallet: SpendBook['address']): Prom
 
 function notOfBook({ listing_id: listingId }: SpendRecord): AgentError {
   const what = listingId === null ? own`a fee` : own`listing ${listingId}`;
-  return changed(own`The record of ${what} is not one that this wallet’s book wrote, or its goods are not`);
+  return exportChanged(own`This wallet’s book didn’t write the record of ${what}, or its goods changed`);
 }
 
 function isBaseUrl(market: string): boolean {
@@ -302,14 +297,14 @@ function isBaseUrl(market: string): boolean {
   }
 }
 
-/** The goods lie in the usual folder under a name without a path; where the export has none they are collected when asked for. */
+/** Saves the goods in the usual folder, under a name without a path. Goods missing in the export are collected on the next `buy`. */
 async function withGoods(book: SpendBook, folder: ExportFolder, { record, goods }: PurchaseFile): Promise<SpendRecord> {
   const { delivery, listing_id: id, market } = record;
   if (delivery === null || id === null) return { ...record, out_dir: null };
   const bytes = goods === null ? null : await folder.readBytes(goods);
   const into = goodsFolder(book, market);
-  const given = delivery.path.replace(new RegExp(`^(?:\\d+-)?${id}-`), '');
-  const name = goodsName({ listing_id: id, artifact_filename: given, title: record.title });
-  const path = bytes === null ? join(into, name) : await placeFor(bytes, into, name);
+  const filename = delivery.path.replace(new RegExp(`^(?:\\d+-)?${id}-`), '');
+  const name = goodsName({ listing_id: id, artifact_filename: filename, title: record.title });
+  const path = bytes === null ? join(into, name) : await saveUnder(bytes, into, name);
   return { ...record, out_dir: null, delivery: { ...delivery, path } };
 }

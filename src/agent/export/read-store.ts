@@ -4,7 +4,7 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { refusedFile } from '../agent-error.ts';
 import { isPromised } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
-import { changed, goodsOnce, openForReading } from './export-folder.ts';
+import { exportChanged, goodsOnce, openForReading } from './export-folder.ts';
 import { type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 type Body = SellGoodsOptions['listing'];
@@ -14,32 +14,32 @@ export interface StoredListing {
   listing: ListingFile['listing'];
   fee: ListingFile['fee'];
   recoverySlip: string | null;
-  /** Null for a thing of a city. */
+  /** Null for a city thing. */
   bytes: Uint8Array | null;
-  /** As it is listed once more; null for a thing of a city. `supersedes` is set by the caller that knows the new number. */
+  /** Body for listing it again; null for a city thing. The caller, who knows the new ID, sets `supersedes`. */
   body: Body | null;
 }
 
 export interface StoredStore {
   content: StoreManifest;
-  /** The oldest first. */
+  /** Oldest first. */
   listings: StoredListing[];
 }
 
 /**
- * Reads a whole export of a store and checks it before anything of it is used: every file against its digest, and all goods against the
- * commitment that the market published. Throws `not_an_export`, `not_whole`, `export_unreadable`, `export_changed`, `other_export`.
+ * Reads and checks a whole store export: every file against its digest, and all goods against their published commitments. Throws
+ * `not_an_export`, `not_whole`, `export_unreadable`, `export_changed`, `other_export`.
  */
 export async function readStore(dir: string): Promise<StoredStore> {
   const { folder, content } = await openForReading(dir);
   try {
     if (content.kind !== 'store')
-      throw refusedFile(own`${ofOwner(folder.path)} holds no store`, undefined, 'other_export');
+      throw refusedFile(own`${ofOwner(folder.path)} has no export of a store`, undefined, 'other_export');
     const listings: StoredListing[] = [];
     const mustBeOnce = goodsOnce();
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('listings/'))) {
       const file = await folder.readJson(name, listingFile);
-      if (file === null) throw changed(own`${ofOwner(join(folder.path, name))} is missing`);
+      if (file === null) throw exportChanged(own`${ofOwner(join(folder.path, name))} is missing`);
       mustBeOnce(file.goods?.file ?? null);
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods.file);
       mustBePromised(file, bytes);
@@ -57,18 +57,18 @@ function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | nul
   const { salt } = goods ?? {};
   const commitment = listing.artifact_commitment;
   if (bytes !== null && salt !== undefined && isPromised(bytes, { salt, commitment })) return;
-  throw changed(own`The goods of listing ${listing.id} are not those that it promised when it was exported`);
+  throw exportChanged(own`The goods of listing ${listing.id} don’t match its commitment`);
 }
 
 function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body | null {
   if (goods === null || bytes === null) return null;
   const { title, description, preview, tags, aisle, price_usdc } = listing;
-  const said = ATTRIBUTE_NAMES.flatMap((name) => (listing[name] === null ? [] : [[name, listing[name]]]));
+  const attributes = ATTRIBUTE_NAMES.flatMap((name) => (listing[name] === null ? [] : [[name, listing[name]]]));
   const text = Buffer.from(bytes).toString('utf8');
   const isText = goods.encoding === 'utf-8' && Buffer.from(text).equals(bytes);
   return {
     ...{ title, description, preview, tags, aisle, price_usdc },
-    ...Object.fromEntries(said),
+    ...Object.fromEntries(attributes),
     seller_wallet: listing.seller_wallet,
     artifact: isText ? text : Buffer.from(bytes).toString('base64'),
     artifact_encoding: isText ? 'utf-8' : 'base64',

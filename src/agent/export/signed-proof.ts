@@ -6,7 +6,7 @@ import type { SpendRecord } from '../spend-record.ts';
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
 const number = z.string().regex(/^\d{1,20}$/);
-/** The header of a payment, of both versions of x402. */
+/** Payment header of either x402 version. */
 const header = z.object({
   payload: z.object({
     signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/),
@@ -21,11 +21,11 @@ const header = z.object({
   }),
 });
 
-/** A book signs on the day of the record, for ten minutes at most, by a clock at most a quarter of an hour from its own. */
+/** Bounds on a proof's end relative to its record: signed the same day, valid for ten minutes, clocks at most 15 minutes apart. */
 const LEAST_SECONDS = -900;
 const MOST_SECONDS = 86_400 + 900 + 600;
 
-/** Whether what is kept of a payment under way was signed by that wallet, for the sum, the payee and the day that the record names. */
+/** Whether the wallet signed the saved proof for the record's sum, payee and day. */
 export async function isSignedProof(
   { saved, payee, amount_units, network, reserved_at }: SpendRecord,
   wallet: Hex,
@@ -41,7 +41,7 @@ export async function isSignedProof(
     value === amount_units &&
     validBefore === String(saved.proof.valid_before) &&
     nonce.toLowerCase() === saved.proof.nonce.toLowerCase();
-  // A proof that has paid is public, and could be told of as one of today.
+  // A used proof is public, so a forger could present an old one as today's.
   const lasts = saved.proof.valid_before - Date.parse(reserved_at) / 1_000;
   if (!isSame || lasts < LEAST_SECONDS || lasts > MOST_SECONDS) return false;
   const { chainId, usdc: verifyingContract, domainName: name, domainVersion: version } = NETWORKS[network];
@@ -57,7 +57,7 @@ export async function isSignedProof(
     });
     return isAddressEqual(signer, wallet);
   } catch {
-    // No point of the curve: nobody's signature.
+    // Not a point on the curve: nobody's signature.
     return false;
   }
 }

@@ -7,40 +7,40 @@ import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
 import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
-import { notPaid, openPurse } from '../open-purse.ts';
+import { notPaid, openWalletSession } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, type Line } from '../printable.ts';
+import { foreignLine, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
 
 const ONLY_TOLD =
-  'An import brought it, and it may be anybody’s: do not run it. If you never bought it, move its record away: openaisle verify names the file.';
+  'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away; openaisle verify names it.';
 
 async function buyListing(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const listingId = readId(positionals[0]);
   const maxPriceUsdc = readUsdc(options.max, 'max');
-  if (maxPriceUsdc === undefined) throw wrongUse(own`How much may it cost at most? Give --max USDC`);
+  if (maxPriceUsdc === undefined) throw wrongUse(own`What is the most you will pay? Give --max USDC`);
   const { market, key } = await buyerOf(cli);
-  const purse = await openPurse(cli);
+  const session = await openWalletSession(cli);
   const bought = await buyGoods({
-    ...purse,
+    ...session,
     client: cli.connect(market, key),
     listingId,
     maxPriceUsdc,
     outDir: options.dir,
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet);
+    throw notPaid(error, session.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
   const paid = paidUnits === 0n ? 'nothing was due' : `paid ${sayUsdc(paidUnits)}`;
-  const how = alreadyHere ? 'bought before, and still here' : paid;
+  const how = alreadyHere ? 'bought before, still here' : paid;
   return {
     lines: [
-      foreign(
-        `${inMarks(title)} of ${oneLine(seller, 32)}: ${how}; ${notVerified === null ? 'it is what the listing promised' : `not verified: ${notVerified}`}`,
+      foreignLine(
+        `${inMarks(title)} by ${oneLine(seller, 32)}: ${how}. ${notVerified === null ? 'The goods match the listing.' : `Not verified: ${notVerified}.`}`,
       ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
-      foreign(`goods ${path}`),
+      foreignLine(`goods ${path}`),
       ...(notVerified === null ? [] : [ONLY_TOLD]),
     ],
     json: {
@@ -58,11 +58,10 @@ async function buyListing(cli: Cli): Promise<Done> {
       ...(notVerified === null ? {} : { not_verified: notVerified }),
       receipt: goods.receipt,
     },
-    secrets: [],
   };
 }
 
-/** With a merchant's key the purchase is the merchant's; it is used only where one was named. */
+/** Uses a merchant's key only if one was named; the purchase then belongs to that merchant. */
 async function buyerOf(cli: Cli): Promise<{ market: string; key?: string }> {
   const { handle, file, 'key-stdin': typed } = cli.options;
   if (handle === undefined && file === undefined && typed !== true) return { market: neededMarket(cli) };
@@ -73,37 +72,37 @@ async function buyerOf(cli: Cli): Promise<{ market: string; key?: string }> {
 export const buy: Command = {
   name: 'buy',
   summary:
-    'buys goods under the wallet’s policy, waits until the payment is final, and keeps them; run again, it goes on',
+    'buys a listing under the wallet’s policy, waits until the payment is final, saves the goods; run again to resume',
   positionals: [{ name: 'ID', required: true }],
   options: ['max', 'wallet', 'dir', ...OF_A_MERCHANT, 'pay-again', 'pay-anew', 'market-calls-itself'],
   examples: ['openaisle buy 7 --max 2.5', 'openaisle buy 7 --max 2.5 --dir goods --json'],
   run: buyListing,
 };
 
-async function goOn(cli: Cli): Promise<Done> {
-  const [given] = cli.positionals;
-  const listingId = given === undefined ? undefined : readId(given);
+async function resumePayments(cli: Cli): Promise<Done> {
+  const [id] = cli.positionals;
+  const listingId = id === undefined ? undefined : readId(id);
   const market = namedMarket(cli);
-  const purse = await openPurse(cli);
+  const session = await openWalletSession(cli);
   const finished = await finishSpends({
-    ...purse,
+    ...session,
     isMeant: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
-    onBegin: (record) => cli.note(foreign(`going on with ${inMarks(record.title)} at ${record.market}`)),
+    onBegin: (record) => cli.note(foreignLine(`resuming ${inMarks(record.title)} at ${record.market}`)),
   });
   const lines = finished.map(sayFinished);
   const failed = finished.find((one) => 'error' in one);
   if (failed === undefined) {
-    const said = lines.length === 0 ? ['No payment of this wallet is under way.'] : lines;
-    return { lines: said, json: { finished: finished.map(jsonOf) }, secrets: [] };
+    const said = lines.length === 0 ? ['This wallet has no payments in progress.'] : lines;
+    return { lines: said, json: { finished: finished.map(jsonOf) } };
   }
-  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, purse.wallet, own`openaisle wait`);
-  // One that failed ends none of the others: a program is told of all.
+  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, session.wallet, own`openaisle wait`);
+  // A failed payment doesn't stop the others, so JSON lists them all.
   throw new CliError(trouble, { ...parts, lines, more: { finished: finished.map(jsonOf) } });
 }
 
-/** A fee is paid by a merchant, whose key asks for the listing. Goods are collected by the wallet itself. */
+/** Listing needs the merchant's key; goods are collected by the wallet alone. */
 async function keyFor(cli: Cli, record: SpendRecord): Promise<string | undefined> {
   if (record.kind === 'purchase') return undefined;
   return (await openAccount({ ...cli, options: { ...cli.options, market: record.market } })).key;
@@ -111,9 +110,9 @@ async function keyFor(cli: Cli, record: SpendRecord): Promise<string | undefined
 
 function sayFinished(one: Finished): Line {
   const title = inMarks(one.record.title);
-  if ('bought' in one) return foreign(`${title}: goods ${one.bought.path}`);
-  if ('sold' in one) return foreign(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
-  return foreign(`${title}: not done`);
+  if ('bought' in one) return foreignLine(`${title}: goods ${one.bought.path}`);
+  if ('sold' in one) return foreignLine(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
+  return foreignLine(`${title}: not done`);
 }
 
 function jsonOf(one: Finished): Record<string, unknown> {
@@ -125,9 +124,9 @@ function jsonOf(one: Finished): Record<string, unknown> {
 
 export const wait: Command = {
   name: 'wait',
-  summary: 'goes on with payments that were signed and are not done: of one listing, or all of this wallet',
+  summary: 'resumes signed, unfinished payments: of one listing, or of the whole wallet',
   positionals: [{ name: 'ID', required: false }],
   options: ['wallet', ...OF_A_MERCHANT, 'pay-again', 'pay-anew', 'market-calls-itself'],
   examples: ['openaisle wait', 'openaisle wait 7'],
-  run: goOn,
+  run: resumePayments,
 };

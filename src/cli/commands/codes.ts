@@ -1,7 +1,7 @@
 import { ofOwner, own } from '../../contract/own-words.ts';
-import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
+import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
-import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
+import { CliError, isUnknown, reasonOf, toCliError, wrongUse } from '../cli-error.ts';
 import { emptyIdentity, type Identity, type IdentityFile, usableCodes, withIdentityFile } from '../identity.ts';
 import {
   defaultFile,
@@ -15,11 +15,12 @@ import {
   refusalOf,
 } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { mustHoldNothingPending } from '../run-door.ts';
+import { mustHoldNothingPending } from '../run-identity-command.ts';
 
-const IN_DOUBT = own`Run openaisle codes again: if the codes in the file are still in force it makes eight new ones at once. If it says recovery_code_refused, the answer that was lost had ended them: openaisle codes --key-only makes others, in force after 72 hours.`;
+/** Next step when the answer with the new codes was lost. */
+const ANSWER_LOST = own`Run openaisle codes again: if the old codes are still valid, it makes new ones at once. If it says recovery_code_refused, the lost answer replaced them: run openaisle codes --key-only for codes that become valid after 72 hours.`;
 
-const OTHER_WAYS = own`Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.`;
+const CODE_REFUSED = own`Pass another code with --code-stdin, or run openaisle codes --key-only for codes that become valid after 72 hours.`;
 
 interface Wanted {
   market: string;
@@ -28,22 +29,22 @@ interface Wanted {
   code: string | null;
 }
 
-/** Eight new codes: at once with one of the old ones, after 72 hours with the key alone (W10). */
-async function run(cli: Cli): Promise<Done> {
+/** Makes eight new codes: valid at once with an old code, after 72 hours with the key alone. */
+async function makeCodes(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
-  const given = options['code-stdin'] === true ? await readCode(cli) : null;
-  return withIdentityFile(await findFile(cli), async (held) => {
-    const { path, content } = held;
+  const typedCode = options['code-stdin'] === true ? await readCode(cli) : null;
+  return withIdentityFile(await findFile(cli), async (file) => {
+    const { path, content } = file;
     mustHoldNothingPending(content, path);
     const key = content?.merchant_key ?? null;
     if (content === null || key === null)
-      throw noIdentity(own`There is no key in ${ofOwner(path)}`, own`Name another file with --file.`);
-    return renew(cli, held, {
+      throw noIdentity(own`${ofOwner(path)} has no key`, own`Name another file with --file.`);
+    return replaceCodes(cli, file, {
       market: marketOf(cli, content, path),
       content,
       key,
-      code: given ?? codeOf(cli, content),
+      code: typedCode ?? codeOf(cli, content),
     });
   });
 }
@@ -52,79 +53,71 @@ function codeOf({ options, now }: Cli, content: Identity): string | null {
   return options['key-only'] === true ? null : (usableCodes(content, now())[0] ?? null);
 }
 
-/** Without a file: the new codes go into one of the merchant's own. */
+/** Uses a key from standard input; the new codes go into the file of its merchant. */
 async function withKey(cli: Cli, key: string): Promise<Done> {
   const code = cli.options['code-stdin'] === true ? await readCode(cli) : null;
   const market = neededMarket(cli);
-  const owner = await findOwner(connectTo(cli, market), key).catch((error: unknown) => {
-    throw toCliError(error);
-  });
+  const owner = await findOwner(connectTo(cli, market), key);
   if (owner === null)
-    throw new CliError('refused', { reason: 'key_invalid', title: own`The market does not take this key` });
+    throw new CliError('refused', { reason: 'key_invalid', title: own`The market doesn’t accept this key` });
   const { handle, merchantId } = owner;
-  return withIdentityFile(namedFile(cli) ?? defaultFile(cli, market, handle), async (held) => {
-    const { path, content } = held;
+  return withIdentityFile(namedFile(cli) ?? defaultFile(cli, market, handle), async (file) => {
+    const { path, content } = file;
     mustHoldNothingPending(content, path);
     if (content !== null && (content.merchant_key !== key || marketOf(cli, content, path) !== market))
-      throw wrongUse(
-        own`${ofOwner(path)} holds another key than the one that was given`,
-        own`Name another file with --file.`,
-      );
+      throw wrongUse(own`${ofOwner(path)} has a different key`, own`Name another file with --file.`);
     const kept = content ?? { ...emptyIdentity(market, handle), merchant_id: merchantId, merchant_key: key };
-    return renew(cli, held, { market, content: kept, key, code: code ?? codeOf(cli, kept) });
+    return replaceCodes(cli, file, { market, content: kept, key, code: code ?? codeOf(cli, kept) });
   });
 }
 
-/** What the door shows it shows once, and with a code the old set is over in the same moment: that it was asked is written down first. */
-async function renew(cli: Cli, held: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
-  const { path } = held;
-  const asked = { ...content, market };
+/** With a code, the answer that shows the new set ends the old one, and it shows it only once. So the request is recorded first. */
+async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
+  const { path } = file;
+  const current = { ...content, market };
   const at = new Date(cli.now()).toISOString();
-  await held.mustBeWritable();
-  if (code !== null) await held.save({ ...asked, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
-  const made = await generate(cli, market, { key, code }).catch(async (error: unknown) => {
+  await file.mustBeWritable();
+  if (code !== null) await file.save({ ...current, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
+  const made = await generateCodes(cli, market, { key, code }).catch(async (error: unknown) => {
     const unknown = isUnknown(error);
-    if (code !== null && !unknown) await held.save(asked);
-    if (unknown && code !== null) throw toCliError(error, { file: path, nextStep: IN_DOUBT });
+    if (code !== null && !unknown) await file.save(current);
+    if (unknown && code !== null) throw toCliError(error, { file: path, nextStep: ANSWER_LOST });
     if (unknown) throw toCliError(error, { file: path });
-    if (reasonOf(error) === 'recovery_code_refused') throw toCliError(error, { file: path, nextStep: OTHER_WAYS });
+    if (reasonOf(error) === 'recovery_code_refused') throw toCliError(error, { file: path, nextStep: CODE_REFUSED });
     throw refusalOf(error, { path, content });
   });
   const { recovery_codes, valid, valid_from } = made;
   const changed: Identity =
     valid === 'now'
-      ? { ...asked, recovery_codes, waiting_codes: null, codes_in_doubt_since: null }
-      : { ...asked, waiting_codes: { recovery_codes, valid_from } };
-  await held.save(changed);
+      ? { ...current, recovery_codes, waiting_codes: null, codes_in_doubt_since: null }
+      : { ...current, waiting_codes: { recovery_codes, valid_from } };
+  await file.save(changed);
   return {
     lines:
       valid === 'now'
-        ? [`Eight new recovery codes are in ${path}. The old ones are over.`, 'Keep a copy in another place.']
+        ? [`Eight new recovery codes are in ${path}. The old ones no longer work.`, 'Keep a copy somewhere else.']
         : [
-            `Eight new recovery codes are in ${path}. They come in force at ${valid_from}.`,
-            'The old ones stay until then, and using one of them ends the new ones.',
+            `Eight new recovery codes are in ${path}. They become valid at ${valid_from}.`,
+            'The old ones work until then; using one of them cancels the new ones.',
           ],
     json: { market, handle: changed.handle, valid, valid_from, file: path },
     secrets: recovery_codes.map((one) => `recovery code  ${one}`),
   };
 }
 
-function reasonOf(error: unknown): string | null {
-  return error instanceof MarketError ? error.reason : null;
-}
-
-async function generate(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
+async function generateCodes(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
   const body = code === null ? { action: 'generate' as const } : { action: 'generate' as const, recovery_code: code };
   const { body: answer } = await connectTo(cli, market)().recovery({ key, body });
-  if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', own`the answer is not one to generate`);
+  if (answer.status !== 'generated')
+    throw new UnreadableAnswer('unexpected', own`the answer doesn’t fit a request for codes`);
   return answer;
 }
 
 export const codes: Command = {
   name: 'codes',
-  summary: 'eight new recovery codes: at once with one of the old ones, after 72 hours with the key alone',
+  summary: 'makes eight new recovery codes: valid at once with an old code, after 72 hours with the key alone',
   positionals: [],
   options: [...OF_A_MERCHANT, 'code-stdin', 'key-only', 'reveal'],
   examples: ['openaisle codes', 'openaisle codes --key-only'],
-  run,
+  run: makeCodes,
 };

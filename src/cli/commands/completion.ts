@@ -8,24 +8,24 @@ import { REVIEW_DECISIONS } from './mod.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 
-/** The command that prints the completion of a shell, over the table that it stands in itself. */
+/** Makes the completion command. `all` is a function because the table of commands includes this command. */
 export function completionOver(all: () => readonly Command[]): Command {
   return {
     name: 'completion',
-    summary: 'prints the completion script of bash or zsh',
+    summary: 'prints the completion script for bash or zsh',
     positionals: [{ name: 'SHELL', required: true }],
     options: [],
     examples: ['source <(openaisle completion bash)', 'openaisle completion zsh > ~/.zsh/completions/_openaisle'],
-    run: async ({ positionals: [given] }: Cli): Promise<Done> => {
-      const shell = SHELLS.find((one) => one === given);
-      if (shell === undefined) throw wrongUse(own`There is completion for ${ofSource(SHELLS.join(' and '))}`);
+    run: async ({ positionals: [name] }: Cli): Promise<Done> => {
+      const shell = SHELLS.find((one) => one === name);
+      if (shell === undefined) throw wrongUse(own`SHELL must be ${ofSource(SHELLS.join(' or '))}`);
       const script = shell === 'bash' ? bashScript(all()) : zshScript(all());
-      return { lines: script, json: { shell, script: script.join('\n') }, secrets: [] };
+      return { lines: script, json: { shell, script: script.join('\n') } };
     },
   };
 }
 
-/** What may stand for an argument, by its name in help. Of one that is in neither table nothing is offered. */
+/** Values of an argument, by its name in help. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   TARGET: FLAG_TARGETS,
   OUTCOME: APPEAL_OUTCOMES,
@@ -34,21 +34,20 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
 };
 const PATHS: ReadonlySet<string> = new Set(['PATH', 'DIR', 'GOODS', 'FILE']);
 
-/** How a shell offers words, and files. */
+/** Shell code that offers words or files. */
 interface Offer {
   words(list: readonly string[]): string;
   files: string;
 }
 
-/** A pattern of all options that take a value. */
 const VALUED = (Object.keys(OPTIONS) as OptionName[]).filter((name) => specOf(name).type === 'string');
 const VALUED_PATTERN = VALUED.map((name) => `--${name}`).join('|');
 
-function flags(names: readonly OptionName[]): string[] {
+function optionFlags(names: readonly OptionName[]): string[] {
   return names.map((name) => `--${name}`);
 }
 
-/** Of the value of an option, by `$before`, the word before the one at the cursor. */
+/** Completes an option's value; `$before` is the word before the cursor. */
 function valueCases({ words, files }: Offer): string[] {
   const cases = VALUED.map((name) => {
     const { choices, value = '' } = specOf(name);
@@ -59,8 +58,8 @@ function valueCases({ words, files }: Offer): string[] {
 }
 
 /**
- * Of everything else, in words of both shells. `$word` is at the cursor; `$first`, `$second` and `$count` are of the arguments before it,
- * without options and their values, and without the word help, of which `$help` tells.
+ * Completes everything else, in code that both shells understand. `$word` is at the cursor. `$first`, `$second` and `$count` describe the
+ * arguments before it, without options, their values and a leading `help`, which sets `$help`.
  */
 function argumentCases(commands: readonly Command[], { words, files }: Offer): string[] {
   const names = commands.map(({ name }) => name);
@@ -71,7 +70,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
     const offered = `if [ $count -eq 1 ]; then ${words(seconds)}; return; fi`;
     return [`    ${first}) ${offered}; name="$first $second" at=$((count - 2)) ;;`];
   });
-  const places = commands.flatMap(({ name, positionals }) =>
+  const positionalCases = commands.flatMap(({ name, positionals }) =>
     positionals.flatMap(({ name: of }, at) => {
       const choices = CHOICES[of];
       const offered = choices === undefined ? (PATHS.has(of) ? files : null) : words(choices);
@@ -81,7 +80,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
   return [
     '  local name=$first at=$((count - 1))',
     '  if [ $count -eq 0 ]; then',
-    `    case $help$word in 0-*) ${words(flags(EVERYWHERE))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
+    `    case $help$word in 0-*) ${words(optionFlags(EVERYWHERE))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
     '    return',
     '  fi',
     '  case $first in',
@@ -90,12 +89,12 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
     '  if [ $help = 1 ]; then return; fi',
     '  case $word in -*)',
     '    case $name in',
-    ...commands.map((command) => `    '${command.name}') ${words(flags(optionsOf(command)))} ;;`),
+    ...commands.map((command) => `    '${command.name}') ${words(optionFlags(optionsOf(command)))} ;;`),
     '    esac',
     '    return ;;',
     '  esac',
     '  case "$name $at" in',
-    ...places,
+    ...positionalCases,
     '  esac',
   ];
 }
@@ -111,7 +110,7 @@ function bashScript(commands: readonly Command[]): string[] {
     '  local word=$2 before=$3 help=0 skip=0 i one',
     '  local -a given=()',
     '  COMPREPLY=()',
-    '  # Bash makes words of its own of the signs in --class=value and https://address.',
+    '  # Bash splits --class=value and https://address at their = and :.',
     `  if [ "$before" = = ]; then before=\${COMP_WORDS[COMP_CWORD-2]}; elif [ "$word" = = ]; then word=; fi`,
     ...valueCases(offer),
     '  for ((i = 1; i < COMP_CWORD; i++)); do',
@@ -145,7 +144,7 @@ function zshScript(commands: readonly Command[]): string[] {
     '  local first=$given[1] second=$given[2] count=$#given',
     ...argumentCases(commands, offer),
     '}',
-    '# As a file of fpath this is the body of the function itself, which is called for the first time; else it is sourced.',
+    '# Autoloaded from fpath, this file is the body of _openaisle and completes at once. Sourced, it registers the function.',
     'if [ "$funcstack[1]" = _openaisle ]; then _openaisle "$@"; else compdef _openaisle openaisle; fi',
   ];
 }

@@ -2,12 +2,13 @@ import { exportStore } from '../../agent/export/export-store.ts';
 import { exportPurchases } from '../../agent/export/purchases.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { asMerchant } from '../open-account.ts';
-import { bookOf, openOwnWallet } from '../open-purse.ts';
+import { bookOf, openOwnWallet } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
+import { countText } from '../printable.ts';
 
 const NOTE_EVERY = 20;
 
-async function run(cli: Cli): Promise<Done> {
+async function runExport(cli: Cli): Promise<Done> {
   const [dir = ''] = cli.positionals;
   if (cli.options.purchases === true) return exportBook(cli, dir);
   return asMerchant(cli, async (client, { market }) => {
@@ -22,41 +23,37 @@ async function run(cli: Cli): Promise<Done> {
     const { handle, listings, read, sales } = done;
     return {
       lines: [
-        `The store ${handle}: ${listings} listings (${read} read now, ${listings - read} were here as they are), ${sales} sales`,
+        `Store ${handle}: ${countText(listings, 'listing')} (${read} downloaded, ${listings - read} already here), ${countText(sales, 'sale')}`,
         `export ${done.dir}`,
-        'It holds the goods, and neither key nor recovery code: keep copies of those apart from it.',
+        'It has the goods, but no key and no recovery codes: keep copies of those separately.',
       ],
       json: { market, kind: 'store', handle, dir: done.dir, listings, read, sales },
-      secrets: [],
     };
   });
 }
 
-/** The market is not asked: the book and the goods are here. The wallet signs, so that the copy is known for its own. */
+/** Needs no market: book and goods are on this machine. The wallet signs the export, so that an import can trust it. */
 async function exportBook(cli: Cli, dir: string): Promise<Done> {
   const signer = await openOwnWallet(cli);
   const done = await exportPurchases(bookOf(cli, signer.address), dir, { now: cli.now, signer });
   const { wallet, records, goods, missing } = done;
   return {
     lines: [
-      `The wallet ${wallet}: ${records} payments, goods of ${goods}`,
-      ...(missing === 0
-        ? []
-        : [`${missing} have no goods here that are as they came: openaisle buy brings them again`]),
+      `Wallet ${wallet}: ${countText(records, 'payment')}, goods of ${goods}`,
+      ...(missing === 0 ? [] : [`Goods of ${missing} are missing or changed: run openaisle buy to get them again.`]),
       `export ${done.dir}`,
-      'It holds goods, and proofs of payments under way, which are worth money. The wallet’s key is not in it: keep a copy of that, too.',
+      'It has goods, and signed payments in progress, which are worth money. It doesn’t have the wallet’s key: keep a copy of that too.',
     ],
     json: { kind: 'purchases', wallet, dir: done.dir, records, goods, missing },
-    secrets: [],
   };
 }
 
 export const exportCommand: Command = {
   name: 'export',
   summary:
-    'writes the whole store into a folder: listings, goods with their salts, sales, fees; or what a wallet bought',
+    'writes your whole store to a folder: listings, goods with their salts, sales, fees; or what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
   options: [...OF_A_MERCHANT, 'purchases', 'wallet'],
   examples: ['openaisle export store-of-ink', 'openaisle export bought --purchases --json'],
-  run,
+  run: runExport,
 };

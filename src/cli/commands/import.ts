@@ -11,12 +11,12 @@ import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { asMerchant, namedMarket } from '../open-account.ts';
-import { notPaid, openBook, openPurse } from '../open-purse.ts';
+import { notPaid, openBook, openWalletSession } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, type Line } from '../printable.ts';
+import { countText, foreignLine, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function runImport(cli: Cli): Promise<Done> {
   const [dir = ''] = cli.positionals;
   if ((await readKind(dir)) === 'purchases') return importBook(cli, dir);
   const store = await readStore(dir);
@@ -35,17 +35,17 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
   return {
     lines: [
       isDry
-        ? `${restored.length} payments of ${book.address} are in it, and whole. Nothing was restored.`
-        : `${restored.length} payments of ${book.address} restored, ${kept} were here`,
-      ...(open === 0 ? [] : [`${open} of them under way: openaisle wait goes on with them`]),
+        ? `The export has ${countText(restored.length, 'payment')} of ${book.address}, all intact. Nothing was restored.`
+        : `Restored ${countText(restored.length, 'payment')} of ${book.address}; ${kept} were already here.`,
+      ...(open === 0 ? [] : [`${open} of them are in progress: run openaisle wait to resume.`]),
       ...(leftOut === 0
         ? []
-        : [`warning: ${leftOut} more are not as a book of this wallet writes them, and were left out`]),
+        : [`warning: skipped ${countText(leftOut, 'record')} that this wallet’s book can’t have written`]),
       ...(isSigned
         ? []
         : [
-            'warning: the wallet has not signed this export, so it may be anybody’s. Exports of earlier versions are not signed.',
-            'What is settled in it is not verified: openaisle verify GOODS asks the market, and openaisle buy does before it gives them.',
+            'warning: the wallet didn’t sign this export, so anyone may have made it. Older versions didn’t sign exports.',
+            'Its finished purchases are not verified. openaisle verify GOODS checks them with the market; so does openaisle buy.',
           ]),
     ],
     json: {
@@ -63,7 +63,6 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
       kept,
       left_out: leftOut,
     },
-    secrets: [],
   };
 }
 
@@ -73,17 +72,16 @@ async function importInto(cli: Cli, client: Client, market: string, store: Store
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
   if (cli.options['dry-run'] === true)
     return {
-      lines: [...plan.planned.map((one) => foreign(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
+      lines: [...plan.planned.map((one) => foreignLine(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
       json: { ...json, dry_run: true, would_cost_usdc_at_most: usdcOfUnits(plan.mostUnits), listings: rowsOf(plan) },
-      secrets: [],
     };
   const isIdle = plan.planned.every(({ act }) => act !== 'list');
   if (!isIdle) await mustAgree(cli, plan, said);
-  const imported = isIdle ? await importNothing(plan) : await list(cli, client, plan);
-  return tell(imported, json);
+  const imported = isIdle ? await importNothing(plan) : await listPlanned(cli, client, plan);
+  return reportImport(imported, json);
 }
 
-/** Where nothing is to be listed no wallet is asked for. */
+/** Used when nothing is left to list, so that no wallet is needed. */
 async function importNothing(plan: ImportPlan): Promise<Imported[]> {
   return plan.planned.flatMap((one): Imported[] => {
     const { id, title } = one.stored.listing;
@@ -92,17 +90,17 @@ async function importNothing(plan: ImportPlan): Promise<Imported[]> {
   });
 }
 
-async function list(cli: Cli, client: Client, plan: ImportPlan): Promise<Imported[]> {
-  const purse = await openPurse(cli);
+async function listPlanned(cli: Cli, client: Client, plan: ImportPlan): Promise<Imported[]> {
+  const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
   return await importStore({
-    ...purse,
+    ...session,
     client,
     plan,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
-    onDone: (done, { done: count, of }) => cli.note(foreign(`${count} of ${of}: ${sayImported(done)}`)),
+    onDone: (done, { done: count, of }) => cli.note(foreignLine(`${count} of ${of}: ${sayImported(done)}`)),
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet, own`the same openaisle import`);
+    throw notPaid(error, session.wallet, own`the same openaisle import`);
   });
 }
 
@@ -110,16 +108,16 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
   const count = (act: string): number => planned.filter((one) => one.act === act).length;
   const toList = count('list');
   return [
-    foreign(
-      `The store ${inMarks(content.handle, 32)} of ${inMarks(content.market)}, exported ${formed('time', content.completed_at ?? '')}, goes to ${market}:`,
+    foreignLine(
+      `Importing store ${inMarks(content.handle, 32)} of ${inMarks(content.market)}, exported ${formed('time', content.completed_at ?? '')}, into ${market}:`,
     ),
-    `${toList} to list, ${count('there')} there already, ${count('left_out')} left out`,
-    ...(toList === 0 ? [] : [`buyers will pay to ${sellerWallets.join(', ')}`]),
-    mostUnits === 0n ? 'No fee is due.' : `Fees of at most ${sayUsdc(mostUnits)} will be paid.`,
+    `${toList} to list, ${count('there')} already there, ${count('left_out')} skipped`,
+    ...(toList === 0 ? [] : [`buyers will pay ${sellerWallets.join(', ')}`]),
+    mostUnits === 0n ? 'No fee is due.' : `Fees: at most ${sayUsdc(mostUnits)}.`,
   ];
 }
 
-/** Above nothing a person agrees, here or by --yes. */
+/** A person must agree to fees, at the terminal or with --yes. */
 async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: Line[]): Promise<void> {
   for (const line of said) note(line);
   if (mostUnits === 0n || options.yes === true) return;
@@ -127,22 +125,22 @@ async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: Import
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
   throw new CliError('refused', {
     reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
-    title: own`Listing this costs up to ${cost} in fees, and that was not agreed to; nothing was listed or paid`,
-    nextStep: own`Look at it with --dry-run, then agree with --yes.`,
+    title: own`Listing this costs up to ${cost} in fees, and nobody agreed to that. Nothing was listed or paid`,
+    nextStep: own`Check it with --dry-run, then agree with --yes.`,
   });
 }
 
-function tell(imported: readonly Imported[], json: Record<string, unknown>): Done {
+function reportImport(imported: readonly Imported[], json: Record<string, unknown>): Done {
   const refused = imported.filter((one) => one.outcome === 'refused');
   const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
-  const lines = [...imported.map((one) => foreign(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
+  const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
   if (refused.length === 0)
-    return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) }, secrets: [] };
+    return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) } };
   throw new CliError('refused', {
     reason: 'not_all_listed',
     title: own`The market refused ${refused.length} of ${imported.length} listings`,
     lines,
-    nextStep: own`What was listed stays. The same command tries the others once more.`,
+    nextStep: own`The others are listed. Run the same command to try the refused ones again.`,
     more: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) },
   });
 }
@@ -151,19 +149,19 @@ function sayPlanned(one: ImportPlan['planned'][number]): string {
   const { id, title } = one.stored.listing;
   const what = {
     list: () => 'to list',
-    there: () => `there already, ${'listingId' in one ? one.listingId : ''}`,
-    left_out: () => `left out: ${'why' in one ? WHY[one.why] : ''}`,
+    there: () => `already there, ${'listingId' in one ? one.listingId : ''}`,
+    left_out: () => `skipped: ${'why' in one ? WHY[one.why] : ''}`,
   }[one.act]();
   return `${id}  ${inMarks(title, 60)}  ${what}`;
 }
 
-const WHY = { not_live: 'it was not open when it was exported', thing: 'a thing stays in its city' } as const;
+const WHY = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
 
 function sayImported(one: Imported): string {
   const title = `${one.id}  ${inMarks(one.title, 60)}`;
   if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
-  if (one.outcome === 'there') return `${title}  there already: ${one.listingId} (${one.state})`;
-  if (one.outcome === 'left_out') return `${title}  left out: ${WHY[one.why]}`;
+  if (one.outcome === 'there') return `${title}  already there: ${one.listingId} (${one.state})`;
+  if (one.outcome === 'left_out') return `${title}  skipped: ${WHY[one.why]}`;
   return `${title}  refused: ${one.reason}: ${inMarks(one.why, 200)}`;
 }
 
@@ -187,7 +185,7 @@ function rowsOf({ planned }: ImportPlan): Record<string, unknown>[] {
 
 export const importCommand: Command = {
   name: 'import',
-  summary: 'lists what an export has and this market has not, under the policy; or restores what a wallet bought',
+  summary: 'lists what an export has and this market lacks, under the policy; or restores what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
   options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...OF_A_MERCHANT],
   examples: [
@@ -195,5 +193,5 @@ export const importCommand: Command = {
     'openaisle import store-of-ink --yes --json',
     'openaisle import bought',
   ],
-  run,
+  run: runImport,
 };

@@ -1,12 +1,12 @@
 import { inMarks } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
-import { isSummary } from '../../sdk/pages.ts';
-import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { isSummary, SHORT_ACCOUNT } from '../../sdk/pages.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, listingRows } from '../printable.ts';
-import { readGoods, saidOf } from '../read-goods.ts';
+import { foreignLine, listingRows } from '../printable.ts';
+import { fieldsOf, readGoods } from '../read-goods.ts';
 import { readCount, readId, readText } from '../read-values.ts';
 
 const USUAL_ROWS = 20;
@@ -23,17 +23,16 @@ async function listOwn(cli: Cli): Promise<Done> {
       lines: [
         ...listingRows(listings),
         `${listings.length} of ${total}`,
-        ...(next === null ? [] : [`next: the same with --cursor ${next}`]),
+        ...(next === null ? [] : [`next: add --cursor ${next}`]),
       ],
       json: { market, listings, total, returned: listings.length, has_more, next_cursor: next },
-      secrets: [],
     };
   });
 }
 
 export const listings: Command = {
   name: 'listings',
-  summary: 'what this merchant listed, withdrawn and removed ones too, newest first',
+  summary: 'lists your listings, newest first, withdrawn and removed ones included',
   positionals: [],
   options: [...OF_A_MERCHANT, 'limit', 'cursor'],
   examples: ['openaisle listings', 'openaisle listings --limit 50 --json'],
@@ -45,7 +44,7 @@ async function editListing(cli: Cli): Promise<Done> {
   const id = readId(positionals[0]);
   const goods = options.goods === undefined ? null : await readGoods(options.goods, options['media-type']);
   const body = {
-    ...saidOf(options),
+    ...fieldsOf(options),
     ...(options.title === undefined ? {} : { title: options.title }),
     ...(options.description === undefined ? {} : { description: options.description }),
     ...(options.preview === undefined ? {} : { preview: await readText(options.preview) }),
@@ -53,21 +52,20 @@ async function editListing(cli: Cli): Promise<Done> {
   };
   const names = Object.keys(body);
   if (names.length === 0)
-    throw wrongUse(own`Nothing to change was named`, own`openaisle edit --help tells what can be.`);
+    throw wrongUse(own`No change was given`, own`Run openaisle edit --help to see what can be changed.`);
   for (const note of goods?.notes ?? []) cli.note(note);
   return asMerchant(cli, async (client, { market }) => {
     const { listing } = (await client.editListing({ params: { id }, body })).body;
     return {
-      lines: [foreign(`${id} is changed (${names.join(', ')}): ${inMarks(listing.title)}`)],
+      lines: [foreignLine(`Changed listing ${id} (${names.join(', ')}): ${inMarks(listing.title)}`)],
       json: { market, listing, changed: names },
-      secrets: [],
     };
   });
 }
 
 export const edit: Command = {
   name: 'edit',
-  summary: 'changes an own listing before its first purchase; price and wallet never change, goods where they are free',
+  summary: 'edits your listing before its first sale; price and wallet never change, goods only if they are free',
   positionals: [{ name: 'ID', required: true }],
   options: ['title', 'description', 'preview', 'aisle', 'tag', 'license', 'goods', 'media-type', ...OF_A_MERCHANT],
   examples: ['openaisle edit 7 --description "With an index."', 'openaisle edit 7 --tag git --tag ci --license MIT'],
@@ -83,18 +81,17 @@ async function withdrawListing(cli: Cli): Promise<Done> {
     ).body;
     return {
       lines: [
-        foreign(`${id} is withdrawn for good: ${inMarks(listing.title)}`),
-        'What was begun before is still delivered.',
+        foreignLine(`Withdrew listing ${id} for good: ${inMarks(listing.title)}`),
+        'Purchases already in progress will still be delivered.',
       ],
       json: { market, listing },
-      secrets: [],
     };
   });
 }
 
 export const withdraw: Command = {
   name: 'withdraw',
-  summary: 'takes an own listing off the shelves for good',
+  summary: 'takes your listing off the shelves for good',
   positionals: [{ name: 'ID', required: true }],
   options: [...OF_A_MERCHANT, 'reason'],
   examples: ['openaisle withdraw 7', 'openaisle withdraw 7 --reason "A newer version is 9."'],

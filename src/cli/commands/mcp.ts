@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve } from 'node:path';
+import { configFolder, dataFolder } from '../../agent/folders.ts';
 import { defaultWalletFile, openWallet } from '../../agent/open-wallet.ts';
-import { configFolder, dataFolder } from '../../agent/places.ts';
 import { readPolicy } from '../../agent/policy.ts';
 import { codeReader } from '../../agent/read-chain.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
@@ -11,36 +11,36 @@ import { MarketError } from '../../sdk/errors.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
 import { neededMarket, openAccount, refusalOf } from '../open-account.ts';
-import { bookOf, notPaid, progressLine, walletAddress } from '../open-purse.ts';
+import { bookOf, notPaid, progressLine, walletAddress } from '../open-wallet-session.ts';
 import { hideSecrets } from '../printable.ts';
 import { readGoods } from '../read-goods.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function serveMcp(cli: Cli): Promise<Done> {
   const { note } = cli;
   const context = toolContextOf(cli);
   await mustKeepSecretsApart(cli);
-  // The library takes longer to load than most commands run.
+  // Loaded on demand: the library takes longer to load than most commands take to run.
   const { serveTools } = await import('../../mcp-server/serve-tools.ts');
-  note(`serving the tools of ${context.client.baseUrl} on the standard input and output`);
+  note(`serving tools for ${context.client.baseUrl} on standard input and output`);
   await serveTools(context, { until: cli.interruption() });
-  return { lines: [], json: null, secrets: [] };
+  return { lines: [], json: null };
 }
 
 export const mcp: Command = {
   name: 'mcp',
-  summary: 'serves tools to a model over the standard input and output, which search, buy under the policy, and sell',
+  summary: 'serves a model tools to search, buy under the policy and sell, over standard input and output',
   positionals: [],
   options: ['wallet', 'policy', 'dir', 'rpc', 'handle', 'file', 'sell-from', 'market-calls-itself'],
-  // Its standard output speaks the protocol.
+  // Standard output carries the protocol.
   without: ['json'],
   examples: [
     'openaisle mcp --market https://market.example',
     'openaisle mcp --market https://market.example --wallet agent.json --policy agent-policy.json --sell-from outbox',
   ],
-  run,
+  run: serveMcp,
 };
 
-/** A model may sell any file of that folder: no key, policy or proof may lie in it, now or later. */
+/** A model may sell any file in that folder, so no key, policy or proof may be in it, now or later. */
 async function mustKeepSecretsApart({ options, env }: Cli): Promise<void> {
   const folder = options['sell-from'];
   if (folder === undefined) return;
@@ -51,8 +51,8 @@ async function mustKeepSecretsApart({ options, env }: Cli): Promise<void> {
     const full = await realpath(path).catch(() => resolve(path));
     if (isWithin(full, sold) || isWithin(sold, full))
       throw wrongUse(
-        own`--sell-from ${ofOwner(folder)} and ${ofOwner(path)} lie in one another: a model could sell what is secret there`,
-        own`Name a folder of its own, for what may be sold.`,
+        own`--sell-from ${ofOwner(folder)} overlaps ${ofOwner(path)}: a model could sell your secrets`,
+        own`Use a separate folder for files that may be sold.`,
         'file_not_allowed',
       );
   }
@@ -63,19 +63,19 @@ function isWithin(path: string, folder: string): boolean {
   return !isAbsolute(inside) && inside.split(/[\\/]/)[0] !== '..';
 }
 
-/** So that a host, which gives up after 60 seconds, has an answer before. */
+/** Answers before hosts give up, which they do after 60 seconds. */
 const PATIENCE_SECONDS = 45;
 
-/** What the tools of a model work with, from the same options, files and variables as the commands. */
+/** Builds the tools' context from the same options, files and variables as the commands use. */
 export function toolContextOf(cli: Cli): ToolContext {
   const { options, env, note } = cli;
   const market = neededMarket(cli);
   const policyNow = () => readPolicy(env, options.policy);
   const rpcUrl = options.rpc ?? env['OPENAISLE_RPC'];
-  const wallet = once(() => openWallet({ file: options.wallet, env }));
+  const wallet = openOnce(() => openWallet({ file: options.wallet, env }));
   return {
     client: connectTo(cli, market)(),
-    openPurse: async () => {
+    openWalletSession: async () => {
       const opened = await wallet();
       const book = bookOf(cli, opened.address);
       return { wallet: opened, policy: await policyNow(), book, onNotice: note, ...codeReader(rpcUrl) };
@@ -97,8 +97,8 @@ export function toolContextOf(cli: Cli): ToolContext {
   };
 }
 
-/** Opened once: a keystore takes seconds. A failure is not kept, since its owner may mend it. */
-function once<T>(open: () => Promise<T>): () => Promise<T> {
+/** Caches the result, because unlocking a keystore takes seconds. Failures aren't cached: the owner may fix the cause. */
+function openOnce<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | null = null;
   return async () => {
     opened ??= open();
@@ -114,7 +114,7 @@ function once<T>(open: () => Promise<T>): () => Promise<T> {
 async function accountAt(cli: Cli, market: string) {
   const account = await openAccount(cli);
   if (account.market === market) return account;
-  throw wrongUse(own`The merchant’s file is for ${ofOwner(account.market)}, and this server for ${ofOwner(market)}`);
+  throw wrongUse(own`The merchant’s file is for ${ofOwner(account.market)}, but this server is for ${ofOwner(market)}`);
 }
 
 async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) => Promise<T>): Promise<T> {
@@ -122,19 +122,19 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   try {
     return await work(connectTo(cli, market)(account.key));
   } catch (error) {
-    // What the SDK and the agent throw keeps its class: waiting is told from failing by it.
+    // Other errors are rethrown unchanged: callers test their class to tell waiting from failing.
     if (error instanceof Error && 'reason' in error && error.reason === 'key_invalid') throw refusalOf(error, account);
     throw error;
   }
 }
 
-/** In place of the requests that a market names for it: a model has no tool for them. */
-const BY_TRANSFER = own`Nothing was paid. These tools pay by x402 alone; what the market sells by a transfer is bought by the owner, or left.`;
+/** Replaces the market's advice to send a transfer, for which a model has no tool. */
+const BY_TRANSFER = own`Nothing was paid. These tools pay by x402 only; the owner can buy this with a transfer.`;
 
 async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const address = await walletAddress(cli).catch(() => null);
   const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
-  // A second payment for the same is the owner's to allow, not a model's.
+  // Only the owner may allow a second payment for the same goods, not a model.
   const again = isPoor ? own`this tool` : own`openaisle wait`;
   const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
   const { reason, title, detail, file, retryAfterSeconds } = parts;

@@ -3,16 +3,17 @@ import { inMarks } from '../../contract/foreign-words.ts';
 import type { Review } from '../../contract/merchants.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
-import { type Cli, type Command, type Done, SHORT_ACCOUNT } from '../cli.ts';
+import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { foreign, quoted, tableOf } from '../printable.ts';
+import { countText, foreignLine, quoteLines, tableOf } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
 export const modRemove: Command = {
   name: 'mod remove',
-  summary: 'maintainer: takes a listing off the market, or empties a comment, a store line or an appeal’s statement',
+  summary: 'maintainer: removes a listing, or clears a comment, a store line or an appeal’s statement',
   positionals: [{ name: 'ID', required: true }],
   options: [...OF_A_MERCHANT, 'code', 'reason', 'comment', 'store-line', 'statement'],
   examples: [
@@ -26,7 +27,7 @@ export const modRemove: Command = {
     const reason_code = REMOVAL_REASON_CODES.find((one) => one === code);
     if (reason_code === undefined || reason === undefined) throw wrongUse(own`mod remove needs --code and --reason`);
     if ([isComment, isLine, isStatement].filter(Boolean).length > 1) {
-      throw wrongUse(own`mod remove takes one of --comment, --store-line and --statement`);
+      throw wrongUse(own`mod remove takes only one of --comment, --store-line and --statement`);
     }
     return asMerchant(cli, async (client, { market }) => {
       if (isLine === true || isStatement === true) {
@@ -34,17 +35,16 @@ export const modRemove: Command = {
         const { removal } = (await client.removeText({ body: { target_type, target_id: id, reason_code, reason } }))
           .body;
         const what = isLine === true ? `The store line of ${removal.merchant}` : `The statement of appeal ${id}`;
-        return { lines: [`${what} is emptied.`], json: { market, removal }, secrets: [] };
+        return { lines: [`${what} was cleared.`], json: { market, removal } };
       }
       if (isComment === true) {
         const { comment } = (await client.removeComment({ body: { comment_id: id, reason_code, reason } })).body;
-        return { lines: [`Comment ${id} is emptied.`], json: { market, comment }, secrets: [] };
+        return { lines: [`Comment ${id} was cleared.`], json: { market, comment } };
       }
       const { listing } = (await client.removeListing({ body: { listing_id: id, reason_code, reason } })).body;
       return {
-        lines: [foreign(`Listing ${id} is removed: ${inMarks(listing.title)}`)],
+        lines: [foreignLine(`Removed listing ${id}: ${inMarks(listing.title)}`)],
         json: { market, listing },
-        secrets: [],
       };
     });
   },
@@ -52,7 +52,7 @@ export const modRemove: Command = {
 
 export const modPin: Command = {
   name: 'mod pin',
-  summary: 'maintainer: shows a listing before the others, or stops to',
+  summary: 'maintainer: pins a listing above the others, or unpins it',
   positionals: [{ name: 'ID', required: true }],
   options: [...OF_A_MERCHANT, 'off'],
   examples: ['openaisle mod pin 7', 'openaisle mod pin 7 --off'],
@@ -60,7 +60,7 @@ export const modPin: Command = {
     const [id, pinned] = [readId(cli.positionals[0]), cli.options.off !== true];
     return asMerchant(cli, async (client, { market }) => {
       const { listing } = (await client.pinListing({ body: { listing_id: id, pinned } })).body;
-      return { lines: [`Listing ${id} is ${pinned ? '' : 'not '}pinned.`], json: { market, listing }, secrets: [] };
+      return { lines: [`Listing ${id} is ${pinned ? 'pinned' : 'no longer pinned'}.`], json: { market, listing } };
     });
   },
 };
@@ -82,8 +82,8 @@ export const modDecide: Command = {
     if (reason === undefined) throw wrongUse(own`mod decide needs --reason`);
     return asMerchant(cli, async (client, { market }) => {
       const { appeal, listing } = (await client.decideAppeal({ body: { appeal_id, outcome, reason } })).body;
-      const lines = [`Appeal ${appeal_id} is decided: ${outcome}. Listing ${listing.id} is ${listing.state}.`];
-      return { lines, json: { market, appeal, listing }, secrets: [] };
+      const lines = [`Decided appeal ${appeal_id}: ${outcome}. Listing ${listing.id} is ${listing.state}.`];
+      return { lines, json: { market, appeal, listing } };
     });
   },
 };
@@ -92,7 +92,7 @@ export const REVIEW_DECISIONS = ['deliver', 'refunded', 'declined'] as const;
 
 export const modReviews: Command = {
   name: 'mod reviews',
-  summary: `payments that wait for a decision of this merchant; with PAYMENT and DECISION (${REVIEW_DECISIONS.join(', ')}) decides one`,
+  summary: `lists payments that await your decision; with PAYMENT and DECISION (${REVIEW_DECISIONS.join(', ')}), decides one`,
   positionals: [
     { name: 'PAYMENT', required: false },
     { name: 'DECISION', required: false },
@@ -127,23 +127,22 @@ function listReviews(cli: Cli): Promise<Done> {
         ...reviews.flatMap(({ payment_id, further_transfers = [] }) =>
           further_transfers.map((further) => `payment ${payment_id}: ${describeFurther(further)}`),
         ),
-        `${reviews.length} payments to decide on`,
+        `${countText(reviews.length, 'payment')} to decide`,
         ...flags.map(({ target_type, target_id, handle, reason }) =>
-          foreign(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
+          foreignLine(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
         ),
       ],
       json: { market, reviews, flags },
-      secrets: [],
     };
   });
 }
 
 type FurtherTransfer = NonNullable<Review['further_transfers']>[number];
 
-/** A transfer that the seller should know of before it decides. */
+/** Describes another transfer by the same payer, which the seller should know before deciding. */
 function describeFurther({ amount_usdc: amount, tx_hash, claimed }: FurtherTransfer): string {
-  const received = amount === null ? 'a transfer that is not final yet' : `${amount} USDC`;
-  return `the payer also sent ${received}, ${tx_hash}${claimed ? ', and claims it for the same' : ''}`;
+  const received = amount === null ? 'a transfer that isn’t final yet' : `${amount} USDC`;
+  return `the payer also sent ${received}, ${tx_hash}${claimed ? ', and claims it for the same purchase' : ''}`;
 }
 
 function decideReview(cli: Cli): Promise<Done> {
@@ -155,9 +154,9 @@ function decideReview(cli: Cli): Promise<Done> {
   return asMerchant(cli, async (client, { market }) => {
     const { payment } = (await client.reviewPayment({ params: { payment_id }, body })).body;
     const lines = [
-      `Payment ${payment_id} is decided: ${outcome}. It is ${payment.payment_status}.`,
-      ...quoted(payment.next_step),
+      `Decided payment ${payment_id}: ${outcome}. Its status is ${payment.payment_status}.`,
+      ...quoteLines(payment.next_step),
     ];
-    return { lines, json: { market, payment }, secrets: [] };
+    return { lines, json: { market, payment } };
   });
 }

@@ -3,14 +3,14 @@ import { lockFile } from '../../agent/lock-file.ts';
 import { makeFolderOf, mustBeWritable, readPrivate, removeEmpty, writePrivate } from '../../agent/private-file.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
-import { toCliError, wrongUse } from '../cli-error.ts';
+import { wrongUse } from '../cli-error.ts';
 import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 
 const KIND = 'openaisle pairing code';
 
-/** A code that a human types on the hosted connector's page (W10). It goes into a file, since it is a key for ten minutes. */
-async function run(cli: Cli): Promise<Done> {
+/** Makes the code that a human types on the hosted connector's page. It goes into a file: for ten minutes it is as good as a key. */
+async function makePairingCode(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key } = account;
   const handle = await handleOf(cli, account);
@@ -21,7 +21,7 @@ async function run(cli: Cli): Promise<Done> {
   try {
     const before = await readPrivate(path);
     if (before !== null && !isPairingFile(before))
-      throw wrongUse(own`${ofOwner(path)} holds something else`, own`Name another file with --out.`, 'file_exists');
+      throw wrongUse(own`${ofOwner(path)} isn’t a pairing file`, own`Name another file with --out.`, 'file_exists');
     await mustBeWritable(path);
     const { body } = await connectTo(
       cli,
@@ -36,8 +36,8 @@ async function run(cli: Cli): Promise<Done> {
     await writePrivate(path, `${JSON.stringify(content, null, 2)}\n`, before === null ? 'new' : 'replace');
     return {
       lines: [
-        `A pairing code for ${handle} is in ${path}, readable by you alone. It works once, until ${expires_at}.`,
-        'Type it on the hosted connector’s page and nowhere else.',
+        `A pairing code for ${handle} is in ${path}, which only you can read. It works once, until ${expires_at}.`,
+        'Type it only on the hosted connector’s page.',
       ],
       json: { market, handle, expires_at, file: path },
       secrets: [`pairing code   ${pairing_code}`],
@@ -48,12 +48,10 @@ async function run(cli: Cli): Promise<Done> {
   }
 }
 
-async function handleOf(cli: Cli, standing: Account): Promise<string> {
-  if (standing.content !== null) return standing.content.handle;
-  const owner = await findOwner(connectTo(cli, standing.market), standing.key).catch((error: unknown) => {
-    throw toCliError(error);
-  });
-  if (owner === null) throw wrongUse(own`The market does not take this key`, undefined, 'key_invalid');
+async function handleOf(cli: Cli, { content, market, key }: Account): Promise<string> {
+  if (content !== null) return content.handle;
+  const owner = await findOwner(connectTo(cli, market), key);
+  if (owner === null) throw wrongUse(own`The market doesn’t accept this key`, undefined, 'key_invalid');
   return owner.handle;
 }
 
@@ -72,9 +70,9 @@ function isPairingFile(text: string): boolean {
 
 export const pair: Command = {
   name: 'pair',
-  summary: 'a code to type on the hosted connector’s page: one use, ten minutes',
+  summary: 'makes a one-time code for the hosted connector’s page, valid for ten minutes',
   positionals: [],
   options: [...OF_A_MERCHANT, 'out', 'reveal'],
   examples: ['openaisle pair', 'openaisle pair --out code.json'],
-  run,
+  run: makePairingCode,
 };

@@ -9,8 +9,8 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { namedMarket } from '../open-account.ts';
-import { openBook } from '../open-purse.ts';
-import { foreign } from '../printable.ts';
+import { openBook } from '../open-wallet-session.ts';
+import { foreignLine } from '../printable.ts';
 
 async function listPurchases(cli: Cli): Promise<Done> {
   const book = await openBook(cli);
@@ -21,26 +21,25 @@ async function listPurchases(cli: Cli): Promise<Done> {
   const fees = rows.filter(({ kind }) => kind === 'listing_fee');
   return {
     lines: [
-      ...purchases.map((row) => foreign(sayRow(row))),
-      ...fees.map((row) => foreign(`fee ${sayRow(row)}`)),
+      ...purchases.map((row) => foreignLine(sayRow(row))),
+      ...fees.map((row) => foreignLine(`fee ${sayRow(row)}`)),
       `today ${today.spent_today_usdc} of ${today.per_day_usdc} USDC, wallet ${book.address}`,
     ],
     json: { wallet: book.address, ...today, purchases, fees },
-    secrets: [],
   };
 }
 
 function sayRow({ at, listing_id, amount_usdc, state, goods, title, seller, path, verified }: SpendRow): string {
   const what = [state, ...(goods === null ? [] : [goods]), ...(verified === false ? ['not verified'] : [])].join(', ');
-  const of = seller === null ? '' : ` of ${oneLine(seller, 32)}`;
+  const by = seller === null ? '' : ` by ${oneLine(seller, 32)}`;
   const where = path === null ? '' : `  ${path}`;
   const amount = amount_usdc === 0 ? 'nothing due' : `${amount_usdc} USDC`;
-  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  ${inMarks(title, 60)}${of}${where}`;
+  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  ${inMarks(title, 60)}${by}${where}`;
 }
 
 export const purchases: Command = {
   name: 'purchases',
-  summary: 'what this wallet paid for from here, fees too, what is under way, and whether the goods are as they came',
+  summary: 'lists what this wallet bought and which fees it paid from here, and checks that the goods are unchanged',
   positionals: [],
   options: ['wallet'],
   examples: ['openaisle purchases', 'openaisle purchases --json'],
@@ -55,24 +54,24 @@ async function verifyPurchase(cli: Cli): Promise<Done> {
   const chain = rpc === undefined || rpc === '' ? undefined : await openChain(rpc);
   const report = await verifyGoods(record, { client: cli.connect(record.market), chain });
   const { path, commitment, goods, receipt, listing, market } = report;
-  const unpaid = receipt === null ? 'nothing was paid for them' : null;
+  const unpaid = receipt === null ? 'nothing was paid' : null;
   const lines = [
     `goods ${goods}: ${path}`,
     `commitment ${commitment}`,
     `listing: ${listing?.status} (${listing?.detail})`,
     `market: ${unpaid ?? `${market?.status} (${market?.detail})`}`,
-    `chain: ${unpaid ?? (report.chain === null ? 'not asked; --rpc URL asks it' : `${report.chain.status} (${report.chain.detail})`)}`,
+    `chain: ${unpaid ?? (report.chain === null ? 'not checked; add --rpc URL to check it' : `${report.chain.status} (${report.chain.detail})`)}`,
   ];
   if (report.ok) {
     await keepVerified(book, record);
-    return { lines, json: { ...report }, secrets: [] };
+    return { lines, json: { ...report } };
   }
   const nextStep = isVerified(record)
-    ? own`Keep the receipt. Goods that changed or are missing come again by openaisle buy, without a payment.`
-    : own`An import brought this record. If you never bought these goods, do not run them, and move it away: ${ofOwner(book.pathOf(record))}`;
+    ? own`Keep the receipt. If goods changed or are missing, run openaisle buy to get them again without paying.`
+    : own`An import added this record. If you never bought these goods, don’t run them, and move the record away: ${ofOwner(book.pathOf(record))}`;
   throw new CliError('refused', {
     reason: 'not_verified',
-    title: own`Not everything is as it should be`,
+    title: own`Some checks failed`,
     lines,
     nextStep,
     more: { ...report },
@@ -82,7 +81,7 @@ async function verifyPurchase(cli: Cli): Promise<Done> {
 export const verify: Command = {
   name: 'verify',
   summary:
-    'bought goods, by number or file: against the commitment of their listing, the market’s receipt and the chain',
+    'checks bought goods, by listing ID or file: against the listing’s commitment, the market’s receipt and the chain',
   positionals: [{ name: 'GOODS', required: true }],
   options: ['rpc', 'wallet'],
   examples: ['openaisle verify 7', 'openaisle verify 7 --rpc https://rpc.example'],

@@ -4,11 +4,12 @@ import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
+import { countText } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
 export const comment: Command = {
   name: 'comment',
-  summary: 'comments on a listing, or answers a comment; the same words again are the same comment',
+  summary: 'comments on a listing, or replies to a comment; repeating the same text adds nothing',
   positionals: [
     { name: 'ID', required: true },
     { name: 'TEXT', required: true },
@@ -22,9 +23,8 @@ export const comment: Command = {
     return asMerchant(cli, async (client, { market }) => {
       const { comment: posted } = (await client.postComment({ body: { listing_id: id, body, ...reply } })).body;
       return {
-        lines: [`Comment ${posted.id} stands under listing ${id}.`],
+        lines: [`Posted comment ${posted.id} on listing ${id}.`],
         json: { market, comment: posted },
-        secrets: [],
       };
     });
   },
@@ -32,7 +32,7 @@ export const comment: Command = {
 
 export const vote: Command = {
   name: 'vote',
-  summary: 'votes for a listing of another merchant, once',
+  summary: 'votes for another merchant’s listing, once',
   positionals: [{ name: 'ID', required: true }],
   options: OF_A_MERCHANT,
   examples: ['openaisle vote 7'],
@@ -40,14 +40,14 @@ export const vote: Command = {
     const id = readId(cli.positionals[0]);
     return asMerchant(cli, async (client, { market }) => {
       const { votes } = (await client.voteListing({ body: { listing_id: id } })).body;
-      return { lines: [`Listing ${id} has ${votes} votes.`], json: { market, listing_id: id, votes }, secrets: [] };
+      return { lines: [`Listing ${id} has ${countText(votes, 'vote')}.`], json: { market, listing_id: id, votes } };
     });
   },
 };
 
 export const flag: Command = {
   name: 'flag',
-  summary: `tells the maintainer of a ${FLAG_TARGETS.join(', a ')}; that it was flagged is public, the reason is not`,
+  summary: `reports a ${FLAG_TARGETS.join(', ').replace(/, (\w+)$/, ' or $1')} to the maintainer; the flag is public, its reason isn’t`,
   positionals: [
     { name: 'TARGET', required: true },
     { name: 'ID', required: true },
@@ -56,19 +56,19 @@ export const flag: Command = {
   options: OF_A_MERCHANT,
   examples: ['openaisle flag listing 7 "The goods are empty."', 'openaisle flag comment 12 "Spam."'],
   run: (cli: Cli): Promise<Done> => {
-    const [given, id, reason = ''] = [cli.positionals[0], readId(cli.positionals[1]), cli.positionals[2]];
-    const target = FLAG_TARGETS.find((one) => one === given);
+    const [type, id, reason = ''] = [cli.positionals[0], readId(cli.positionals[1]), cli.positionals[2]];
+    const target = FLAG_TARGETS.find((one) => one === type);
     if (target === undefined) throw wrongUse(own`TARGET must be ${ofSource(FLAG_TARGETS.join(', '))}`);
     return asMerchant(cli, async (client, { market }) => {
       const { flag: raised } = (await client.raiseFlag({ body: { target_type: target, target_id: id, reason } })).body;
-      return { lines: [`The maintainer is told of ${target} ${id}.`], json: { market, flag: raised }, secrets: [] };
+      return { lines: [`Reported ${target} ${id} to the maintainer.`], json: { market, flag: raised } };
     });
   },
 };
 
 export const appeal: Command = {
   name: 'appeal',
-  summary: 'appeals in public, once, against the removal of an own listing',
+  summary: 'appeals in public, once, against the removal of your listing',
   positionals: [
     { name: 'ID', required: true },
     { name: 'STATEMENT', required: true },
@@ -80,9 +80,8 @@ export const appeal: Command = {
     return asMerchant(cli, async (client, { market }) => {
       const { appeal: made } = (await client.appealRemoval({ body: { listing_id: id, statement } })).body;
       return {
-        lines: [`Appeal ${made.id} stands. The maintainer decides it.`],
+        lines: [`Filed appeal ${made.id}. The maintainer will decide it.`],
         json: { market, appeal: made },
-        secrets: [],
       };
     });
   },

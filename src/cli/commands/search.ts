@@ -5,10 +5,9 @@ import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { neededMarket } from '../open-account.ts';
-import { foreign, listingLines, listingRows, nameOf, quoted } from '../printable.ts';
+import { foreignLine, listingLines, listingRows, nameOf, quoteLines } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
-/** What fits a screen. */
 const USUAL_ROWS = 20;
 
 async function searchGoods(cli: Cli): Promise<Done> {
@@ -35,17 +34,16 @@ async function searchGoods(cli: Cli): Promise<Done> {
     lines: [
       ...listingRows(listings),
       `${returned} of ${total}`,
-      ...(did_you_mean === null ? [] : [foreign(`Did you mean ${inMarks(did_you_mean)}?`)]),
-      ...(next_cursor === null ? [] : [`next: the same with --cursor ${next_cursor}`]),
+      ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inMarks(did_you_mean)}?`)]),
+      ...(next_cursor === null ? [] : [`next: add --cursor ${next_cursor}`]),
     ],
     json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },
-    secrets: [],
   };
 }
 
 export const search: Command = {
   name: 'search',
-  summary: 'finds goods: words that must all be there, "a phrase", and after -- also -word that must not',
+  summary: 'finds listings that match all words; takes "a phrase", and after -- also -word to exclude it',
   positionals: [{ name: 'WORDS', required: false, variadic: true }],
   options: ['aisle', 'tag', 'seller', 'license', 'max-price', 'free', 'sort', 'limit', 'cursor'],
   examples: [
@@ -72,18 +70,17 @@ async function showListing(cli: Cli): Promise<Done> {
       ...comments.flatMap(
         ({ id: of, handle, maintainer, verified_buyer, created_at, parent_id, removed, body: text }) => [
           `${of}  ${nameOf(handle, maintainer)}${verified_buyer ? ' (bought it)' : ''}, ${created_at}${parent_id === null ? '' : `, to ${parent_id}`}`,
-          ...(removed ? ['removed'] : quoted(text)),
+          ...(removed ? ['removed'] : quoteLines(text)),
         ],
       ),
     ],
     json: { market, listing, comments, comments_total, comments_has_more },
-    secrets: [],
   };
 }
 
 export const show: Command = {
   name: 'show',
-  summary: 'one listing in full, with its first comments',
+  summary: 'shows one listing in full, with its first comments',
   positionals: [{ name: 'ID', required: true }],
   options: ['limit'],
   examples: ['openaisle show 7', 'openaisle show 7 --limit 50 --json'],

@@ -5,20 +5,21 @@ import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
-import { notPaid, openPurse, walletAddress } from '../open-purse.ts';
+import { notPaid, openWalletSession, walletAddress } from '../open-wallet-session.ts';
 import { OF_A_MERCHANT } from '../options.ts';
-import { type ReadGoods, readGoods, saidOf } from '../read-goods.ts';
+import { countText } from '../printable.ts';
+import { fieldsOf, type ReadGoods, readGoods } from '../read-goods.ts';
 import { readId, readText, readUsdc } from '../read-values.ts';
 
 type Body = SellGoodsOptions['listing'];
 
-async function run(cli: Cli): Promise<Done> {
+async function sellPath(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
   const goods = await readGoods(positionals[0] ?? '', options['media-type']);
   const body = await bodyOf(cli, goods);
   for (const note of goods.notes) cli.note(note);
   return asMerchant(cli, (client, { market }) =>
-    options['dry-run'] === true ? dryRun(client, market, body, goods) : list(cli, client, market, body),
+    options['dry-run'] === true ? dryRun(client, market, body, goods) : payAndList(cli, client, market, body),
   );
 }
 
@@ -28,10 +29,10 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
   if (missing.length > 0)
     throw wrongUse(
       own`Missing: ${ofSource(missing.map(([name]) => `--${name}`).join(', '))}`,
-      own`openaisle sell --help has examples.`,
+      own`Run openaisle sell --help for examples.`,
     );
   return {
-    ...saidOf(cli.options),
+    ...fieldsOf(cli.options),
     title: title ?? '',
     description: description ?? '',
     preview: cli.options.preview === undefined ? '' : await readText(cli.options.preview),
@@ -45,36 +46,35 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
 
 async function dryRun(client: Client, market: string, body: Body, { bytes }: ReadGoods): Promise<Done> {
   const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' } });
-  if (!('dry_run' in answer)) throw wrongUse(own`This is listed already, by the same merchant with the same words`);
+  if (!('dry_run' in answer)) throw wrongUse(own`You already listed exactly this`);
   const fee = answer.would_cost_usdc;
   return {
     lines: [
-      `The market would take it: ${bytes} bytes as ${body.artifact_encoding}. Nothing was paid or listed.`,
+      `The market would accept it (${countText(bytes, 'byte')}). Nothing was paid or listed.`,
       fee === 0 ? 'No fee would be due.' : `The fee would be ${fee} USDC.`,
     ],
     json: { market, dry_run: true, would_cost_usdc: fee, bytes, artifact_encoding: body.artifact_encoding },
-    secrets: [],
   };
 }
 
-async function list(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
-  const purse = await openPurse(cli);
+async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
+  const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
-  // What cannot be reached is known before anything is signed, so that the message can say so.
+  // Finds an unreachable market before anything is signed, so that the error can say so.
   await client.getOfficialFacts();
   const sold = await sellGoods({
-    ...purse,
+    ...session,
     client,
     listing: body,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
   }).catch((error: unknown) => {
-    throw notPaid(error, purse.wallet);
+    throw notPaid(error, session.wallet);
   });
   const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
-  const doubt = verified ? '' : '; not verified: an import told so, look whether it is there';
+  const doubt = verified ? '' : '. Not verified: an import says so; check that it is there';
   return {
     lines: [
-      alreadyListed ? `This was listed before: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,
+      alreadyListed ? `Already listed: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,
       paidUnits === 0n
         ? 'No fee was due.'
         : `The fee was ${sayUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
@@ -87,13 +87,12 @@ async function list(cli: Cli, client: Client, market: string, body: Body): Promi
       already_listed: alreadyListed,
       verified,
     },
-    secrets: [],
   };
 }
 
 export const sell: Command = {
   name: 'sell',
-  summary: 'lists a file, or a folder as one tar archive, and pays the fee under the policy; run again it goes on',
+  summary: 'lists a file, or a folder as one tar archive, and pays the fee under the policy; run again to resume',
   positionals: [{ name: 'PATH', required: true }],
   options: [
     'title',
@@ -118,5 +117,5 @@ export const sell: Command = {
     'openaisle sell notes.md --title "Release notes" --price 0.5 --description "Of 40 projects." --aisle knowledge --dry-run',
     'openaisle sell my-skill --title "A skill" --price 2 --description "How to." --preview README.md --tag git --tag ci',
   ],
-  run,
+  run: sellPath,
 };

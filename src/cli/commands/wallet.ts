@@ -4,7 +4,7 @@ import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { walletAddress as addressToPay } from '../open-purse.ts';
+import { walletAddress as addressToPay } from '../open-wallet-session.ts';
 
 async function makeWallet(cli: Cli): Promise<Done> {
   const { env, options } = cli;
@@ -14,26 +14,25 @@ async function makeWallet(cli: Cli): Promise<Done> {
   return {
     lines: [
       `wallet ${made.address}, in ${made.path}`,
-      'Send it the USDC that may be spent, and no more; keep a copy of the file in another place.',
+      'Send it only the USDC that may be spent. Keep a copy of the file somewhere else.',
     ],
     json: { address: made.address, file: made.path, encrypted: passphrase !== undefined },
-    secrets: [],
   };
 }
 
 async function newPassphrase({ env, terminal }: Cli): Promise<string> {
-  const given = env['OPENAISLE_WALLET_PASSPHRASE'];
-  if (given !== undefined && given !== '') return given;
+  const passphrase = env['OPENAISLE_WALLET_PASSPHRASE'];
+  if (passphrase !== undefined && passphrase !== '') return passphrase;
   if (!terminal.canAsk) throw wrongUse(own`--encrypt needs a terminal, or OPENAISLE_WALLET_PASSPHRASE`);
   const typed = await terminal.askUnseen('Passphrase for the new wallet:');
   if (typed === '') throw wrongUse(own`The passphrase is empty`);
-  if ((await terminal.askUnseen('Once more:')) !== typed) throw wrongUse(own`The two are not the same`);
+  if ((await terminal.askUnseen('Repeat it:')) !== typed) throw wrongUse(own`The two passphrases differ`);
   return typed;
 }
 
 async function showAddress(cli: Cli): Promise<Done> {
   const address = await addressToPay(cli);
-  return { lines: [address], json: { address }, secrets: [] };
+  return { lines: [address], json: { address } };
 }
 
 async function showBalance(cli: Cli): Promise<Done> {
@@ -45,13 +44,12 @@ async function showBalance(cli: Cli): Promise<Done> {
   return {
     lines: [`${sayUsdc(units)} on ${chain.network.displayName}, wallet ${address}`],
     json: { address, network: chain.network.name, balance_usdc: usdcOfUnits(units) },
-    secrets: [],
   };
 }
 
 export const walletNew: Command = {
   name: 'wallet new',
-  summary: 'a new wallet to pay with, in a file of its own, which never takes the place of another',
+  summary: 'creates a wallet in a new file; never overwrites one',
   positionals: [],
   options: ['wallet', 'encrypt'],
   examples: ['openaisle wallet new', 'openaisle wallet new --wallet shop.json --encrypt'],
@@ -60,7 +58,7 @@ export const walletNew: Command = {
 
 export const walletAddress: Command = {
   name: 'wallet address',
-  summary: 'the address of the wallet: where to send what may be spent',
+  summary: 'prints the wallet’s address: send it what may be spent',
   positionals: [],
   options: ['wallet'],
   examples: ['openaisle wallet address'],
@@ -69,7 +67,7 @@ export const walletAddress: Command = {
 
 export const walletBalance: Command = {
   name: 'wallet balance',
-  summary: 'how much USDC the wallet has, by an RPC endpoint',
+  summary: 'shows the wallet’s USDC, read from an RPC endpoint',
   positionals: [],
   options: ['rpc', 'wallet'],
   examples: ['openaisle wallet balance --rpc https://rpc.example'],

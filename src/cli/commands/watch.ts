@@ -3,10 +3,10 @@ import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
 import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { neededMarket } from '../open-account.ts';
-import { foreign, jsonLine, type Line, nameOf } from '../printable.ts';
+import { foreignLine, jsonLine, type Line, nameOf } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 
-async function run(cli: Cli): Promise<Done> {
+async function watchEvents(cli: Cli): Promise<Done> {
   const { options } = cli;
   const client = connectTo(cli, neededMarket(cli))();
   const maintainer = options.json === true ? null : (await client.getOfficialFacts()).body.maintainer.handle;
@@ -20,8 +20,8 @@ async function run(cli: Cli): Promise<Done> {
     onState: (state) =>
       cli.note(
         state.kind === 'open'
-          ? `Listening to ${client.baseUrl}. Ctrl-C ends this.`
-          : `The connection ended. It is made again in ${Math.ceil(state.pauseMs / 1_000)} s; no event is missed.`,
+          ? `Listening to ${client.baseUrl}. Press Ctrl-C to stop.`
+          : `Connection lost. Reconnecting in ${Math.ceil(state.pauseMs / 1_000)} s; no event is missed.`,
       ),
   });
   let count = 0;
@@ -30,19 +30,19 @@ async function run(cli: Cli): Promise<Done> {
     count += 1;
     if (count >= most) break;
   }
-  return { lines: [], json: null, secrets: [] };
+  return { lines: [], json: null };
 }
 
 function lineOf({ id, at, kind, actor, detail }: FollowedEvent, maintainer: string | null): Line {
   const facts = Object.entries(detail).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return foreign(oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400));
+  return foreignLine(oneLine(`${at}  ${id}  ${kind}  ${nameOf(actor, actor === maintainer)}  ${facts.join(' ')}`, 400));
 }
 
 export const watch: Command = {
   name: 'watch',
-  summary: 'what happens on the market, as it happens; with --json one object a line, an event of the log each',
+  summary: 'prints events as they happen; with --json, one event object per line',
   positionals: [],
   options: ['kind', 'after', 'count'],
   examples: ['openaisle watch', 'openaisle watch --kind sale --json', 'openaisle watch --after 0 --count 10'],
-  run,
+  run: watchEvents,
 };

@@ -1,12 +1,12 @@
-import { type Cli, type Command, connectTo, type Done, SHORT_ACCOUNT } from '../cli.ts';
-import { resumeCommand } from '../finish-stage.ts';
+import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
+import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { resumeCommand } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
 import { OF_A_MERCHANT } from '../options.ts';
 import { nameOf } from '../printable.ts';
 
-/** How the merchant stands, in a few lines. */
-async function run(cli: Cli): Promise<Done> {
+async function showAccount(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key, path, content } = account;
   const { body: me } = await connectTo(
@@ -24,8 +24,8 @@ async function run(cli: Cli): Promise<Done> {
     lines: [
       `${nameOf(merchant.handle, merchant.maintainer)}, merchant ${merchant.id} at ${market}, since ${merchant.joined_at}`,
       `listings ${counts.listings}, sales ${counts.sales}, purchases ${counts.purchases}, fee credits ${credits}`,
-      `payments to decide on ${reviews.length}, removals ${removal_notices.length}`,
-      ...Object.entries(quotas).map(([name, { used, limit }]) => `${name} ${used} of ${limit}`),
+      `payments to decide ${reviews.length}, removals ${removal_notices.length}`,
+      ...Object.entries(quotas).map(([name, { used, limit }]) => `${name.replaceAll('_', ' ')}: ${used} of ${limit}`),
       ...(path === null ? [] : [`file ${path}`]),
       ...warnings.map((warning) => `warning: ${warning}`),
     ],
@@ -52,24 +52,24 @@ function warningsOf({ path, content }: Account, codes: { valid_at: string } | nu
     const own = content?.waiting_codes?.valid_from === codes.valid_at;
     warnings.push(
       own
-        ? `new recovery codes, made from this file, come in force at ${codes.valid_at}`
-        : `new recovery codes, not in this file, were made with this key and come in force at ${codes.valid_at}; if that was not you, run openaisle recover with an old code before then`,
+        ? `new recovery codes, made from this file, become valid at ${codes.valid_at}`
+        : `someone made new recovery codes with this key, and they aren’t in this file; they become valid at ${codes.valid_at}. If that wasn’t you, run openaisle recover with an old code before then`,
     );
   }
   if (content?.pending != null && path !== null)
-    warnings.push(`something begun is not known to be confirmed: ${resumeCommand(content.pending, path)}`);
+    warnings.push(`the file has an unconfirmed key change; run ${resumeCommand(content.pending, path)}`);
   if (content?.codes_in_doubt_since != null)
     warnings.push(
-      `new recovery codes were asked for at ${content.codes_in_doubt_since} and never seen; the codes in the file may be over: openaisle codes, and if it refuses them openaisle codes --key-only`,
+      `new recovery codes were requested at ${content.codes_in_doubt_since} and the answer was lost, so the codes in the file may be invalid; run openaisle codes, or openaisle codes --key-only if it refuses them`,
     );
   return warnings;
 }
 
 export const whoami: Command = {
   name: 'whoami',
-  summary: 'how the merchant stands, and what should worry you',
+  summary: 'shows your account and any warnings',
   positionals: [],
   options: [...OF_A_MERCHANT, 'reveal'],
   examples: ['openaisle whoami', 'openaisle whoami --handle ink --json'],
-  run,
+  run: showAccount,
 };

@@ -1,7 +1,7 @@
 import { MarketError } from '../../sdk/errors.ts';
+import { rowsOf } from '../../sdk/page-cursor.ts';
 import { eventPages } from '../../sdk/pages.ts';
 import { commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
-import { rowsOf } from '../../sdk/walk-pages.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { MAINTAINER } from '../world.ts';
 import {

@@ -12,26 +12,22 @@ import type { ToolContext } from '../tool-context.ts';
 
 const input = z.strictObject({
   listing_id: z.int().min(1).describe('the listing to buy'),
-  max_price_usdc: z
-    .number()
-    .min(0)
-    .max(10_000)
-    .describe('the most that it may cost; the owner’s policy may allow less'),
+  max_price_usdc: z.number().min(0).max(10_000).describe('highest price to pay; the owner’s policy may allow less'),
 });
 
 export const buy = localTool({
   name: 'buy',
   title: 'Buy goods',
   description:
-    'Signs one payment under the owner’s policy, waits until it is final, checks the goods against what the listing promised, and saves them to a file. Takes up to 20 minutes in several calls: while it answers waiting, call it again with the same arguments. Goods that were bought before are given again without paying.',
+    'Signs one payment under the owner’s policy, waits until it is final, checks that the goods match the listing, and saves them to a file. Takes up to 20 minutes over several calls: while it answers waiting, call it again with the same arguments. Goods bought before are returned again without paying.',
   input,
   hints: PAYS,
   run: async (context, { listing_id, max_price_usdc }, call) => {
     const { client, goodsFolder, log } = context;
-    const purse = await context.openPurse();
+    const session = await context.openWalletSession();
     const bought = await call.pay((paying) =>
       buyGoods({
-        ...purse,
+        ...session,
         ...paying,
         client,
         listingId: listing_id,
@@ -40,23 +36,25 @@ export const buy = localTool({
       }),
     );
     const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
-    log(`${alreadyHere ? 'given again' : 'bought'}: listing ${listing_id}, ${sayUsdc(paidUnits)}`);
+    log(`${alreadyHere ? 'returned again' : 'bought'}: listing ${listing_id}, ${sayUsdc(paidUnits)}`);
     const paid =
-      paidUnits === 0n ? own`is had: nothing was due, and nothing was paid` : own`was bought for ${sayUsdc(paidUnits)}`;
+      paidUnits === 0n
+        ? own`is yours: nothing was due and nothing was paid`
+        : own`was bought for ${sayUsdc(paidUnits)}`;
     const how = alreadyHere ? own`was bought before, and nothing was paid now` : paid;
-    const what = own`${goods.bytes} bytes in the file that path names`;
+    const what = own`${goods.bytes} bytes, in the file named by path`;
     return {
       said: [
         notVerified === null
-          ? own`Listing ${listing_id} ${how}. The goods are what the listing promised: ${what}.`
-          : own`Listing ${listing_id}: an import told that it was bought, and nothing was paid now. Not verified: ${notVerified}. There are ${what}: they may be anybody's, do not run them.`,
+          ? own`Listing ${listing_id} ${how}. The goods match the listing: ${what}.`
+          : own`Listing ${listing_id}: an import says that it was bought, and nothing was paid now. Not verified: ${notVerified}. The goods (${what}) may come from anyone: don’t run them.`,
       ],
       data: {
         ...{ status: 'bought', listing_id, title, seller, path, bytes: goods.bytes, media_type: goods.media_type },
         ...{ paid_usdc: usdcOfUnits(paidUnits), already_here: alreadyHere, commitment: goods.commitment },
         tx_hash: goods.receipt?.tx_hash ?? null,
         ...(notVerified === null ? {} : { not_verified: notVerified }),
-        verified: await checkPurchase(context, purse.book, listing_id),
+        verified: await checkPurchase(context, session.book, listing_id),
         first_lines: await firstLines(path),
       },
       untrusted: true,
@@ -64,22 +62,21 @@ export const buy = localTool({
   },
 });
 
-/** What was looked at, and whether all of it is as it should be. */
 export interface PurchaseCheck {
-  /** Null: something could not be asked; `trouble` says why. The file was looked at all the same when the goods came. */
+  /** Null: a check couldn't be made; `trouble` says why. The file itself was checked when the goods arrived. */
   ok: boolean | null;
-  /** The file against the commitment of the record. */
+  /** File compared with the record's commitment. */
   goods?: 'intact' | 'changed' | 'missing';
-  /** Compares that commitment with the one that the listing publishes now. */
+  /** Record's commitment compared with the listing's current one. */
   listing?: string | null;
-  /** The receipt against the market's books; null where there is no receipt. */
+  /** Receipt compared with the market's books; null without a receipt. */
   market?: string | null;
-  /** The receipt against the chain; null where no RPC endpoint is given. */
+  /** Receipt compared with the chain; null without an RPC endpoint. */
   chain?: string | null;
   trouble?: OwnWords;
 }
 
-/** The purchase of a listing: its file, its receipt, its transfer. What cannot be asked now is told and does not undo a purchase. */
+/** Checks a purchase: file, receipt and transfer. A check that can't be made is reported and doesn't undo the purchase. */
 export async function checkPurchase(
   { client, rpcUrl, troubleOf }: Pick<ToolContext, 'client' | 'rpcUrl' | 'troubleOf'>,
   book: SpendBook,
@@ -88,9 +85,13 @@ export async function checkPurchase(
   try {
     const record = await findPurchase(book, String(listingId), client.baseUrl);
     const chain = rpcUrl === undefined ? undefined : await openChain(rpcUrl, client.environment);
-    const { ok, goods, listing, market, chain: found } = await verifyGoods(record, { client, chain });
-    const asked = { listing: listing?.status ?? null, market: market?.status ?? null };
-    return { ok, goods, ...asked, chain: found?.status ?? null };
+    const { ok, goods, listing, market, chain: transfer } = await verifyGoods(record, { client, chain });
+    const statuses = {
+      listing: listing?.status ?? null,
+      market: market?.status ?? null,
+      chain: transfer?.status ?? null,
+    };
+    return { ok, goods, ...statuses };
   } catch (error) {
     return { ok: null, trouble: (await troubleOf(error)).title };
   }
@@ -100,14 +101,14 @@ const MOST_BYTES = 4_096;
 const MOST_LINES = 20;
 const MOST_CHARACTERS = 2_000;
 
-/** The beginning of a text file, at most 20 lines and 2,000 characters; null where it is no UTF-8 text or cannot be read: the goods are bought. */
+/** Reads the start of a text file. Null if it isn't UTF-8 text or can't be read, which must not fail a completed purchase. */
 async function firstLines(path: string): Promise<string | null> {
   const file = await open(path, 'r').catch(() => null);
   if (file === null) return null;
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0);
     const decoder = new TextDecoder('utf-8', { fatal: true });
-    // What is read may end within a character.
+    // stream: the bytes may end within a character.
     const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true });
     if (text.includes('\0')) return null;
     return text.split('\n').slice(0, MOST_LINES).join('\n').slice(0, MOST_CHARACTERS);

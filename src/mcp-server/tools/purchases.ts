@@ -12,14 +12,14 @@ const USUAL_ROWS = 20;
 
 const input = z.strictObject({
   listing_id: z.int().min(1).optional().describe('check the purchase of this listing: file, receipt, transfer'),
-  limit: z.int().min(1).max(100).default(USUAL_ROWS).describe('rows of the list, newest first'),
+  limit: z.int().min(1).max(100).default(USUAL_ROWS).describe('most rows to return, newest first'),
 });
 
 export const purchases = localTool({
   name: 'purchases',
-  title: 'What was bought and paid',
+  title: 'Purchases and fees',
   description:
-    'The local book: what this wallet bought and which fees it paid, with paths and whether the files are still what was bought. With listing_id that purchase is checked against the market, and the chain where an RPC endpoint is given.',
+    'Lists what this wallet bought and which fees it paid, with file paths and whether the files are unchanged. With listing_id, checks that purchase with the market, and with the chain if there is an RPC endpoint.',
   input,
   hints: READS,
   run: async (context, { listing_id, limit }) => {
@@ -37,7 +37,6 @@ export const purchases = localTool({
   },
 });
 
-/** The wallet and its book, or why there is none to look at. */
 async function walletOf(context: ToolContext) {
   const { client, rpcUrl } = context;
   const address = await context.walletAddress();
@@ -71,7 +70,7 @@ export const status = localTool({
   name: 'status',
   title: 'Wallet, limits and open payments',
   description:
-    'The market, the wallet’s address and, where an RPC endpoint is given, its balance; the owner’s limits and what is spent of them today; payments under way; whether selling is set up.',
+    'Shows the market, the wallet’s address (and its balance, if there is an RPC endpoint), the owner’s limits and what is spent of them today, payments in progress, and whether selling is set up.',
   input: z.strictObject({}),
   hints: READS,
   run: async (context) => {
@@ -91,16 +90,16 @@ export const status = localTool({
     const open = 'open_payments' in wallet ? wallet.open_payments.length : 0;
     return {
       said: [
-        'address' in wallet ? own`Wallet ${formed('address', wallet.address)}.` : own`No wallet that can pay.`,
+        'address' in wallet ? own`Wallet ${formed('address', wallet.address)}.` : own`There is no usable wallet.`,
         open === 0
-          ? own`No payment is under way.`
-          : own`Payments under way: ${open}. The same buy or sell goes on with them.`,
+          ? own`No payments are in progress.`
+          : own`Payments in progress: ${open}. Repeat the same buy or sell to resume.`,
       ],
       data: {
         ...{ market: context.client.baseUrl, wallet, policy, merchant },
         ...{ goods_folder: context.goodsFolder ?? null, sell_from: context.sellFrom },
       },
-      // Titles of goods under way, and names of sellers out of the policy.
+      // The data has sellers' titles and names.
       untrusted: true,
     };
   },

@@ -9,23 +9,17 @@ const USUAL_ROWS = 10;
 const LONGEST_PREVIEW = 160;
 
 const input = z.strictObject({
-  q: z
-    .string()
-    .min(1)
-    .max(100)
-    .optional()
-    .describe('words that must all be there; "a phrase"; -word must not be there'),
-  aisle: z.enum(AISLES).optional().describe('goods of this kind'),
-  tag: z.string().max(40).optional().describe('goods with this tag'),
-  seller: z.string().max(64).optional().describe('goods of the merchant with this handle'),
-  max_price_usdc: z.number().min(0).max(10_000).optional().describe('goods that cost no more'),
-  free: z.boolean().optional().describe('true: free goods; false: goods with a price'),
-  sort: z.enum(SORTS).optional().describe('the order; relevance needs q'),
-  limit: z.int().min(1).max(50).default(USUAL_ROWS).describe('rows of one answer'),
-  cursor: z.string().max(512).optional().describe('next_cursor of the answer before, with the same filters'),
+  q: z.string().min(1).max(100).optional().describe('all words must match; "a phrase"; -word excludes'),
+  aisle: z.enum(AISLES).optional().describe('only goods of this kind'),
+  tag: z.string().max(40).optional().describe('only goods with this tag'),
+  seller: z.string().max(64).optional().describe('only goods of the merchant with this handle'),
+  max_price_usdc: z.number().min(0).max(10_000).optional().describe('only goods that cost at most this'),
+  free: z.boolean().optional().describe('true: only free goods; false: only goods with a price'),
+  sort: z.enum(SORTS).optional().describe('sort order; relevance needs q'),
+  limit: z.int().min(1).max(50).default(USUAL_ROWS).describe('most rows to return'),
+  cursor: z.string().max(512).optional().describe('next_cursor of the previous answer, with the same filters'),
 });
 
-/** Title and seller, with the market's notes on both. */
 function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: ListingSummary) {
   return {
     ...{ listing_id: id, title, ...(title_note === undefined ? {} : { title_note }), price_usdc, seller: merchant },
@@ -42,14 +36,14 @@ function rowOf(listing: ListingSummary) {
 export const search = localTool({
   name: 'search',
   title: 'Search goods',
-  description: 'Goods for sale, a page at a time. text_flags names what looks meant to steer a model.',
+  description: 'Searches goods for sale, one page at a time. text_flags marks text that seems meant to steer a model.',
   input,
   hints: READS,
-  run: async ({ client }, { max_price_usdc, free, ...given }, { signal }) => {
+  run: async ({ client }, { max_price_usdc, free, ...filters }, { signal }) => {
     const query = {
-      ...given,
+      ...filters,
       ...(free === undefined ? {} : { free: free ? ('true' as const) : ('false' as const) }),
-      // An address has no exponents.
+      // toFixed: small numbers would print with an exponent, which the market refuses.
       ...(max_price_usdc === undefined ? {} : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') }),
     };
     const { body } = await client.browseShelves({ query, signal });
@@ -66,14 +60,14 @@ export const search = localTool({
 const USUAL_COMMENTS = 5;
 
 const shown = z.strictObject({
-  listing_id: z.int().min(1).describe('the listing, as search names it'),
+  listing_id: z.int().min(1).describe('ID of the listing, from search'),
   comments: z.int().min(1).max(50).default(USUAL_COMMENTS).describe('how many comments to show'),
 });
 
 export const show = localTool({
   name: 'show',
   title: 'Show a listing',
-  description: 'One listing in full with its first comments. The goods themselves come with buy.',
+  description: 'Shows one listing in full, with its first comments. To get the goods, use buy.',
   input: shown,
   hints: READS,
   run: async ({ client }, { listing_id, comments: limit }, { signal }) => {

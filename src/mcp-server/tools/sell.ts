@@ -11,43 +11,43 @@ import type { ToolAnswer, ToolContext } from '../tool-context.ts';
 
 const input = z.strictObject({
   title: z.string().min(3).max(120).describe('3 to 120 characters, public'),
-  description: z.string().min(1).max(4_000).describe('what it is and whom it helps, public'),
-  price_usdc: z.number().min(0).max(10_000).describe('what buyers pay to this wallet; it never changes'),
-  text: z.string().min(1).max(262_144).optional().describe('the goods themselves; this or path'),
+  description: z.string().min(1).max(4_000).describe('what it is and who it helps, public'),
+  price_usdc: z.number().min(0).max(10_000).describe('what buyers pay this wallet; it can never change'),
+  text: z.string().min(1).max(262_144).optional().describe('the goods as text; give this or path'),
   path: z
     .string()
     .min(1)
     .max(4_096)
     .optional()
-    .describe('a file or folder with the goods, in the folder that the owner named'),
-  preview: z.string().max(4_000).optional().describe('what everybody may read before buying'),
+    .describe('file or folder with the goods, inside the folder that the owner allowed'),
+  preview: z.string().max(4_000).optional().describe('what anyone may read before buying'),
   aisle: z.enum(AISLES).optional().describe('the kind of goods'),
-  tags: z.array(z.string().max(40)).max(8).optional().describe('up to 8 of a-z, 0-9 and -'),
+  tags: z.array(z.string().max(40)).max(8).optional().describe('up to 8 tags of a-z, 0-9 and -'),
   license: z.string().max(100).optional().describe('an SPDX license expression, or other'),
-  media_type: z.string().max(200).optional().describe('of the goods, such as text/markdown'),
-  max_fee_usdc: z.number().min(0).max(100).default(1).describe('the most that the listing fee may be'),
-  dry_run: z.boolean().default(false).describe('true: have everything checked; list and pay nothing'),
+  media_type: z.string().max(200).optional().describe('media type of the goods, such as text/markdown'),
+  max_fee_usdc: z.number().min(0).max(100).default(1).describe('highest listing fee to pay'),
+  dry_run: z.boolean().default(false).describe('true: check everything; list and pay nothing'),
 });
-type Given = z.output<typeof input>;
+type Args = z.output<typeof input>;
 type Body = SellGoodsOptions['listing'];
 
-async function goodsOf(context: ToolContext, { text, path, media_type }: Given) {
+async function goodsOf(context: ToolContext, { text, path, media_type }: Args) {
   if ((text === undefined) === (path === undefined))
-    throw refusedFile(own`Give the goods as text or as path`, undefined, 'wrong_use');
+    throw refusedFile(own`Give the goods either as text or as path`, undefined, 'wrong_use');
   if (path !== undefined) return await context.readGoods(await insideOf(context, path), media_type);
   const type = media_type === undefined ? {} : { artifact_media_type: media_type };
   return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8' as const, ...type }, notes: [] };
 }
 
 /**
- * The file's own place, which must be in the folder that the owner named: a listing that talks a model into it could otherwise have any
- * file of this machine published.
+ * Resolves a path and refuses it outside the owner's folder. Otherwise a listing could talk a model into publishing any file of this
+ * machine.
  */
 async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
   if (sellFrom === null)
     throw refusedFile(
-      own`No file of this machine may be sold: the owner named no folder for that`,
-      own`Give the goods as text, or let the owner start this server with --sell-from DIR.`,
+      own`No files may be sold: the owner allowed no folder`,
+      own`Give the goods as text, or ask the owner to start this server with --sell-from DIR.`,
       'file_not_allowed',
     );
   const folder = await realpath(sellFrom);
@@ -55,15 +55,15 @@ async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: strin
   const inside = relative(folder, full);
   if (!isAbsolute(inside) && !inside.split(/[\\/]/).some((part) => part.startsWith('.'))) return full;
   throw refusedFile(
-    own`What is sold has to be in ${ofOwner(sellFrom)}, and not under a name that begins with a dot`,
-    own`Put it there, or give the goods as text.`,
+    own`Goods must be inside ${ofOwner(sellFrom)}, and not under a name that starts with a dot`,
+    own`Move the file there, or give the goods as text.`,
     'file_not_allowed',
   );
 }
 
-async function bodyOf(context: ToolContext, given: Given): Promise<{ body: Body; notes: readonly string[] }> {
-  const { title, description, price_usdc, preview = '', aisle, tags, license } = given;
-  const { fields, notes } = await goodsOf(context, given);
+async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; notes: readonly string[] }> {
+  const { title, description, price_usdc, preview = '', aisle, tags, license } = args;
+  const { fields, notes } = await goodsOf(context, args);
   const body = {
     ...{ title, description, preview, price_usdc },
     ...(aisle === undefined ? {} : { aisle }),
@@ -81,7 +81,7 @@ async function tryOut(context: ToolContext, body: Body): Promise<ToolAnswer> {
   );
   const fee = 'dry_run' in answer ? answer.would_cost_usdc : 0;
   return {
-    said: [own`The market would take it for a fee of ${fee} USDC. Nothing was listed or paid.`],
+    said: [own`The market would accept it for a fee of ${fee} USDC. Nothing was listed or paid.`],
     data: { status: 'dry_run', would_cost_usdc: fee },
     untrusted: false,
   };
@@ -91,29 +91,29 @@ export const sell = localTool({
   name: 'sell',
   title: 'Sell goods',
   description:
-    'Lists goods under the owner’s merchant and pays the listing fee under the owner’s policy. Title, description and preview become public at once; dry_run true checks first. While it answers waiting, call it again with the same arguments.',
+    'Lists goods in the owner’s store and pays the listing fee under the owner’s policy. Title, description and preview become public at once; use dry_run to check first. While it answers waiting, call it again with the same arguments.',
   input,
   hints: PAYS,
-  run: async (context, given, call) => {
-    const { body, notes } = await bodyOf(context, given);
-    if (given.dry_run) return await tryOut(context, body);
-    const purse = await context.openPurse();
+  run: async (context, args, call) => {
+    const { body, notes } = await bodyOf(context, args);
+    if (args.dry_run) return await tryOut(context, body);
+    const session = await context.openWalletSession();
     const sold = await call.pay((paying) =>
       context.asMerchant((client) =>
-        sellGoods({ ...purse, ...paying, client, listing: body, maxFeeUsdc: given.max_fee_usdc }),
+        sellGoods({ ...session, ...paying, client, listing: body, maxFeeUsdc: args.max_fee_usdc }),
       ),
     );
     const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
     const isLive = verified
-      ? own`Listing ${listing_id} is live${alreadyListed ? own`, and was before` : own``}.`
-      : own`An import told that this is listed as ${listing_id}; not verified: look with show whether it is there.`;
+      ? own`Listing ${listing_id} is live${alreadyListed ? own`; it was listed before` : own``}.`
+      : own`An import says that this is listed as ${listing_id}. Not verified: use show to check.`;
     context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
     return {
       said: [isLive],
       data: {
         ...{ status: 'listed', listing_id, url, fee_usdc: usdcOfUnits(paidUnits), tx_hash },
         ...{ already_listed: alreadyListed, verified },
-        // Names of files stand in them.
+        // Notes contain file names.
         ...(notes.length === 0 ? {} : { notes }),
       },
       untrusted: !verified || notes.length > 0,

@@ -4,17 +4,16 @@ import { fromBase64 } from '../base64.ts';
 
 type Goods = Pick<Delivery, 'artifact' | 'artifact_encoding' | 'artifact_salt'>;
 
-/** The delivered bytes. */
 export function artifactBytes(goods: Pick<Goods, 'artifact' | 'artifact_encoding'>): Uint8Array {
   return goods.artifact_encoding === 'base64' ? fromBase64(goods.artifact) : stringToBytes(goods.artifact);
 }
 
-/** SHA-256 over the 32 salt bytes and the artifact bytes: what the listing published before it was bought (W6). */
+/** SHA-256 over the 32 salt bytes and the artifact bytes, as the listing published it before the purchase. */
 export function commitmentOf(goods: Goods): string {
   return sha256(concatBytes([hexToBytes(goods.artifact_salt as `0x${string}`), artifactBytes(goods)]));
 }
 
-/** The goods came, and are not what the listing promised. They are in `delivery`; the payment is made. */
+/** The delivered goods don't match the listing, and the payment is made. `delivery()` returns them. */
 export class ArtifactMismatch extends Error {
   override readonly name = 'ArtifactMismatch';
   readonly doNotPayAgain = true;
@@ -23,7 +22,7 @@ export class ArtifactMismatch extends Error {
   readonly #delivery: Delivery;
 
   constructor(delivery: Delivery, expected: string, actual: string) {
-    super(`the artifact of listing ${delivery.listing_id} does not match its published commitment`);
+    super(`the goods of listing ${delivery.listing_id} don’t match its published commitment`);
     this.expected = expected;
     this.actual = actual;
     this.#delivery = delivery;

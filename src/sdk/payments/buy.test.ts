@@ -34,7 +34,7 @@ afterEach(async () => {
   market = undefined;
 });
 
-/** A buyer before a market that shows listing 7 and answers purchases in the order of the script, the last answer for ever. */
+/** A buyer at a market that shows listing 7 and answers purchases by the script, repeating its last answer. */
 async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}, listing: object = {}) {
   let bought = 0;
   const scripted = await startScriptedMarket((request) => {
@@ -52,7 +52,7 @@ async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}, l
     phases.push(step.phase);
   };
   const client = createClient({ baseUrl: scripted.baseUrl, environment: time });
-  // Whether the goods are this wallet's already is asked in tests of its own.
+  // Other tests cover asking first whether the wallet owns the goods.
   const base = { client, wallet, listingId: 7, maxPriceUsdc: 3, onProgress, collectFirst: 'never' } as const;
   const purchases = () => scripted.seen.filter((request) => request.method === 'POST');
   const act = (more: Partial<BuyOptions> = {}) => buy({ ...base, ...options, ...more });
@@ -97,7 +97,7 @@ test('a proxy’s page and a fault of the market do not lead to a second signatu
   expect(time.slept[0]).toBe(9);
 });
 
-/** Answers of proxies that do not reach the market. */
+/** Answers of proxies that can't reach the market. */
 const GATEWAY_ANSWERS: Reply[] = [
   { status: 503, body: '<html>No server is available to handle this request.</html>' },
   { status: 502, body: { message: 'no upstream' } },
@@ -227,7 +227,7 @@ test('a lapsed payment is an error, also when called again, until the caller all
   const lapsed = refusalAnswer('authorization_lapsed');
   const { act, wallet, time, purchases } = await buyerBefore([asked, lapsed, lapsed, lapsed, asked, delivered]);
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed', doNotPayAgain: false });
-  // Allowed, but the first authorization could still be submitted: no second one is signed meanwhile.
+  // Allowed, but the first authorization could still be submitted, so no second one is signed yet.
   await expect(act({ mayPayAgain: true })).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   expect(wallet.signed).toBe(1);
   await time.sleep(121_000);

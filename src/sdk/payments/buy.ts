@@ -9,25 +9,24 @@ import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment
 
 export interface BuyOptions extends PaymentOptions {
   listingId: number;
-  /** The most that may be signed for, in USDC with at most 6 decimals. */
+  /** Highest price to sign for, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Default: that of `DEFAULT_NETWORK`. */
+  /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
   /**
-   * When the market is asked, by one more signature over nothing, whether the goods are this wallet's without a payment: because it bought
-   * them, or an older version that entitles to them. `always` is the default. `newer_versions` asks only for goods that have an older
-   * version, for wallets whose owner confirms each signature. `never` is for who has asked already.
+   * When to ask first, with an extra signature over value 0, whether this wallet already owns the goods: because it bought them, or an
+   * older version that entitles to them. `always` is the default. `newer_versions` asks only if there is an older version, for wallets
+   * whose owner confirms each signature. `never` is for callers that have already asked.
    */
   collectFirst?: 'always' | 'newer_versions' | 'never';
 }
 
 /**
- * Buys one listing by x402 and resolves to the goods, checked against the commitment that the listing published. Takes as long as
- * finality takes (`finalitySeconds` of the network). What is this wallet's already is collected, and no payment is signed. Else it signs
- * one payment and sends that same proof until it is decided; throws `TermsRefused` before signing what was not agreed to, `MarketError`
- * when the market refuses, `PaymentMayBeLost` when an earlier payment was perhaps lost there, `PaymentUndecided` when waiting ends first.
- * Keep `recovery_slip` of what it resolves to with the receipt: with it as `recoverySlip` the goods are collected again, also from a market
- * that has lost the purchase.
+ * Buys one listing by x402 and resolves to the goods, checked against the listing's commitment. Waits for finality (`finalitySeconds` of
+ * the network). Goods that the wallet already owns are collected without signing a payment. Otherwise it signs one payment and sends the
+ * same proof until it is decided. Throws `TermsRefused` before signing anything that wasn't agreed to, `MarketError` if the market refuses,
+ * `PaymentMayBeLost` if the market may have lost an earlier payment, and `PaymentUndecided` if waiting ends first. Keep the delivery's
+ * `recovery_slip` with the receipt: passed as `recoverySlip`, it collects the goods again, even from a market that lost the purchase.
  */
 export async function buy(options: BuyOptions): Promise<Delivery> {
   const { client, wallet, listingId, maxPriceUsdc, signal } = options;
@@ -61,7 +60,7 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
   const { listing } = await readListing(options);
   const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price cannot be read`);
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, options.wallet.address);
   const expected = {
@@ -75,7 +74,7 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
 async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {
   const actual = commitmentOf(delivery);
   if (delivery.listing_id === options.listingId && actual === terms.artifactCommitment) return;
-  // Free goods may be edited between reading the listing and taking them; goods with a price may not.
+  // Free goods may be edited between reading the listing and collecting them. Goods with a price can't be.
   if (terms.expected.amountUnits === 0n && delivery.listing_id === options.listingId) {
     const { listing } = await readListing(options);
     if (listing.artifact_commitment === actual) return;

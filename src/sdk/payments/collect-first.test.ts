@@ -19,14 +19,14 @@ import {
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
 
-// Goods that are a wallet's already, by an earlier purchase or by an older version, are never paid for.
+// A wallet never pays for goods that it owns by an earlier purchase or by an older version.
 
 const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
 const toCollect = paymentRequiredAnswer({ payTo: SELLER, units: '0' });
 const no = refusalAnswer('nothing_to_collect');
 const delivered = deliveryAnswer(7, { collected_by: 'signature' });
 
-/** A buyer before a market that answers those who collect, and those who buy, each in the order of a script, the last for ever. */
+/** A buyer at a market that answers collecting and buying by one script each, repeating the last answer. */
 async function buyerBefore(script: { collecting: Reply[]; buying?: Reply[] }, listing: object = {}) {
   const counts = { collecting: 0, buying: 0 };
   const market = await startScriptedMarket((request) => {
@@ -151,7 +151,7 @@ describe('one’s own goods', () => {
     const { act, sent } = await buyerBefore({ collecting: [toCollect, no], buying: [asked, delivered] }, listing);
     await expect(act({ wallet })).rejects.toMatchObject({
       ...{ name: 'TermsRefused', why: 'own_goods' },
-      nextStep: expect.stringContaining('wallet of another person'),
+      nextStep: expect.stringContaining('another person’s wallet'),
     });
     expect([wallet.signed, sent()]).toEqual([0, []]);
   });

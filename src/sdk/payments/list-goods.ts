@@ -11,13 +11,13 @@ import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment
 export type ListedGoods = Extract<ResultOf<Endpoints['createListing']>, { status: 201 }>['body'];
 
 export interface ListGoodsOptions extends FeeOptions {
-  /** The body of `POST /api/listing`. The same body, sent again, is the same listing. */
+  /** Body of `POST /api/listing`. Sending the same body again gives the same listing. */
   listing: BodyGiven<Endpoints['createListing']>;
 }
 
 /**
- * Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Refuses, retries
- * and waits as `buy` does.
+ * Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Refuses, retries and
+ * waits as `buy` does.
  */
 export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods> {
   const { client, listing, signal } = options;
@@ -32,39 +32,37 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
       const answer = await client.createListing({ body, payment, recoverySlip, signal });
       if (answer.status === 202) return { pending: answer.body };
       if ('listing_id' in answer.body) return { done: answer.body };
-      throw new TypeError('a dry run was answered, though none was asked for');
+      throw new TypeError('the market answered a dry run that was not requested');
     },
   });
   await finishRun(run);
   return done;
 }
 
-/** Options of every call that lists, be it goods or a thing. */
+/** Options of calls that list goods or a city thing. */
 export interface FeeOptions extends PaymentOptions {
-  /** The most that may be signed for. Default: the fee of `LISTING_FEE_UNITS`. */
+  /** Highest fee to sign for, in USDC. Default: `LISTING_FEE_UNITS`. */
   maxFeeUsdc?: number;
-  /** Where the fee must go. Default: the treasury of the market's official facts. */
+  /** Required payee of the fee. Default: the treasury in the market's official facts. */
   treasury?: string;
-  /** Default: that of `DEFAULT_NETWORK`. */
+  /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
-/** What a listing fee may be at most, and to whom. */
+/** Reads the expected fee and its payee. */
 export async function readFeeTerms(options: FeeOptions): Promise<Terms> {
   const network = options.network ?? DEFAULT_NETWORK.name;
   const { body: facts } = await options.client.getOfficialFacts({ signal: options.signal });
-  if (facts.network !== network)
-    throw new TermsRefused('wrong_network', own`the market is not on the network that was named`);
+  if (facts.network !== network) throw new TermsRefused('wrong_network', own`the market isn’t on the expected network`);
   const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
   const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? usdcOfUnits(LISTING_FEE_UNITS));
-  if (amountUnits === null || maxUnits === null)
-    throw new TermsRefused('unreadable_terms', own`the fee cannot be read`);
+  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', own`the fee can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the fee is above maxFeeUsdc`);
   const payee = (options.treasury ?? facts.treasury) as `0x${string}`;
   return { expected: { payee, amountUnits, network }, artifactCommitment: null };
 }
 
-/** The market takes bodies that differ only in the order of their fields for the same listing. */
+/** Digest that ignores the order of fields, as the market does when comparing bodies. */
 export function bodyDigest(body: object): string {
   return sha256(stringToBytes(JSON.stringify(body, sortKeys)));
 }

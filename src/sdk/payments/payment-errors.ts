@@ -22,83 +22,83 @@ export type WhyRefused =
   | 'own_goods'
   | 'not_goods';
 
-/** Of goods; a thing of a city has none, and is bought by no single call. */
+/** Returns the listing's commitment. Throws for a city thing, which has none and is bought with `buyThing`. */
 export function goodsOf({ artifact_commitment: commitment }: { artifact_commitment: string | null }): string {
   if (commitment !== null) return commitment;
-  throw new TermsRefused('not_goods', own`the listing is a thing of the city: use buyThing`);
+  throw new TermsRefused('not_goods', own`the listing is a city thing: use buyThing`);
 }
 
-/** Nobody buys from the wallet that pays: the money would stay where it is, and the market refuses it. */
+/** Refuses a purchase from the paying wallet: no money would move, and the market refuses it too. */
 export function mustNotBeOwn(payee: string, payer: string): void {
   if (payee.toLowerCase() !== payer.toLowerCase()) return;
-  throw new TermsRefused('own_goods', own`the wallet that would pay sells these goods`);
+  throw new TermsRefused('own_goods', own`the paying wallet sells these goods`);
 }
 
-const OTHER_TERMS = own`Do not pay this market until its operator has explained what it asks for.`;
+const OTHER_TERMS = own`Don’t pay this market until its operator explains the request.`;
 const NEXT_STEPS: Readonly<Record<WhyRefused, OwnWords>> = {
-  price_above_limit: own`Look at the price, and allow more if it is worth that.`,
+  price_above_limit: own`Check the price, and allow more if it is worth it.`,
   unreadable_terms: OTHER_TERMS,
-  version_not_offered: own`Call without x402Version: then one that the market offers is taken.`,
+  version_not_offered: own`Call without x402Version to use a version that the market offers.`,
   wrong_scheme: OTHER_TERMS,
-  wrong_network: own`Name the market’s network, if you hold money there; its official facts say which it is.`,
+  wrong_network: own`Use the market’s network if you have money there; its official facts name it.`,
   wrong_asset: OTHER_TERMS,
   wrong_payee: OTHER_TERMS,
-  wrong_amount: own`Read the listing again: its price may be another one.`,
+  wrong_amount: own`Read the listing again: its price may have changed.`,
   window_too_long: OTHER_TERMS,
   wrong_domain: OTHER_TERMS,
   wrong_intent: own`Open a new intent.`,
-  other_market: own`Sign nothing there, unless both are one market behind a tunnel or a proxy: then say what it calls itself (--market-calls-itself URL, callsItself of createClient).`,
-  too_little_time: own`Open a new intent, and pay at once.`,
-  wallet_cannot_sign: own`Have the wallet sign the challenge in its own way (ERC-1271), or pay from another wallet: its transfer could not be claimed.`,
-  clock_wrong: own`Set the clock of this machine, then call again. If it is right, tell the operator of the site.`,
-  own_goods: own`getOwnListing gives your own goods back. To try a purchase, use a wallet of another person.`,
-  not_goods: own`Buy it in its city, or by buyThing.`,
+  other_market: own`Sign nothing there, unless both addresses are the same market behind a tunnel or proxy. Then name its own address (--market-calls-itself URL, or callsItself of createClient).`,
+  too_little_time: own`Open a new intent and pay at once.`,
+  wallet_cannot_sign: own`Have the wallet sign the challenge its own way (ERC-1271), or pay from another wallet: this one’s transfer couldn’t be claimed.`,
+  clock_wrong: own`Set this machine’s clock, then call again. If it is right, tell the server’s operator.`,
+  own_goods: own`Use getOwnListing to read your own goods. To test a purchase, use another person’s wallet.`,
+  not_goods: own`Buy it in its city, or with buyThing.`,
 };
 
-/** What the market asks for is not what the buyer agreed to. Nothing was signed or sent that could move money. */
+/** The market asks for something that the buyer didn't agree to. Nothing that could move money was signed or sent. */
 export class TermsRefused extends Error {
   override readonly name = 'TermsRefused';
   readonly why: WhyRefused;
-  /** The fault, and what became of the call. */
+  /** The fault and the outcome of the call. */
   readonly detail: OwnWords;
   readonly nextStep: OwnWords;
 
-  /** `nextStep`: where the usual one of this `why` would not help. */
-  constructor(why: WhyRefused, detail: OwnWords, said: { outcome?: OwnWords; nextStep?: OwnWords } = {}) {
-    const whole = own`${detail}; ${said.outcome ?? own`nothing was signed`}`;
+  /** `nextStep` replaces the usual one of this `why`. */
+  constructor(why: WhyRefused, detail: OwnWords, more: { outcome?: OwnWords; nextStep?: OwnWords } = {}) {
+    const whole = own`${detail}; ${more.outcome ?? own`nothing was signed`}`;
     super(whole);
     this.detail = whole;
     this.why = why;
-    this.nextStep = said.nextStep ?? NEXT_STEPS[why];
+    this.nextStep = more.nextStep ?? NEXT_STEPS[why];
   }
 }
 
-const found = z.object({ tx_hash: hashOut.nullable().catch(null), block: z.int().nullable().catch(null) });
+const lostPayment = z.object({ tx_hash: hashOut.nullable().catch(null), block: z.int().nullable().catch(null) });
 
 /**
- * The market has lost some of its books, and the chain shows a transfer of exactly this amount from this wallet to this payee that is in
- * none: perhaps the payment for this. Nothing was submitted. Find out what it paid for before calling again with `payAnew`.
+ * The market lost some of its records, and the chain shows a transfer of exactly this amount from this wallet to this payee that it can't
+ * match: perhaps the payment for this. Nothing was submitted. Find out what it paid for before calling again with `payAnew`.
  */
 export class PaymentMayBeLost extends Error {
   override readonly name = 'PaymentMayBeLost';
   readonly doNotPayAgain = true;
-  /** Null where the market did not say, or said something else. */
+  /** Null: missing or malformed in the answer. */
   readonly txHash: string | null;
   readonly block: number | null;
 
   constructor(cause: MarketError) {
     super(
-      `${cause.message} Nothing was submitted. If that transaction paid for this, do not pay again: keep what is stored, and ask the payee. ` +
-        'If it paid for something else, call again with payAnew: true (and mayPayAgain: true, if a signature made before has run out)',
+      `${cause.message} Nothing was submitted. If that transaction paid for this, do not pay again: keep the stored payment and ask the payee. ` +
+        'If it paid for something else, call again with payAnew: true (and mayPayAgain: true if an earlier signature has expired)',
       { cause },
     );
-    const { tx_hash, block } = found.parse(cause.problem);
+    const { tx_hash, block } = lostPayment.parse(cause.problem);
     this.txHash = tx_hash;
     this.block = block;
   }
 }
 
-/** What to throw in place of a refusal: with what was found and how to go on, where that is what it says. */
-export function saidOf(error: MarketError): Error {
+/** Converts the refusal `payment_may_be_lost` to its own error class. */
+export function refusalToThrow(error: MarketError): Error {
   return error.reason === 'payment_may_be_lost' ? new PaymentMayBeLost(error) : error;
 }

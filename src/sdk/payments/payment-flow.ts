@@ -2,7 +2,7 @@ import { base62 } from '../../contract/base62.ts';
 import { own } from '../../contract/own-words.ts';
 import type { Environment } from '../environment.ts';
 import { type AnyReason, isGatewayFault, MarketError, UnreadableAnswer } from '../errors.ts';
-import { saidOf, TermsRefused } from './payment-errors.ts';
+import { refusalToThrow, TermsRefused } from './payment-errors.ts';
 import { type PaymentProof, signProof } from './payment-proof.ts';
 import { readPaymentRequired } from './payment-required.ts';
 import {
@@ -15,7 +15,7 @@ import {
   secondsLeft,
   type Terms,
   takeTurn,
-  undecided,
+  undecidedError,
 } from './payment-run.ts';
 import { loadPayment, memoryOf, type SavedPayment } from './proof-store.ts';
 import { signCollecting } from './sign-to-collect.ts';
@@ -24,20 +24,20 @@ import { signingTime } from './signing-clock.ts';
 type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
 
 /**
- * Asks, signs once, and sends the same proof until the goods come, a refusal is final, or the caller's patience ends. The caller
- * clears the store once it is content with what came.
+ * Asks for terms, signs once, and sends the same proof until the goods come, a refusal is final, or the wait ends. The caller clears the
+ * store once it has checked the result.
  */
 export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
   const run = await beginRun(flow);
   for (;;) {
-    const outcome = await attempt(run);
+    const outcome = await sendAttempt(run);
     if ('done' in outcome) return { done: outcome.done, run };
     if ('pending' in outcome) await takeTurn(run, outcome);
     else await answerRefusal(run, outcome.error);
   }
 }
 
-async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
+async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
   if (secondsLeft(run, run.collectProof) === 0) run.collectProof = null;
   const proof = run.collecting ? run.collectProof : run.saved?.proof;
   if (run.saved !== null && !run.submitted) {
@@ -45,7 +45,7 @@ async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     reportProgress(run, 'submitted');
   }
   try {
-    // Where a signature is asked for, the token has collected nothing: it may be one that opened no payment.
+    // If the market asks for a signature to collect, the token didn't work: it may belong to no payment.
     const deliveryToken = run.collecting ? undefined : (run.token ?? undefined);
     const collectSalt = run.collecting ? run.collectProof?.salt : undefined;
     const recoverySlip = run.showsSlip ? (run.slip ?? undefined) : undefined;
@@ -83,39 +83,39 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
     case 'buy':
       return stopCollecting(run);
     case 'ask_again':
-      return forgetLapsed(run);
+      return forgetExpired(run);
     case 'stop':
       if (error instanceof MarketError && mayShowSlip(run)) return;
-      if (error instanceof MarketError) throw saidOf(error);
-      throw undecided(run, 'The market cannot be understood', error);
+      if (error instanceof MarketError) throw refusalToThrow(error);
+      throw undecidedError(run, 'The market’s answers can’t be read', error);
   }
 }
 
-/** The goods are not this wallet's yet: from here on it is an ordinary purchase. */
+/** The wallet doesn't own the goods: continues as an ordinary purchase. */
 function stopCollecting(run: Run): void {
   Object.assign(run, { collecting: false, collectingFirst: false, collectProof: null, failures: 0 });
 }
 
-// The lapsed proof stays in the store until another takes its place, so that a crash here does not forget it.
-async function forgetLapsed(run: Run): Promise<void> {
+// The expired proof stays in the store until another replaces it, so that a crash here doesn't lose it.
+async function forgetExpired(run: Run): Promise<void> {
   const terms: Terms = await run.readTerms();
   const fresh = { saved: null, token: null, submitted: false, wasPending: false, knownToExist: false };
   Object.assign(run, { ...fresh, terms, askedAgain: true });
 }
 
-/** A refusal may come of books that lack the payment. Only then it is worth its bytes: the same is asked once more, with the slip. */
+/** After a refusal, which may mean that the market lost the payment, repeats the request once with the recovery slip. */
 function mayShowSlip(run: Run): boolean {
   if (run.slip === null || run.showsSlip) return false;
   run.showsSlip = true;
   return true;
 }
 
-/** Far above any that a market makes: a store must be able to keep them, whatever a market sends. */
+/** Far longer than any token or slip that a market makes; bounds what a store must keep. */
 const LONGEST_KEPT = 16_384;
 
-async function saveTokenAndSlip(run: Run, givenToken: string | null, givenSlip: unknown): Promise<void> {
-  const token = givenToken === null || givenToken.length > LONGEST_KEPT ? run.token : givenToken;
-  const slip = typeof givenSlip === 'string' && givenSlip.length <= LONGEST_KEPT ? givenSlip : run.slip;
+async function saveTokenAndSlip(run: Run, newToken: string | null, newSlip: unknown): Promise<void> {
+  const token = newToken === null || newToken.length > LONGEST_KEPT ? run.token : newToken;
+  const slip = typeof newSlip === 'string' && newSlip.length <= LONGEST_KEPT ? newSlip : run.slip;
   if (token === run.token && slip === run.slip) return;
   Object.assign(run, { token, slip });
   if (run.saved === null) return;
@@ -139,7 +139,6 @@ function flowStateOf(run: Run): FlowState {
   };
 }
 
-/** Picks up a payment that was begun earlier, or starts without one. */
 async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
   const { options, storeKey } = flow;
   const store = options.proofStore ?? memoryOf(options.client);
@@ -179,7 +178,7 @@ function termsOf(saved: SavedPayment): Terms {
 }
 
 /** Signs the payment that a 402 asks for, and saves it. */
-async function signPayment(run: Run, asked: unknown): Promise<void> {
+async function signPayment(run: Run, refusal: unknown): Promise<void> {
   const { expected, artifactCommitment } = run.terms;
   run.saved = {
     version: 1,
@@ -188,26 +187,33 @@ async function signPayment(run: Run, asked: unknown): Promise<void> {
     amount_units: expected.amountUnits.toString(),
     network: expected.network,
     artifact_commitment: artifactCommitment,
-    proof: await signRequiredPayment(run, asked),
-    delivery_token: makeDeliveryToken(asked, run.options.client.environment),
+    proof: await signRequiredPayment(run, refusal),
+    delivery_token: makeDeliveryToken(refusal, run.options.client.environment),
   };
-  // Those of an earlier payment are not this one's.
+  // Token and slip of an earlier payment don't apply to this one.
   Object.assign(run, { token: run.saved.delivery_token, slip: null, showsSlip: false });
-  // Saved before it is sent: a crash in between must find the same proof again, and the token that collects.
+  // Saved before sending: after a crash the same proof and token must be found again.
   await run.store.save(run.storeKey, run.saved);
   run.failures = 0;
   reportProgress(run, 'signed');
 }
 
-/** Signs only to show who asks. It is sent with `collect` and nowhere else, and kept nowhere. */
-async function signToCollect(run: Run, asked: unknown): Promise<void> {
+/** Signs an authorization of value 0 to prove who asks. It is sent only with `collect`, and stored nowhere. */
+async function signToCollect(run: Run, refusal: unknown): Promise<void> {
   const { client, wallet, x402Version } = run.options;
-  if (run.listingId === null) throw new TypeError('there is nothing to collect for a fee');
+  if (run.listingId === null) throw new TypeError('a fee has nothing to collect');
   const { expected } = run.terms;
   try {
-    run.collectProof = await signCollecting({ client, wallet, listingId: run.listingId, expected, asked, x402Version });
+    run.collectProof = await signCollecting({
+      client,
+      wallet,
+      listingId: run.listingId,
+      expected,
+      refusal,
+      x402Version,
+    });
   } catch (error) {
-    // A market that is reached under another name can be paid, and shows nothing that could safely be signed to collect.
+    // A market reached under another address can be paid, but nothing can safely be signed for it to collect.
     if (!(error instanceof TermsRefused) || error.why !== 'other_market' || !flowStateOf(run).mayBuyInstead)
       throw error;
     return stopCollecting(run);
@@ -216,14 +222,17 @@ async function signToCollect(run: Run, asked: unknown): Promise<void> {
   if (!run.collectingFirst) reportProgress(run, 'collecting');
 }
 
-async function signRequiredPayment(run: Run, asked: unknown): Promise<PaymentProof> {
+async function signRequiredPayment(run: Run, refusal: unknown): Promise<PaymentProof> {
   const { client, wallet, x402Version } = run.options;
-  if (!(asked instanceof MarketError)) throw asked;
+  if (!(refusal instanceof MarketError)) throw refusal;
   if (run.terms.expected.amountUnits === 0n) {
-    const nextStep = own`Call again. If it is asked for money still, do not pay until the market’s operator has explained it.`;
-    throw new TermsRefused('wrong_amount', own`this costs nothing, and a payment was asked for`, { nextStep });
+    const nextStep = own`Call again. If the market still asks for money, don’t pay until its operator explains it.`;
+    throw new TermsRefused('wrong_amount', own`this is free, but the market asked for a payment`, { nextStep });
   }
-  const required = readPaymentRequired({ header: asked.header('payment-required'), body: asked.body() }, x402Version);
+  const required = readPaymentRequired(
+    { header: refusal.header('payment-required'), body: refusal.body() },
+    x402Version,
+  );
   const nowMs = signingTime(client);
   return signProof(wallet, required, run.terms.expected, { ...client.environment, now: () => nowMs });
 }
@@ -233,18 +242,18 @@ const CHECKSUM_LENGTH = 6;
 const PREFIX = /^[a-z][a-z0-9]{1,15}_dt_$/;
 
 /**
- * A token of our own for the payment that is about to be opened, where the market takes one: its 402 to a request without a key names how
- * such a token begins. So what collects the goods is known and kept before anything is sent.
+ * Makes the delivery token of a new payment, if the market accepts one: its 402 to a request without a key names the prefix. So the token
+ * that collects the goods can be saved before anything is sent.
  */
-export function makeDeliveryToken(asked: unknown, { randomBytes }: Pick<Environment, 'randomBytes'>): string | null {
-  const prefix = asked instanceof MarketError ? asked.problem['delivery_token_prefix'] : undefined;
+export function makeDeliveryToken(refusal: unknown, { randomBytes }: Pick<Environment, 'randomBytes'>): string | null {
+  const prefix = refusal instanceof MarketError ? refusal.problem['delivery_token_prefix'] : undefined;
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) return null;
   const chance = randomBytes(32).reduce((value, byte) => value * 256n + BigInt(byte), 0n);
   const text = prefix + base62(chance, BODY_LENGTH);
   return text + base62(crc32(text), CHECKSUM_LENGTH);
 }
 
-/** Of ASCII. Browsers have none of their own. */
+/** CRC-32 of an ASCII text; browsers have none built in. */
 function crc32(text: string): bigint {
   let rest = 0xffffffff;
   for (const character of text) {
@@ -254,50 +263,45 @@ function crc32(text: string): bigint {
   return BigInt((rest ^ 0xffffffff) >>> 0);
 }
 
-/**
- * `buy`: there is nothing to collect, so it is bought. `ask_again`: forget the lapsed proof and ask what is to be signed. `stop`: throw
- * what came.
- */
+/** `buy`: there is nothing to collect, so pay. `ask_again`: drop the expired proof and ask for terms. `stop`: throw the refusal. */
 type NextStep = 'wait' | 'sign' | 'collect' | 'sign_to_collect' | 'buy' | 'ask_again' | 'stop';
 
-/** How the purchase stands when a refusal arrives. */
 interface FlowState {
-  /** A proof was signed for it, in this process or before a restart. */
+  /** A payment was signed, in this process or before a restart. */
   signed: boolean;
-  /** What is left of the window of the proof in hand, by our clock. At 0 it can no longer be submitted. */
+  /** Time left to submit the current proof. */
   secondsLeft: number;
-  /** An answer said that a payment of this buyer is under way. */
+  /** An answer said that a payment by this buyer is in progress. */
   knownToExist: boolean;
   collecting: boolean;
-  /** It is asked whether the goods are this wallet's before anything is paid. */
+  /** Asking whether the wallet owns the goods, before paying. */
   collectingFirst: boolean;
-  /** The same, of goods of which no older version could be this wallet's. */
+  /** Same, for goods without an older version that the wallet could own. */
   mayBuyInstead: boolean;
-  /** The wallet has signed for the present collection. */
+  /** The wallet has signed for this collection. */
   signedToCollect: boolean;
   canCollect: boolean;
-  /** The caller allows one more payment once the first has ended unpaid. */
+  /** The caller allows another payment if the first was never paid. */
   mayPayAgain: boolean;
-  /** Refusals in a row without any success between. */
   failures: number;
 }
 
 const PATIENCE_UNSIGNED = 4;
 const PATIENCE_UNREADABLE = 6;
-/** The market takes no authorization that ends sooner than this, with some room for clocks that differ. */
+/** The market refuses authorizations that end sooner; includes some tolerance for clocks. */
 const TOO_SHORT_SECONDS = 30;
-/** A contract has to say yes at the finalized block as well, which a new one does not. */
+/** `payer_contract_refused` is included because a contract must also accept at the finalized block, which a new one can't. */
 const REFUSES_COLLECTING: readonly AnyReason[] = ['payment_invalid', 'payment_required', 'payer_contract_refused'];
 const UNDER_WAY: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
-/** True for a refusal which says that a payment of this buyer is open. */
+/** Whether a refusal says that a payment by this buyer is in progress. */
 function saysPaymentIsOpen(error: unknown): boolean {
   return error instanceof MarketError && UNDER_WAY.includes(error.reason);
 }
 
-/** What to do about a refusal. Never leads to a second signature while the first could still be used. */
+/** Decides how to react to a refusal. Never leads to a second signature while the first could still be used. */
 function nextStep(error: unknown, state: FlowState): NextStep {
-  if (error instanceof UnreadableAnswer) return patience(state, error);
+  if (error instanceof UnreadableAnswer) return waitOrStop(state, error);
   if (!(error instanceof MarketError)) return 'stop';
   if (state.collectingFirst && isNotOurs(error, state)) return 'buy';
   if (error.reason === 'payment_required') return whenAsked(state);
@@ -305,12 +309,12 @@ function nextStep(error: unknown, state: FlowState): NextStep {
   if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
   const passing = error.status >= 500 || error.status === 429;
   const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
-  return passing && retryable ? patience(state, error) : 'stop';
+  return passing && retryable ? waitOrStop(state, error) : 'stop';
 }
 
 /**
- * The plain no to who asks for goods without paying. A market that does not take the signature over nothing has not said whose they are:
- * then only goods are bought that nobody could have but by a payment.
+ * Whether the refusal means that the wallet doesn't own the goods. A market that refuses the value-0 signature hasn't said so; then only
+ * goods without an older version are bought, because those can't be owned without a payment.
  */
 function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left, mayBuyInstead }: FlowState): boolean {
   if (reason === 'nothing_to_collect') return true;
@@ -318,8 +322,8 @@ function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left
   return isRefused && left > TOO_SHORT_SECONDS && mayBuyInstead;
 }
 
-/** A proxy that does not reach the market is borne like the market's own word that it is away. */
-function patience(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
+/** A proxy that can't reach the market is treated like the market's own statement that it is unavailable. */
+function waitOrStop(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
   const isGateway = isGatewayFault(error);
   const isNonsense = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
   const whenSigned = isNonsense ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
@@ -330,18 +334,18 @@ function patience(state: FlowState, error: MarketError | UnreadableAnswer): Next
 
 function whenAsked(state: FlowState): NextStep {
   if (state.collecting) return state.signedToCollect ? 'stop' : 'sign_to_collect';
-  // A market that asks again after a proof may hold that proof: a second signature could pay twice.
+  // The market may still hold the first proof, so a second signature could pay twice.
   if (state.signed) return 'stop';
   return state.knownToExist && !state.mayPayAgain ? 'stop' : 'sign';
 }
 
 function whenOver(error: MarketError, state: FlowState): NextStep {
-  // The window of a collecting signature ran out on the way; it moves no money, so another may follow once it is over.
+  // A value-0 signature that expired on the way moves no money, so another may follow.
   if (state.collecting) {
     return error.reason === 'payment_invalid' && state.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';
   }
   if (!state.signed || state.secondsLeft > 0) return 'stop';
-  // An earlier payment of this wallet is open, and this proof only showed who asks.
+  // An earlier payment by this wallet is in progress; this proof only proved who asks.
   if (error.reason === 'payment_invalid' && state.knownToExist) return state.canCollect ? 'collect' : 'stop';
   return state.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';
 }

@@ -17,7 +17,7 @@ export interface Authorization {
   to: Hex;
   /** Units of USDC: 1 USDC is 1_000_000n. */
   value: bigint;
-  /** Seconds since 1970; the token wants the block's time strictly between the two. */
+  /** Seconds since 1970; the block's time must be strictly between the two. */
   validAfter: bigint;
   validBefore: bigint;
   /** 32 random bytes. */
@@ -31,7 +31,7 @@ export interface AuthorizationToSign {
   message: Authorization;
 }
 
-/** A signer of typed data; any viem `LocalAccount` is one. */
+/** Signs typed data. Any viem `LocalAccount` fits. */
 export interface Wallet {
   readonly address: Hex;
   signTypedData(typed: AuthorizationToSign): Promise<Hex>;
@@ -42,10 +42,13 @@ export interface SignedAuthorization {
   signature: Hex;
 }
 
-/** v1 clients date back ten minutes against clocks that differ; v2 clients leave the beginning open. */
+/** x402 v1 clients backdate the start by ten minutes because clocks differ; v2 clients set no start. */
 const V1_BACKDATE_SECONDS = 600n;
 
-/** Signs one transfer of exactly the expected payment, good from now for `windowSeconds`. Each call makes another payment possible, but for one of nothing. */
+/**
+ * Signs a transfer of exactly the expected payment, valid for `windowSeconds`. Each call makes one more payment possible, unless the value
+ * is 0.
+ */
 export async function signAuthorization(
   wallet: Wallet,
   payment: ExpectedPayment,
@@ -76,7 +79,7 @@ export async function signAuthorization(
   return { authorization, signature };
 }
 
-/** A signed payment as it goes into a header. Until `valid_before` (seconds since 1970) it is a cheque: keep it like a key. */
+/** A signed payment header. Until `valid_before` (seconds since 1970) it is worth its amount: protect it like a key. */
 export const paymentProof = z.object({
   header: z.object({ name: z.enum(['X-PAYMENT', 'PAYMENT-SIGNATURE']), value: z.string().min(1) }),
   payer: z.string(),
@@ -85,7 +88,7 @@ export const paymentProof = z.object({
 });
 export type PaymentProof = z.output<typeof paymentProof>;
 
-/** Checks what a 402 asks for against what was agreed, signs it once and makes the header. */
+/** Checks a 402 against the agreed terms, signs once and builds the header. */
 export async function signProof(
   wallet: Wallet,
   required: PaymentRequired,

@@ -6,10 +6,10 @@ import { fromBase64 } from '../base64.ts';
 import { parseJson } from '../parse-json.ts';
 import { TermsRefused } from './payment-errors.ts';
 
-/** Longer windows would leave a cheque in the market's hands that outlives the purchase (W7). */
+/** With a longer window the market could execute the payment long after the purchase. */
 const LONGEST_WINDOW_SECONDS = 600;
 
-/** What the buyer agreed to pay, known before anything is asked. */
+/** Payment that the buyer agreed to, known before asking the market. */
 export interface ExpectedPayment {
   payee: Hex;
   amountUnits: bigint;
@@ -17,8 +17,8 @@ export interface ExpectedPayment {
 }
 
 /**
- * The offer that asks for exactly the expected payment: scheme exact, that network, its native USDC, that payee, that amount, a window
- * of at most 600 seconds. Anything else is refused before a signature exists.
+ * Returns the offer that asks for exactly the expected payment: scheme exact, that network, its native USDC, payee and amount, and a window
+ * of at most 600 seconds. Throws `TermsRefused` otherwise, before anything is signed.
  */
 export function chooseOffer(required: PaymentRequired, expected: ExpectedPayment): Offer {
   const refusals: TermsRefused[] = [];
@@ -33,28 +33,29 @@ export function chooseOffer(required: PaymentRequired, expected: ExpectedPayment
 function refusalOf(offer: Offer, required: PaymentRequired, expected: ExpectedPayment): TermsRefused | null {
   const network = NETWORKS[expected.network];
   const { extra } = offer;
-  const asked = required.x402Version === 1 ? network.name : network.caip2;
-  if (offer.scheme !== 'exact') return new TermsRefused('wrong_scheme', own`the scheme is not exact`);
-  if (offer.network !== asked) return new TermsRefused('wrong_network', own`the network is not ${named(network.name)}`);
+  const networkName = required.x402Version === 1 ? network.name : network.caip2;
+  if (offer.scheme !== 'exact') return new TermsRefused('wrong_scheme', own`the scheme isn’t exact`);
+  if (offer.network !== networkName)
+    return new TermsRefused('wrong_network', own`the network isn’t ${named(network.name)}`);
   if (offer.asset.toLowerCase() !== network.usdc) {
-    return new TermsRefused('wrong_asset', own`the asset is not native USDC on ${named(network.name)}`);
+    return new TermsRefused('wrong_asset', own`the asset isn’t native USDC on ${named(network.name)}`);
   }
   if (offer.payTo.toLowerCase() !== expected.payee.toLowerCase()) {
-    return new TermsRefused('wrong_payee', own`the payee is not the expected one`);
+    return new TermsRefused('wrong_payee', own`the payee isn’t the expected one`);
   }
   if (offer.amountUnits !== expected.amountUnits) {
-    return new TermsRefused('wrong_amount', own`the amount is not the expected ${expected.amountUnits} units`);
+    return new TermsRefused('wrong_amount', own`the amount isn’t the expected ${expected.amountUnits} units`);
   }
   if (offer.maxTimeoutSeconds < 1 || offer.maxTimeoutSeconds > LONGEST_WINDOW_SECONDS) {
-    return new TermsRefused('window_too_long', own`the window is not 1 to ${LONGEST_WINDOW_SECONDS} seconds`);
+    return new TermsRefused('window_too_long', own`the window isn’t 1 to ${LONGEST_WINDOW_SECONDS} seconds`);
   }
-  // Only a transfer with authorization of this very token can be signed here; the domain is ours, never the market's word.
+  // Only a TransferWithAuthorization of this token can be signed. The signing domain is ours, never the market's.
   const method = extra['assetTransferMethod'] ?? 'eip3009';
-  if (method !== 'eip3009') return new TermsRefused('wrong_scheme', own`the transfer method is not eip3009`);
+  if (method !== 'eip3009') return new TermsRefused('wrong_scheme', own`the transfer method isn’t eip3009`);
   const sameDomain =
     (extra['name'] ?? network.domainName) === network.domainName &&
     (extra['version'] ?? network.domainVersion) === network.domainVersion;
-  return sameDomain ? null : new TermsRefused('wrong_domain', own`the signing domain is not that of USDC`);
+  return sameDomain ? null : new TermsRefused('wrong_domain', own`the signing domain isn’t USDC’s`);
 }
 
 export type X402Version = 1 | 2;
@@ -78,7 +79,7 @@ const requiredV2 = z.looseObject({
   extensions: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** One way to pay, in words that both versions share. `raw` is the entry as it came: a v2 client sends it back unchanged. */
+/** One way to pay, in fields common to both versions. `raw` is the unchanged entry, which v2 clients send back. */
 export interface Offer {
   scheme: string;
   network: string;
@@ -98,15 +99,13 @@ export interface PaymentRequired {
   extensions?: Readonly<Record<string, unknown>>;
 }
 
-/** A 402 answer: what of it matters for x402. */
 export interface PaymentRequiredAnswer {
-  /** The header PAYMENT-REQUIRED. */
+  /** PAYMENT-REQUIRED. */
   header: string | null;
-  /** The JSON body. */
   body: unknown;
 }
 
-/** The terms of a 402. Without a wanted version: v2 where it is offered, else v1. */
+/** Parses a 402's terms. Default version: v2 if offered, else v1. */
 export function readPaymentRequired(answer: PaymentRequiredAnswer, wanted?: X402Version): PaymentRequired {
   const version = wanted ?? (answer.header === null ? 1 : 2);
   return version === 2 ? readV2(answer.header) : readV1(answer.body);
@@ -114,18 +113,18 @@ export function readPaymentRequired(answer: PaymentRequiredAnswer, wanted?: X402
 
 function readV1(body: unknown): PaymentRequired {
   if (typeof body !== 'object' || body === null || !('accepts' in body)) {
-    throw new TermsRefused('version_not_offered', own`the answer carries no terms of x402 v1`);
+    throw new TermsRefused('version_not_offered', own`the answer has no x402 v1 terms`);
   }
   const parsed = requiredV1.safeParse(body);
-  if (!parsed.success) throw unreadable();
+  if (!parsed.success) throw unreadableTerms();
   const offers = parsed.data.accepts.map((raw) => toOffer(raw, raw.maxAmountRequired));
   return { x402Version: 1, offers };
 }
 
 function readV2(header: string | null): PaymentRequired {
-  if (header === null) throw new TermsRefused('version_not_offered', own`the answer carries no terms of x402 v2`);
+  if (header === null) throw new TermsRefused('version_not_offered', own`the answer has no x402 v2 terms`);
   const parsed = requiredV2.safeParse(readHeader(header));
-  if (!parsed.success) throw unreadable();
+  if (!parsed.success) throw unreadableTerms();
   const { accepts, resource, extensions } = parsed.data;
   return {
     x402Version: 2,
@@ -144,10 +143,10 @@ function readHeader(text: string): unknown {
   try {
     return parseJson(new TextDecoder().decode(fromBase64(text)));
   } catch {
-    throw unreadable();
+    throw unreadableTerms();
   }
 }
 
-function unreadable(): TermsRefused {
-  return new TermsRefused('unreadable_terms', own`the terms of the 402 cannot be read`);
+function unreadableTerms(): TermsRefused {
+  return new TermsRefused('unreadable_terms', own`the 402’s terms can’t be read`);
 }

@@ -9,7 +9,7 @@ import { encodeProof, type PaymentProof, signAuthorization, type Wallet } from '
 import type { ExpectedPayment, X402Version } from './payment-required.ts';
 import { signingTime } from './signing-clock.ts';
 
-/** A signature over nothing that could be paid, and the salt that goes along with it. */
+/** A signature over value 0, with the salt of its nonce. */
 export interface CollectProof extends PaymentProof {
   salt: `0x${string}`;
 }
@@ -19,28 +19,27 @@ export interface Collecting {
   wallet: Wallet;
   listingId: number;
   expected: ExpectedPayment;
-  /** The 402 to a request that only collects. */
-  asked: unknown;
+  /** The market's 402 to a request that only collects. */
+  refusal: unknown;
   x402Version?: X402Version | undefined;
 }
 
 const WINDOW_SECONDS = 120;
 
 /**
- * Signs to show who asks: an authorization of value 0 whose nonce says for which goods at which market. It moves
- * nothing if it is submitted. Where a market does not take it, nothing else is signed in its place.
+ * Proves who asks: signs an authorization of value 0, whose nonce commits to the goods and the market. It moves no money even if submitted.
  */
 export async function signCollecting(collecting: Collecting): Promise<CollectProof> {
-  const { client, wallet, listingId, asked } = collecting;
-  if (!(asked instanceof MarketError)) throw asked;
+  const { client, wallet, listingId, refusal } = collecting;
+  if (!(refusal instanceof MarketError)) throw refusal;
   const expected = { ...collecting.expected, amountUnits: 0n };
   const network = NETWORKS[expected.network];
   const salt = bytesToHex(client.environment.randomBytes(32));
-  const baseUrl = marketAddress(client, asked.body());
+  const baseUrl = marketAddress(client, refusal.body());
   const nonce = collectNonce({
     ...{ baseUrl, chainId: network.chainId, listingId: BigInt(listingId), payer: wallet.address, salt },
   });
-  const x402Version = collecting.x402Version ?? (asked.header('payment-required') === null ? 1 : 2);
+  const x402Version = collecting.x402Version ?? (refusal.header('payment-required') === null ? 1 : 2);
   const terms = { x402Version, windowSeconds: WINDOW_SECONDS, nonce };
   const nowMs = signingTime(client);
   const signed = await signAuthorization(wallet, expected, terms, { ...client.environment, now: () => nowMs });
@@ -62,11 +61,11 @@ export async function signCollecting(collecting: Collecting): Promise<CollectPro
   };
 }
 
-const told = z.object({ collect: z.object({ base_url: z.string() }) });
+const collectTerms = z.object({ collect: z.object({ base_url: z.string() }) });
 
-/** Returns the address to sign for: the market's own name for itself, if the caller or the owner named it so; else the owner's or the caller's. */
+/** Returns the market's address to sign for. If the answer names none: `callsItself`, else `baseUrl`. */
 function marketAddress(client: NamedMarket, body: unknown): string {
-  const read = told.safeParse(body);
+  const read = collectTerms.safeParse(body);
   if (!read.success) return client.callsItself ?? client.baseUrl;
   return nameToSignFor(client, read.data.collect.base_url);
 }

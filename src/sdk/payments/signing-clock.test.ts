@@ -26,10 +26,10 @@ import { listGoods } from './list-goods.ts';
 const START_MS = 1_800_000_000_000;
 const START = START_MS / 1_000;
 const MINUTE = 60;
-/** Longest that a market may ask for. */
+/** Longest window that a market may ask for. */
 const LONGEST_WINDOW = 600;
 
-/** The reply as a market sends it whose clock is so far ahead of ours. */
+/** The reply of a market whose clock is this far ahead of ours. */
 function dated(reply: Reply, seconds: number): Reply {
   return withDate(reply, new Date(START_MS + seconds * 1_000).toUTCString());
 }
@@ -41,11 +41,11 @@ function withDate(reply: Reply, date: string): Reply {
 const asked = (maxTimeoutSeconds = 120) =>
   paymentRequiredAnswer({ payTo: SELLER, units: '2500000', maxTimeoutSeconds });
 
-/** A buyer before a market that answers purchases in the order of the script, the last for ever. */
+/** A buyer at a market that answers purchases by the script, repeating its last answer. */
 async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}) {
   let bought = 0;
   const market = await startScriptedMarket(({ method }) => {
-    // A cache may answer these, with the time of an earlier answer.
+    // A cache may answer these with an old date.
     if (method === 'GET') return dated(listingAnswer(7), -86_400);
     bought += 1;
     return script[Math.min(bought, script.length) - 1] ?? 'cut';
@@ -156,7 +156,7 @@ describe('a payment is over only when it is by both clocks', () => {
     const behind = -10 * MINUTE;
     const script = [dated(asked(), behind), lapsed(behind), lapsed(behind + 130), asked(), deliveryAnswer(7)];
     const { act, wallet } = await buyerBefore(script, { mayPayAgain: true });
-    // By our clock it was over when it was made.
+    // By our clock it had expired when it was made.
     await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
     expect(wallet.payments).toHaveLength(1);
     await act();

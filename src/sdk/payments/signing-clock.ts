@@ -1,26 +1,25 @@
 import { formed, type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import type { Environment } from '../environment.ts';
-import type { SiteClock } from '../site-clock.ts';
+import type { ServerClock } from '../server-clock.ts';
 import { TermsRefused } from './payment-errors.ts';
 
-/** Clocks may differ by so much. Whoever lies about the time makes what is signed last longer by no more than this. */
+/** Largest accepted difference between clocks. A lying server can extend a signature by no more than this. */
 export const MOST_APART_SECONDS = 900;
 
-/** The part of a client of a market or a city that is needed here. */
-interface Site {
+interface Server {
   readonly baseUrl: string;
-  readonly clock: SiteClock;
+  readonly clock: ServerClock;
   readonly environment: Pick<Environment, 'now'>;
 }
 
 /**
- * Milliseconds since 1970 for the times of what is signed for a site: by the site's clock, which judges them. Throws `TermsRefused` with
- * `clock_wrong` where that is more than 15 minutes from our own: one of the two is wrong, and it is not known which.
+ * Time for dating signatures, in milliseconds since 1970: that of the server, which will judge them. Throws `TermsRefused` with
+ * `clock_wrong` if it is more than 15 minutes from ours, since either clock may be wrong.
  */
-export function signingTime({ baseUrl, clock, environment }: Site, outcome?: OwnWords): number {
-  const [here, site] = [environment.now(), clock.now()];
-  if (Math.abs(site - here) <= MOST_APART_SECONDS * 1_000) return site;
-  const detail = own`The clock here says ${sayTime(here)}, and that of ${ofOwner(new URL(baseUrl).host)} ${sayTime(site)}`;
+export function signingTime({ baseUrl, clock, environment }: Server, outcome?: OwnWords): number {
+  const [here, server] = [environment.now(), clock.now()];
+  if (Math.abs(server - here) <= MOST_APART_SECONDS * 1_000) return server;
+  const detail = own`This machine’s clock says ${sayTime(here)}, the one of ${ofOwner(new URL(baseUrl).host)} ${sayTime(server)}`;
   throw new TermsRefused('clock_wrong', detail, outcome === undefined ? {} : { outcome });
 }
 

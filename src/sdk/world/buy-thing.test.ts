@@ -5,8 +5,8 @@ import { buyThing } from './buy-thing.ts';
 
 test.each([
   ['goods', {}, 'Buy it with buy.'],
-  ['a thing of another city', { city_url: 'https://other.example' }, 'Hand in a client of its own city'],
-  ['a thing without a number', { city_url: 'https://city.example', world_asset_id: null }, 'Do not pay this market'],
+  ['a thing of another city', { city_url: 'https://other.example' }, 'Use a client of the listing’s city'],
+  ['a thing without a number', { city_url: 'https://city.example', world_asset_id: null }, 'Don’t pay this market'],
 ])('%s: nothing is opened, and the next step is one that helps', async (_, fields, nextStep) => {
   const thing = { delivery_kind: 'city_ownership', artifact_commitment: null, world_asset_id: 9, ...fields };
   const { base, wallet, asked } = await buyerBefore({ listing: 'city_url' in fields ? thing : {} });

@@ -27,24 +27,24 @@ import {
 const stores = new WeakMap<Client, ThingStore>();
 
 /**
- * Buys a thing of the city: checkout on the market, reservation in the city, one transfer from `wallet`, claim, and the market's record of
- * the sale. Takes as long as finality takes. Sends one transfer, also when it is called again after a crash: throws `TermsRefused` or
- * the site's refusal before anything is sent, `ThingMayBePaid` when it is unknown whether a transfer was, `ThingRefused` when it came to
- * no sale, `ThingUndecided` when waiting ends first.
+ * Buys a city thing: checkout at the market, reservation in the city, one transfer from `wallet`, claim, and the market's record of the
+ * sale. Waits for finality. Sends one transfer, even if called again after a crash. Throws `TermsRefused` or the server's refusal before
+ * anything is sent, `ThingMayBePaid` if a transfer may have been sent, `ThingRefused` if there was no sale, and `ThingUndecided` if waiting
+ * ends first.
  */
 export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> {
   const { market, wallet, listingId } = options;
-  const known = stores.get(market) ?? createMemoryThingStore();
-  stores.set(market, known);
-  const store = options.store ?? known;
+  const memory = stores.get(market) ?? createMemoryThingStore();
+  stores.set(market, memory);
+  const store = options.store ?? memory;
   const key = `${market.baseUrl} buy thing ${listingId} ${wallet.address.toLowerCase()}`;
-  const before = await goOn(options, store, key);
-  const saved = before ?? (await payFor(options, store, key));
+  const earlier = await resumeThing(options, store, key);
+  const saved = earlier ?? (await payFor(options, store, key));
   return await recordSale(options, saved, market.environment.now());
 }
 
-/** The transfer that was begun, with its hash; null when there is none. */
-async function goOn(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing | null> {
+/** Loads the transfer started earlier, with its hash; null if there is none. */
+async function resumeThing(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing | null> {
   const saved = await loadThing(store, key);
   if (saved === null || saved.tx_hash !== null) return saved;
   const { resume } = options;
@@ -53,9 +53,9 @@ async function goOn(options: BuyThingOptions, store: ThingStore, key: string): P
     return null;
   }
   const sought = soughtOf(saved);
-  const found = resume ?? (await options.findTransfer?.(sought)) ?? null;
-  if (found === null) throw new ThingMayBePaid(sought);
-  const named = { ...saved, tx_hash: found.toLowerCase() as Hex };
+  const hash = resume ?? (await options.findTransfer?.(sought)) ?? null;
+  if (hash === null) throw new ThingMayBePaid(sought);
+  const named = { ...saved, tx_hash: hash.toLowerCase() as Hex };
   await store.save(key, named);
   return named;
 }
@@ -74,11 +74,11 @@ async function payFor(options: BuyThingOptions, store: ThingStore, key: string):
   checkReservation(reservation, terms, signingTime(city, NOT_SENT));
   options.onProgress?.({ phase: 'reserved' });
   const payer_signature = await wallet.signMessage({ message: reservation.challenge });
-  // The signer may have taken a long time.
+  // Signing may have taken a long time.
   checkReservationTime(reservation, signingTime(city, NOT_SENT));
   signal?.throwIfAborted();
   const draft = draftOf(reservation, terms, payer_signature);
-  if (!(await store.create(key, draft))) throw new ThingUndecided('Another call pays for this thing', draft);
+  if (!(await store.create(key, draft))) throw new ThingUndecided('Another call is paying for this thing', draft);
   return await sendOnce(options, { store, key, draft });
 }
 
@@ -87,20 +87,20 @@ async function readTerms(options: BuyThingOptions): Promise<ThingTerms> {
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
   if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
   checkFacts((await market.getOfficialFacts({ signal })).body, network);
-  const asked = { params: { id: listingId }, query: { comments_limit: 1 }, signal };
-  const { listing } = (await market.getListing(asked)).body;
+  const request = { params: { id: listingId }, query: { comments_limit: 1 }, signal };
+  const { listing } = (await market.getListing(request)).body;
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (listing.delivery_kind !== 'city_ownership') {
-    throw new TermsRefused('unreadable_terms', own`the listing is no thing of a city`, {
+    throw new TermsRefused('unreadable_terms', own`the listing isn’t a city thing`, {
       nextStep: own`Buy it with buy.`,
     });
   }
   if (listing.world_asset_id === null || amountUnits === null) {
-    throw new TermsRefused('unreadable_terms', own`the listing of the thing cannot be read`);
+    throw new TermsRefused('unreadable_terms', own`the listing can’t be read`);
   }
   if (listing.city_url !== city.baseUrl) {
-    const nextStep = own`Hand in a client of its own city: the listing names it as city_url.`;
-    throw new TermsRefused('unreadable_terms', own`the listing is of another city`, { nextStep });
+    const nextStep = own`Use a client of the listing’s city, which is in city_url.`;
+    throw new TermsRefused('unreadable_terms', own`the listing belongs to another city`, { nextStep });
   }
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   mustNotBeOwn(listing.seller_wallet, wallet.address);
@@ -137,7 +137,7 @@ function draftOf(reservation: Reservation, terms: ThingTerms, payer_signature: H
   };
 }
 
-/** Called once for a saved purchase and never again: whatever goes wrong from here on may leave a transfer on the chain. */
+/** Called only once per saved purchase: whatever fails from here on may leave a transfer on the chain. */
 async function sendOnce(
   options: BuyThingOptions,
   { store, key, draft }: { store: ThingStore; key: string; draft: SavedThing },
@@ -155,7 +155,7 @@ async function sendOnce(
   try {
     await store.save(key, sent);
   } catch (cause) {
-    throw new ThingUndecided(`The hash could not be saved (call again with resume: '${hash}')`, sent, cause);
+    throw new ThingUndecided(`The transfer’s hash couldn’t be saved (call again with resume: '${hash}')`, sent, cause);
   }
   options.onProgress?.({ phase: 'sent', txHash: hash });
   return sent;
@@ -168,20 +168,20 @@ function soughtOf(saved: SavedThing): SoughtTransfer {
   };
 }
 
-/** Claims in the city until the thing has changed hands, then has the market look until it has recorded the sale. Pays nothing. */
+/** Claims the thing in the city until it changes hands, then asks the market to sync until it has recorded the sale. Pays nothing. */
 async function recordSale(options: BuyThingOptions, saved: SavedThing, startedMs: number): Promise<WorldReceipt> {
   const hash = saved.tx_hash ?? '0x';
   const until = untilDone(options, saved, startedMs);
-  await until(() => claim(options, saved, hash));
+  await until(() => claimThing(options, saved, hash));
   options.onProgress?.({ phase: 'claimed', txHash: hash });
-  const receipt = await until(() => sync(options, saved));
+  const receipt = await until(() => syncSale(options, saved));
   options.onProgress?.({ phase: 'recorded', txHash: hash });
   return receipt;
 }
 
 type StepAnswer<Done> = { done: Done } | { pauseSeconds: number };
 
-async function claim(
+async function claimThing(
   { city, signal, onProgress }: BuyThingOptions,
   saved: SavedThing,
   hash: Hex,
@@ -196,18 +196,18 @@ async function claim(
   return { pauseSeconds: answer.body.retry_after_seconds };
 }
 
-async function sync({ market, signal }: BuyThingOptions, saved: SavedThing): Promise<StepAnswer<WorldReceipt>> {
+async function syncSale({ market, signal }: BuyThingOptions, saved: SavedThing): Promise<StepAnswer<WorldReceipt>> {
   const { body } = await market.syncWorld({ params: { listing_id: saved.listing_id }, body: {}, signal });
   if (body.purchase !== undefined) {
     const { world_receipt: receipt } = body.purchase;
     if (receipt.tx_hash === saved.tx_hash) return { done: receipt };
-    throw new ThingRefused('The market has recorded another sale of it', saved, {});
+    throw new ThingRefused('The market recorded a different sale of this thing', saved, {});
   }
   if (body.retry === 'never') throw new ThingRefused(`The market says ${body.status}: ${body.next_step}`, saved, {});
   return { pauseSeconds: body.retry_after_seconds ?? 2 };
 }
 
-/** Asks the same again until it is done, at the pace that the site asks for. */
+/** Repeats a request until it is done, at the pace that the server asks for. */
 function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: number) {
   const endMs = startedMs + (options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
   return async <Done>(ask: () => Promise<StepAnswer<Done>>): Promise<Done> => {
@@ -220,32 +220,32 @@ function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: numbe
         failures = 0;
         pause = pauseSeconds(answer.pauseSeconds, undefined, failures);
       } catch (caught) {
-        mustPass(caught, saved);
+        mustBeTemporary(caught, saved);
         failures += 1;
         error = caught;
         pause = pauseSeconds(null, caught, failures);
       }
-      await wait(options, saved, { seconds: pause, endMs, error });
+      await pauseThing(options, saved, { seconds: pause, endMs, error });
     }
   };
 }
 
-/** Throws what the same request would only meet again. */
-function mustPass(error: unknown, saved: SavedThing): void {
+/** Throws unless the error is temporary. */
+function mustBeTemporary(error: unknown, saved: SavedThing): void {
   if (error instanceof UnreadableAnswer) return;
   if (!(error instanceof MarketError)) throw error;
   if (!mayPass(error)) throw new ThingRefused(error.message, saved, { cause: error });
 }
 
-async function wait(
+async function pauseThing(
   { market: { environment }, signal }: BuyThingOptions,
   saved: SavedThing,
   { seconds, endMs, error }: { seconds: number; endMs: number; error: unknown },
 ): Promise<void> {
-  if (environment.now() + seconds * 1_000 > endMs) throw new ThingUndecided('The wait is over', saved, error);
+  if (environment.now() + seconds * 1_000 > endMs) throw new ThingUndecided('Stopped waiting', saved, error);
   try {
     await environment.sleep(seconds * 1_000, signal);
   } catch (cause) {
-    throw new ThingUndecided('The wait was broken off', saved, cause);
+    throw new ThingUndecided('Waiting was interrupted', saved, cause);
   }
 }

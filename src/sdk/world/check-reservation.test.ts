@@ -53,6 +53,6 @@ test.each([
   ['wrong_intent', { offer_id: 6 }],
   ['wrong_intent', { challenge: `${challenge}\nalso: everything` }],
 ] as const)('%s: who is told of it is sent to no intent and to no market', (why, changes) => {
-  const nextStep = 'Do not pay until the operator of the city has explained what it asks for.';
+  const nextStep = 'Don’t pay until the city’s operator explains the request.';
   expect(refusalOf(changes)).toMatchObject({ why, nextStep });
 });

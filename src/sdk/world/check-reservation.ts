@@ -8,7 +8,7 @@ import { TermsRefused } from '../payments/payment-errors.ts';
 
 export type Reservation = z.output<typeof reservationOut>;
 
-/** What is agreed to before anything is reserved: from the listing, the checkout and the caller. */
+/** Terms agreed before reserving: from the listing, the checkout and the caller. */
 export interface ThingTerms {
   network: Network['name'];
   marketOrigin: string;
@@ -24,30 +24,34 @@ export interface ThingTerms {
   amountUnits: bigint;
 }
 
-/** To be signed, sent and mined in. */
+/** Time needed to sign, send and mine a transfer. */
 const LEAST_SECONDS = 60;
 
-/** There is no intent to open again, and the market has no part in what a city asks for. */
-const OF_THE_CITY = { nextStep: own`Do not pay until the operator of the city has explained what it asks for.` };
+/** Replaces the usual next steps: a city has no intents, and its terms aren't the market's. */
+const OF_THE_CITY = { nextStep: own`Don’t pay until the city’s operator explains the request.` };
 
-/** Throws unless the reservation asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
+/** Throws unless the reservation asks for exactly the agreed terms, and the text to sign says the same and nothing else. */
 export function checkReservation(reservation: Reservation, terms: ThingTerms, nowMs: number): void {
   const { usdc, chainId } = NETWORKS[terms.network];
   if (reservation.chain_id !== Number(chainId)) {
-    throw new TermsRefused('wrong_network', own`the reservation is not on ${named(terms.network)}`, OF_THE_CITY);
+    throw new TermsRefused('wrong_network', own`the reservation isn’t on ${named(terms.network)}`, OF_THE_CITY);
   }
   if (!isSame(reservation.asset, usdc)) {
-    throw new TermsRefused('wrong_asset', own`the asset is not native USDC`, OF_THE_CITY);
+    throw new TermsRefused('wrong_asset', own`the asset isn’t native USDC`, OF_THE_CITY);
   }
   if (!isSame(reservation.seller_wallet, terms.payee)) {
-    throw new TermsRefused('wrong_payee', own`the payee is not the wallet of the listing`, OF_THE_CITY);
+    throw new TermsRefused('wrong_payee', own`the payee isn’t the listing’s wallet`, OF_THE_CITY);
   }
   if (reservation.amount_units !== terms.amountUnits.toString()) {
-    throw new TermsRefused('wrong_amount', own`the amount is not the price of ${terms.amountUnits} units`, OF_THE_CITY);
+    throw new TermsRefused('wrong_amount', own`the amount isn’t the price of ${terms.amountUnits} units`, OF_THE_CITY);
   }
   const isOwn = isSame(reservation.payer_wallet, terms.payer) && reservation.city_handle === terms.cityHandle;
   if (!isOwn || reservation.offer_id !== terms.offerId || challengeOf(reservation, terms) !== reservation.challenge) {
-    throw new TermsRefused('wrong_intent', own`the reservation, or the text to sign, says something else`, OF_THE_CITY);
+    throw new TermsRefused(
+      'wrong_intent',
+      own`the reservation or the text to sign doesn’t match the terms`,
+      OF_THE_CITY,
+    );
   }
   checkReservationTime(reservation, nowMs);
 }
@@ -55,12 +59,12 @@ export function checkReservation(reservation: Reservation, terms: ThingTerms, no
 export function checkReservationTime({ reserved_until: until }: Reservation, nowMs: number): void {
   if (Date.parse(until) - nowMs >= LEAST_SECONDS * 1_000) return;
   throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the reservation are left`, {
-    outcome: own`nothing was sent; call again once it has lapsed`,
-    nextStep: own`Call again after ${formed('time', until)}, when it has lapsed, and sign at once.`,
+    outcome: own`nothing was sent; call again once it has expired`,
+    nextStep: own`Call again after ${formed('time', until)}, when it has expired, and sign at once.`,
   });
 }
 
-/** The text is made again from what was checked, so that no line can be missing or added. */
+/** Rebuilds the text from the checked values, so that no line can be missing or added. */
 function challengeOf(reservation: Reservation, terms: ThingTerms): string {
   const { usdc, chainId } = NETWORKS[terms.network];
   const nonce = /^nonce: ([0-9a-f]{32})$/m.exec(reservation.challenge)?.[1] ?? '';
@@ -77,8 +81,8 @@ function challengeOf(reservation: Reservation, terms: ThingTerms): string {
     ['market_checkout_id', terms.checkoutId],
     ['city_handle', terms.cityHandle],
     ['market_buyer', terms.marketBuyer],
-    ['payer', checksummed(lower(terms.payer))],
-    ['payee', checksummed(lower(terms.payee))],
+    ['payer', checksummed(lowerCase(terms.payer))],
+    ['payee', checksummed(lowerCase(terms.payee))],
     ['asset', checksummed(usdc)],
     ['minimum_amount_units', terms.amountUnits.toString()],
     ['nonce', nonce],
@@ -88,10 +92,10 @@ function challengeOf(reservation: Reservation, terms: ThingTerms): string {
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
 }
 
-function lower(address: string): Hex {
+function lowerCase(address: string): Hex {
   return address.toLowerCase() as Hex;
 }
 
 function isSame(one: string, other: string): boolean {
-  return lower(one) === lower(other);
+  return lowerCase(one) === lowerCase(other);
 }

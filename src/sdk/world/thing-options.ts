@@ -9,39 +9,45 @@ import type { FindTransfer, SoughtTransfer, TransferWallet } from '../payments/d
 import { createMemoryStore, loadSaved } from '../saved.ts';
 
 export interface BuyThingOptions {
-  /** With a merchant's key. */
+  /** Must have a merchant's key. */
   market: Client;
-  /** With the key of the resident that this merchant is linked to. */
+  /** Must have the key of the resident linked to the merchant. */
   city: CityClient;
   wallet: TransferWallet;
   listingId: number;
-  /** The resident who is to own it. */
+  /** The future owner. */
   cityHandle: string;
-  /** The most that it may cost, in USDC with at most 6 decimals. */
+  /** Highest price, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Default: that of `DEFAULT_NETWORK`. */
+  /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
-  /** Where a purchase under way is kept. The default lives as long as the process; hand in a durable one, or a crash can lose sight of a transfer. */
+  /**
+   * Saves a purchase in progress. The default lasts as long as the process; use a durable one, or a crash can lose track of a
+   * transfer.
+   */
   store?: ThingStore;
-  /** Asked only about a transfer that was begun and whose hash is not known. */
+  /** Called only for a started transfer whose hash is unknown. */
   findTransfer?: FindTransfer;
-  /** What the caller has found out after `ThingMayBePaid`. */
+  /** After `ThingMayBePaid`: the transfer's hash, or that none was sent and none will be. */
   resume?: Hex | 'nothing_sent';
   onProgress?(progress: ThingProgress): void;
-  /** Then `ThingUndecided` is thrown; calling again goes on. Default 3,600. */
+  /** After this time `ThingUndecided` is thrown; calling again resumes. Default 3,600. */
   maxWaitSeconds?: number;
   signal?: AbortSignal;
 }
 
 export interface ThingProgress {
-  /** `reserved`: the thing is held for five minutes. `sent`: the transfer was handed to the chain. `pending`: claimed, not final. `claimed`: it changed hands in the city. `recorded`: the market has the sale. */
+  /**
+   * `reserved`: held for five minutes. `sent`: the transfer was submitted. `pending`: claimed, not final. `claimed`: it changed hands in
+   * the city. `recorded`: the market has the sale.
+   */
   phase: 'reserved' | 'sent' | 'pending' | 'claimed' | 'recorded';
   txHash?: Hex;
 }
 
 /**
- * A transfer was begun and its hash is not known. Look for `sought` on the chain and in the wallet, then call again with `resume`: its
- * hash, or that nothing was sent.
+ * A transfer was started and its hash is unknown. Look for `sought` on the chain and in the wallet, then call again with `resume`: its
+ * hash, or `nothing_sent`.
  */
 export class ThingMayBePaid extends Error {
   override readonly name = 'ThingMayBePaid';
@@ -51,14 +57,14 @@ export class ThingMayBePaid extends Error {
   constructor(sought: SoughtTransfer, cause?: unknown) {
     super(
       `A transfer of ${sought.units} units from ${sought.from} to ${sought.to} may have been sent between ${sought.since} and ${sought.until}. ` +
-        "Look for it on the chain and in the wallet, then call again with resume: its hash, or 'nothing_sent' if there is none and none waits to be mined",
+        "Look for it on the chain and in the wallet, then call again with resume: its hash, or 'nothing_sent' if there is none and none is waiting to be mined",
       { cause },
     );
     this.sought = sought;
   }
 }
 
-/** Waiting ended before the sale did. Call again with the same store: nothing more is sent. */
+/** The wait ended before the sale was decided. Call again with the same store: nothing more is sent. */
 export class ThingUndecided extends Error {
   override readonly name = 'ThingUndecided';
   readonly doNotPayAgain = true;
@@ -72,29 +78,26 @@ export class ThingUndecided extends Error {
   }
 }
 
-/** The transfer was sent, and there is no sale of it. Nothing more is sent, now or when called again. */
+/** The transfer was sent but led to no sale. Nothing more is sent, now or when called again. */
 export class ThingRefused extends Error {
   override readonly name = 'ThingRefused';
   readonly doNotPayAgain = true;
   readonly txHash: string | null;
-  /** Of the offer, where it is known. */
+  /** Phase of the offer, if known. */
   readonly phase: OfferPhase | null;
 
-  constructor(detail: string, saved: SavedThing, given: { phase?: OfferPhase; cause?: MarketError }) {
-    super(
-      `${detail} (transaction ${saved.tx_hash}, offer ${saved.offer_id}). Do not pay again; speak with the seller`,
-      {
-        cause: given.cause,
-      },
-    );
+  constructor(detail: string, saved: SavedThing, more: { phase?: OfferPhase; cause?: MarketError }) {
+    super(`${detail} (transaction ${saved.tx_hash}, offer ${saved.offer_id}). Do not pay again; contact the seller`, {
+      cause: more.cause,
+    });
     this.txHash = saved.tx_hash;
-    this.phase = given.phase ?? null;
+    this.phase = more.phase ?? null;
   }
 }
 
 const hex = z.templateLiteral(['0x', z.string()]);
 
-/** Everything that a crashed buyer needs to go on with the same transfer. It is saved before the transfer is sent. */
+/** Everything needed to resume the same transfer after a crash. Saved before the transfer is sent. */
 export const savedThing = z.object({
   version: z.literal(1),
   listing_id: z.int(),
@@ -108,30 +111,29 @@ export const savedThing = z.object({
   reserved_at: z.string(),
   reserved_until: z.string(),
   payer_signature: hex,
-  /** Null from the moment before the transfer is sent until its hash is known: it may exist. */
+  /** Null from just before sending until the hash is known: the transfer may exist. */
   tx_hash: hex.nullable(),
 });
 export type SavedThing = z.output<typeof savedThing>;
 
 /**
- * Where purchases of things are kept. What `create` and `save` were given must lie there durably when they resolve. Values are plain
- * JSON and no secrets. They stay when all is done: another call for the same thing must not pay for it again.
+ * Keeps purchases of things. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. They stay after
+ * the sale, so that another call for the same thing doesn't pay again.
  */
 export interface ThingStore {
-  /** Saves only where nothing is, in one step: of two that try at once one gets true. A file opened with `wx` will do. */
+  /** Saves atomically, only if the key is new: of two concurrent calls one gets true. A file opened with `wx` will do. */
   create(key: string, thing: SavedThing): Promise<boolean>;
   save(key: string, thing: SavedThing): Promise<void>;
-  /** Null when nothing was saved. */
+  /** Null if nothing was saved. */
   load(key: string): Promise<unknown>;
   clear(key: string): Promise<void>;
 }
 
-/** Keeps them for as long as the process lives: what was sent before a crash is not known after it. */
+/** Store that lasts as long as the process: transfers sent before a crash are unknown after it. */
 export function createMemoryThingStore(): ThingStore {
   return createMemoryStore<SavedThing>();
 }
 
-/** See `loadSaved`. */
 export async function loadThing(store: ThingStore, key: string): Promise<SavedThing | null> {
   return await loadSaved(store, key, { schema: savedThing, name: 'purchase' });
 }

@@ -67,7 +67,7 @@ async function collectOnce(scene: Scene, payer: Address, isRenewed: boolean): Pr
   const expected = { payee: offer.seller_wallet, amountUnits: offer.units, network: offer.network };
   const wallet = walletOfPage(scene, payer, isRenewed);
   try {
-    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, asked });
+    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, refusal: asked });
     return await sendUntilDelivered(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;

@@ -48,15 +48,15 @@ const wallet: readonly Sabotage[] = [
   bug(
     'wallet-signs-twice',
     GUARD,
-    'if (await held.takeSignature())',
-    'if ((await held.takeSignature()) || true)',
+    'if (await spend.takeSignature())',
+    'if ((await spend.takeSignature()) || true)',
     SIGNS,
   ),
   bug(
     'wallet-signs-where-the-policy-forbids-it',
     GUARD,
-    'judgePlace(policy, { market, network: networkOf(wallet, typed) });',
-    'judgePlace({ ...policy, markets: null, networks: null }, { market, network: networkOf(wallet, typed) });',
+    'judgeMarket(policy, { market, network: networkOf(wallet, typed) });',
+    'judgeMarket({ ...policy, markets: null, networks: null }, { market, network: networkOf(wallet, typed) });',
     SIGNS,
   ),
 ];
@@ -94,7 +94,7 @@ const book: readonly Sabotage[] = [
   bug(
     'first-payments-stay-open',
     BOOK,
-    "const isReplaced = record.state === 'signed' && known.some(({ imported }) => imported === undefined);",
+    "const isReplaced = record.state === 'signed' && signed.some(({ imported }) => imported === undefined);",
     'const isReplaced = false;',
     KEEPS,
   ),
@@ -112,7 +112,7 @@ const book: readonly Sabotage[] = [
     'return true;',
     KEEPS,
   ),
-  bug('unsigned-sums-stay', BOOK, 'await held.forgetUnsigned();', '', KEEPS),
+  bug('unsigned-sums-stay', BOOK, 'await spend.forgetUnsigned();', '', KEEPS),
   bug(
     'proof-goes-before-the-goods-are-kept',
     BOOK,
@@ -123,11 +123,17 @@ const book: readonly Sabotage[] = [
   bug(
     'imports-use-up-the-day',
     FILES,
-    'if (paysItself(record) || isOnlyTold(record, nowMs))',
-    'if (paysItself(record) || (isOnlyTold(record, nowMs) && nowMs < 0))',
+    'if (paysItself(record) || isImportedAndClosed(record, nowMs))',
+    'if (paysItself(record) || (isImportedAndClosed(record, nowMs) && nowMs < 0))',
     RESTORES,
   ),
-  bug('older-records-come-back', BOOK, 'if (known.some((one) => keepsItsPlace(one, record))) return false;', '', KEEPS),
+  bug(
+    'older-records-come-back',
+    BOOK,
+    'if (existing.some((one) => keepsExisting(one, record))) return false;',
+    '',
+    KEEPS,
+  ),
   bug('unreadable-records-are-passed-over', FILES, 'if (record !== null) return record;', 'return record;', KEEPS),
 ];
 
@@ -174,29 +180,29 @@ const limits: readonly Sabotage[] = [
   bug(
     'a-no-is-a-yes',
     OPTIONS,
-    'if (await confirm(asked)) return;',
-    'await confirm(asked);\n  if (asked) return;',
+    'if (await confirm(request)) return;',
+    'await confirm(request);\n  if (request) return;',
     SPENDS,
   ),
   bug(
     'a-sum-to-ask-about-is-not-asked-about',
     OPTIONS,
-    'if (policy.askAboveUnits === null || asked.amountUnits <= policy.askAboveUnits) return;',
+    'if (policy.askAboveUnits === null || request.amountUnits <= policy.askAboveUnits) return;',
     'if (confirm === undefined) return;',
     SPENDS,
   ),
   bug(
     'a-yes-counts-for-other-payments',
     ASK,
-    ' || state?.digest !== digestOf(what, asked)',
+    ' || state?.digest !== digestOf(what, question)',
     ' || state === undefined',
     ASKS,
   ),
   bug(
     'fees-are-held-to-no-limit',
     SELL,
-    'await held.reserve(plan, policy);',
-    'await held.reserve(plan, { ...policy, perDayUnits: 10n ** 12n });',
+    'await spend.reserve(plan, policy);',
+    'await spend.reserve(plan, { ...policy, perDayUnits: 10n ** 12n });',
     SPENDS,
   ),
 ];
@@ -212,8 +218,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'another-payment-is-not-judged',
     BUY,
-    'const again = async () => prepare(options, held,',
-    'const again = async () => prepare({ ...options, policy: { ...options.policy, sellers: {} } }, held,',
+    'const again = async () => reserveSpend(options, spend,',
+    'const again = async () => reserveSpend({ ...options, policy: { ...options.policy, sellers: {} } }, spend,',
     BUYS,
   ),
   bug(
@@ -306,8 +312,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'any-clock-dates-what-is-signed',
     'src/sdk/payments/signing-clock.ts',
-    'if (Math.abs(site - here) <= MOST_APART_SECONDS * 1_000) return site;',
-    'if (site > 0) return site;',
+    'if (Math.abs(server - here) <= MOST_APART_SECONDS * 1_000) return server;',
+    'if (server > 0) return server;',
     CLOCKS,
   ),
   bug(
@@ -350,7 +356,13 @@ const words: readonly Sabotage[] = [
     "FORMS[form].test(text) || text !== '' ?",
     ['src/contract/own-words.test.ts'],
   ),
-  bug('controls-reach-the-terminal', PRINTS, 'return escapeUnseen(masked(text));', 'return masked(text);', SHOWS),
+  bug(
+    'controls-reach-the-terminal',
+    PRINTS,
+    'return escapeUnseen(maskSecrets(text));',
+    'return maskSecrets(text);',
+    SHOWS,
+  ),
   bug('words-begin-a-row', PRINTS, '[row, width] = [margin, margin.length];', "[row, width] = ['', 0];", SHOWS),
 ];
 

@@ -85,7 +85,7 @@ describe('an intent that is not what the listing says', () => {
 
   test('what costs nothing is not sent back to its price, but to the call that takes it', async () => {
     const { act } = await buyerBefore({ listing: { price_usdc: 0 } });
-    await expect(act()).rejects.toMatchObject({ nextStep: 'Take them with buy, which signs nothing for them.' });
+    await expect(act()).rejects.toMatchObject({ nextStep: 'Get them with buy, which signs nothing for free goods.' });
   });
 
   test.each([
@@ -126,7 +126,7 @@ describe('an intent that is not what the listing says', () => {
 
 test.each([
   [true, 1],
-  // An older market says nothing of it.
+  // Older markets don't say.
   [undefined, 1],
   [false, 0],
 ])('a wallet with code is asked about before money moves: with %s it sends %i', async (signature_checked, sent) => {

@@ -13,19 +13,19 @@ import { reportTransfer } from './transfer-run.ts';
 
 export interface BuyByTransferOptions extends TransferOptions {
   listingId: number;
-  /** The most that the goods may cost, in USDC with at most 6 decimals. */
+  /** Highest price, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Sent to the seller on top of the price. */
+  /** Extra amount for the seller. */
   tipUsdc?: number;
-  /** Default: that of `DEFAULT_NETWORK`. */
+  /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
 /**
- * Buys one listing by a plain USDC transfer that the wallet sends itself, and resolves to the goods, checked against the commitment
- * that the listing published. Takes as long as finality takes. Needs a client with a key. Sends one transfer, also when it is called
- * again after a crash: throws `TermsRefused` before anything is sent, `TransferMayBeSent` when it is unknown whether the first one was,
- * `TransferRefused` when the market refuses it, `TransferUndecided` when waiting ends first. What was bought before is collected.
+ * Buys one listing by a plain USDC transfer that the wallet sends itself, and resolves to the goods, checked against the listing's
+ * commitment. Waits for finality. Needs a client with a key. Sends one transfer, even if called again after a crash. Throws `TermsRefused`
+ * before anything is sent, `TransferMayBeSent` if a transfer may have been sent before, `TransferRefused` if the market refuses it, and
+ * `TransferUndecided` if waiting ends first. Goods bought before are collected.
  */
 export async function buyByTransfer(options: BuyByTransferOptions): Promise<Delivery> {
   const { client, wallet, listingId, tipUsdc = 0, signal } = options;
@@ -50,16 +50,16 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
         const answer = await client.claimPurchase({ params: { id: listingId }, body, recoverySlip, signal });
         if (answer.status === 202) return { pending: answer.body };
         if ('artifact' in answer.body) return { done: answer.body };
-        throw new TypeError('a claim with a transaction was answered as one without');
+        throw new TypeError('the market answered a claim with a transaction as one without');
       },
     });
     checkGoods(options, done, saved?.artifact_commitment ?? '');
     reportTransfer(run, 'delivered');
     return done;
   } catch (error) {
-    // Said when an intent is opened, so before anything was sent: they are bought, or come with an older version that is.
+    // Thrown when opening the intent, so nothing was sent: the merchant owns the goods, or gets them free with an older version.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
-    if (isOwned) return await collect(options, error);
+    if (isOwned) return await collectOwned(options, error);
     throw error;
   }
 }
@@ -71,11 +71,11 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   const listing = await readListing(options);
   const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
-  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price cannot be read`);
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   if (amountUnits === 0n) {
-    const nextStep = own`Take them with buy, which signs nothing for them.`;
-    throw new TermsRefused('wrong_amount', own`these goods cost nothing: take them with buy`, { nextStep });
+    const nextStep = own`Get them with buy, which signs nothing for free goods.`;
+    throw new TermsRefused('wrong_amount', own`these goods are free: get them with buy`, { nextStep });
   }
   mustNotBeOwn(listing.seller_wallet, wallet.address);
   return {
@@ -85,8 +85,8 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   };
 }
 
-/** The goods are this merchant's already: they are delivered again, and nothing is paid. */
-async function collect(options: BuyByTransferOptions, exists: MarketError): Promise<Delivery> {
+/** Collects goods that the merchant owns, without paying. */
+async function collectOwned(options: BuyByTransferOptions, exists: MarketError): Promise<Delivery> {
   const { client, listingId, signal } = options;
   const listing = await readListing(options);
   const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });

@@ -11,7 +11,7 @@ import { TermsRefused } from '../payment-errors.ts';
 
 export type Intent = z.output<typeof purchaseIntentOut> | z.output<typeof feeIntentOut>;
 
-/** What is agreed to before an intent is opened: from the listing, the official facts and the caller. */
+/** Terms agreed before opening an intent: from the listing, the official facts and the caller. */
 export interface TransferTerms {
   purpose: PaymentPurpose;
   /** Null for fees. */
@@ -25,51 +25,49 @@ export interface TransferTerms {
   artifactCommitment: string | null;
 }
 
-/** A fee stands in no listing. */
-export const OTHER_FEE = own`Call again. If it stays so, do not pay until the market’s operator has explained the fee.`;
+export const OTHER_FEE = own`Call again. If it happens again, don’t pay until the market’s operator explains the fee.`;
 
 const SERVICE = 'Openaisle';
-/** To be signed, sent and mined in. */
+/** Time needed to sign, send and mine a transfer. */
 const LEAST_SECONDS = 120;
 const HANDLE = /^[a-z0-9][a-z0-9-]{2,31}$/;
 const NONCE = /^[0-9a-f]{32}$/;
 
-/** The network and the token of the market are the ones that the caller means. */
+/** Throws unless network and token of the market are the expected ones. */
 export function checkFacts(facts: OfficialFacts, network: Network['name']): void {
-  if (facts.network !== network)
-    throw new TermsRefused('wrong_network', own`the market is not on the network that was named`);
+  if (facts.network !== network) throw new TermsRefused('wrong_network', own`the market isn’t on the expected network`);
   if (facts.usdc_contract.toLowerCase() !== NETWORKS[network].usdc) {
-    throw new TermsRefused('wrong_asset', own`the market's token is not native USDC on that network`);
+    throw new TermsRefused('wrong_asset', own`the market’s token isn’t native USDC on that network`);
   }
 }
 
-/** Throws unless the intent asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
+/** Throws unless the intent asks for exactly the agreed terms, and the text to sign says the same and nothing else. */
 export function checkIntent(intent: Intent, terms: TransferTerms): void {
   const network = NETWORKS[terms.network];
   if (intent.network !== network.name || intent.chain_id !== Number(network.chainId)) {
-    throw new TermsRefused('wrong_network', own`the network is not ${named(network.name)}`);
+    throw new TermsRefused('wrong_network', own`the network isn’t ${named(network.name)}`);
   }
   if (intent.asset.toLowerCase() !== network.usdc) {
-    throw new TermsRefused('wrong_asset', own`the asset is not native USDC on ${named(network.name)}`);
+    throw new TermsRefused('wrong_asset', own`the asset isn’t native USDC on ${named(network.name)}`);
   }
   if (!sameAddress(intent.seller_wallet, terms.payee)) {
-    throw new TermsRefused('wrong_payee', own`the payee is not the expected one`);
+    throw new TermsRefused('wrong_payee', own`the payee isn’t the expected one`);
   }
-  const asked = [intent.minimum_amount_units, intent.minimum_amount_usdc];
-  if (asked[0] !== terms.amountUnits.toString() || asked[1] !== usdcText(terms.amountUnits)) {
-    const said = terms.purpose === 'listing_fee' ? { nextStep: OTHER_FEE } : {};
-    throw new TermsRefused('wrong_amount', own`the amount is not the expected ${terms.amountUnits} units`, said);
+  const { minimum_amount_units: units, minimum_amount_usdc: usdc } = intent;
+  if (units !== terms.amountUnits.toString() || usdc !== usdcText(terms.amountUnits)) {
+    const more = terms.purpose === 'listing_fee' ? { nextStep: OTHER_FEE } : {};
+    throw new TermsRefused('wrong_amount', own`the amount isn’t the expected ${terms.amountUnits} units`, more);
   }
   const isOurs = intent.payer_wallet !== null && sameAddress(intent.payer_wallet, terms.payer);
   if (!isOurs || intent.listing_id !== terms.listingId) {
     throw new TermsRefused('wrong_intent', own`the intent is for another wallet or another listing`);
   }
   if (!HANDLE.test(intent.buyer) || !NONCE.test(intent.challenge_nonce) || !challengeAgrees(intent, terms)) {
-    throw new TermsRefused('wrong_intent', own`the challenge does not say what the intent says`);
+    throw new TermsRefused('wrong_intent', own`the challenge doesn’t match the intent`);
   }
 }
 
-/** Throws when a transfer that is sent now may come too late for the intent. */
+/** Throws if a transfer sent now may be too late for the intent. */
 export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
   if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
   throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the intent are left`, {
@@ -77,12 +75,12 @@ export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs:
   });
 }
 
-/** The text is made again from what was checked (W8), so that no line can be missing or added. */
+/** Rebuilds the text from the checked values and compares it, so that no line can be missing or added. */
 function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
-  const told = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
-  if (told === undefined) return false;
-  // Another market could take the transfer for its own, and give the goods to whoever relayed its intent.
-  const baseUrl = nameToSignFor(terms.market, told);
+  const claimed = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
+  if (claimed === undefined) return false;
+  // Otherwise another market could accept the transfer, and deliver the goods to whoever relayed its intent here.
+  const baseUrl = nameToSignFor(terms.market, claimed);
   const network = NETWORKS[terms.network];
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -92,8 +90,8 @@ function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
     ['purpose', terms.purpose],
     ['listing_id', terms.listingId?.toString() ?? 'none'],
     ['buyer', intent.buyer],
-    ['payer', spelled(terms.payer)],
-    ['payee', spelled(terms.payee)],
+    ['payer', checksummedAddress(terms.payer)],
+    ['payee', checksummedAddress(terms.payee)],
     ['asset', checksummed(network.usdc)],
     ['minimum_amount_units', terms.amountUnits.toString()],
     ['nonce', intent.challenge_nonce],
@@ -103,7 +101,7 @@ function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n') === intent.challenge;
 }
 
-function spelled(address: string): string {
+function checksummedAddress(address: string): string {
   return checksummed(address.toLowerCase() as Hex);
 }
 

@@ -45,7 +45,7 @@ afterEach(async () => {
 
 interface Script {
   dry?: Reply;
-  /** Of requests that list, with or without a fee. */
+  /** Requests that list, with or without a fee. */
   posts?: Reply[];
   lies?: Partial<IntentFields>;
   intents?: (seen: number) => Reply;
@@ -126,7 +126,7 @@ test.each([
   ['to another payee than the facts say', { lies: { seller_wallet: SELLER } }, {}, 'wrong_payee'],
 ] as const)('a fee %s is not paid', async (_, script, more, why) => {
   const { options, wallet } = await sellerBefore(script);
-  // A fee is in no listing that could be read again.
+  // No listing names the fee, so the advice can't be to read one again.
   const nextStep = expect.not.stringContaining('listing');
   await expect(listByTransfer({ ...options, ...more })).rejects.toMatchObject({ name: 'TermsRefused', why, nextStep });
   expect([wallet.signed, wallet.sent]).toEqual([[], []]);
@@ -153,7 +153,7 @@ test('a fee that became a credit is told with its transaction, and not paid agai
 test('an intent that another listing is paid with is waited for, not paid for twice', async () => {
   const first = await sellerBefore({ posts: [pending(60)] });
   await expect(listByTransfer({ ...first.options, maxWaitSeconds: 30 })).rejects.toMatchObject({ txHash: TX_HASH });
-  // The market shows the same intent, since the claim of the first is lost.
+  // The market returns the same intent, because the first claim was lost.
   const other = { ...first.options, listing: { ...listing, title: 'Other goods' }, maxWaitSeconds: 30 };
   await expect(listByTransfer(other)).rejects.toMatchObject({ name: 'TransferUndecided' });
   expect(first.wallet.sent).toHaveLength(1);

@@ -13,19 +13,19 @@ import type { TransferOptions } from './transfer-options.ts';
 import { type Answer, reportTransfer, seenIn, type TransferRun, waitOut } from './transfer-run.ts';
 
 export interface ListByTransferOptions extends TransferOptions {
-  /** The body of `POST /api/listing`. The same body, sent again, is the same listing. */
+  /** Body of `POST /api/listing`. Sending the same body again gives the same listing. */
   listing: ListGoodsOptions['listing'];
-  /** The most that the fee may be. Default: the fee of `LISTING_FEE_UNITS`. */
+  /** Highest fee in USDC. Default: `LISTING_FEE_UNITS`. */
   maxFeeUsdc?: number;
-  /** Where the fee must go. Default: the treasury of the market's official facts. */
+  /** Required payee of the fee. Default: the treasury in the market's official facts. */
   treasury?: string;
-  /** Default: that of `DEFAULT_NETWORK`. */
+  /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
 /**
- * Lists goods, pays the fee by a plain USDC transfer if one is due, and waits until the listing is live. Whether the goods would be
- * taken is asked before anything is paid. Needs a client with a key. Refuses, retries and waits as `buyByTransfer` does.
+ * Lists goods, pays the fee by a plain USDC transfer if one is due, and waits until the listing is live. A dry run checks the goods before
+ * anything is paid. Needs a client with a key. Refuses, retries and waits as `buyByTransfer` does.
  */
 export async function listByTransfer(options: ListByTransferOptions): Promise<ListedGoods> {
   const { client, wallet, listing, signal } = options;
@@ -33,14 +33,14 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
     options,
     storeKey: `${client.baseUrl} list by transfer ${bodyDigest(listing)} ${wallet.address.toLowerCase()}`,
     tipUnits: 0n,
-    agree: (agreeing) => agree(options, agreeing),
+    agree: (agreeing) => agreeOnFee(options, agreeing),
     openIntent: async () => {
       const body = { payer_wallet: wallet.address.toLowerCase(), ...payAnewOf(options) };
       const answer = await client.openFeeIntent({ body, signal });
       return { intent: answer.body.fee_intent, isNew: answer.status === 201 };
     },
     checkSignature: async (body) => (await client.openFeeIntent({ body, signal })).body.signature_checked ?? null,
-    claim: (body, recoverySlip) => post(options, body, recoverySlip),
+    claim: (body, recoverySlip) => postListing(options, body, recoverySlip),
   });
   reportTransfer(run, 'delivered');
   return done;
@@ -48,35 +48,35 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
 
 type Agreed = { terms: TransferTerms } | { done: ListedGoods };
 
-/** What the goods would cost, or the listing itself: one that is there already, or one that a fee paid earlier pays for. */
-async function agree(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
+/** Returns the terms of the fee; or the listing, if it already exists or an earlier fee covers it. */
+async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
   const { client, signal } = options;
   const terms = await readTerms(options);
   try {
     const { status, body } = await client.createListing({ query: { dry_run: 'true' }, body: options.listing, signal });
-    if (status !== 200 || !('dry_run' in body)) throw new TypeError('a dry run was asked for, and something else came');
+    if (status !== 200 || !('dry_run' in body)) throw new TypeError('the market did not answer the dry run as one');
     if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
     if (body.would_cost_usdc !== 0)
-      throw new TermsRefused('wrong_amount', own`the fee is not that of the official facts`, { nextStep: OTHER_FEE });
+      throw new TermsRefused('wrong_amount', own`the fee differs from the official facts`, { nextStep: OTHER_FEE });
   } catch (error) {
-    // Perhaps a duplicate of itself, or its own successor: the same body, sent before, is answered with its listing.
+    // The body may duplicate or supersede itself because it was sent before; posting it again returns its listing.
     const perhapsOwn = ['duplicate_listing', 'already_superseded'];
     if (!(error instanceof MarketError) || !perhapsOwn.includes(error.reason)) throw error;
   }
   return { done: await listUnpaid(options, run) };
 }
 
-/** A refusal that asks for a payment is one here: nothing is paid for goods that a dry run did not let through. */
+/** Posts the listing without a payment. A request to pay is an error here: the dry run found no fee or refused the goods. */
 async function listUnpaid(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<ListedGoods> {
   return await waitOut<ListedGoods>(run, {
-    ask: () => post(options, undefined),
+    ask: () => postListing(options, undefined),
     seen: (pending, error) => reportTransfer(run, 'pending', seenIn(pending, error)),
     undecided: (detail, cause) => new TransferUndecided(detail, null, cause),
     refused: (error) => error,
   });
 }
 
-async function post(
+async function postListing(
   { client, listing, signal }: ListByTransferOptions,
   claim: ClaimBody | undefined,
   recoverySlip?: string,
@@ -85,7 +85,7 @@ async function post(
   const answer = await client.createListing({ body, recoverySlip, signal });
   if (answer.status === 202) return { pending: answer.body };
   if ('listing_id' in answer.body) return { done: answer.body };
-  throw new TypeError('a dry run was answered, though none was asked for');
+  throw new TypeError('the market answered a dry run that was not requested');
 }
 
 async function readTerms(options: ListByTransferOptions): Promise<TransferTerms> {
@@ -94,8 +94,7 @@ async function readTerms(options: ListByTransferOptions): Promise<TransferTerms>
   checkFacts(facts, network);
   const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
   const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? usdcOfUnits(LISTING_FEE_UNITS));
-  if (amountUnits === null || maxUnits === null)
-    throw new TermsRefused('unreadable_terms', own`the fee cannot be read`);
+  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', own`the fee can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the fee is above maxFeeUsdc`);
   return {
     ...{ purpose: 'listing_fee', listingId: null, payer: wallet.address, amountUnits, network },

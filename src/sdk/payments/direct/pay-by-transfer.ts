@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import { own } from '../../../contract/own-words.ts';
 import { NETWORKS } from '../../../contract/vocabulary.ts';
 import { isGatewayFault, MarketError, UnreadableAnswer } from '../../errors.ts';
-import { saidOf, TermsRefused } from '../payment-errors.ts';
+import { refusalToThrow, TermsRefused } from '../payment-errors.ts';
 import { GATEWAY_TRIES, pauseSeconds, readThroughGateway } from '../payment-run.ts';
 import { signingTime } from '../signing-clock.ts';
 import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
@@ -13,7 +13,7 @@ import {
   forgetTransfer,
   intentKey,
   mayPass,
-  pause,
+  pauseRun,
   readHash,
   reportTransfer,
   soughtOf,
@@ -25,29 +25,29 @@ import { loadTransfer, type SavedTransfer, transferMemoryOf } from './transfer-s
 export interface Paid<Done> {
   done: Done;
   run: TransferRun<Done>;
-  /** Null where nothing had to be paid. */
+  /** Null: nothing had to be paid. */
   saved: SavedTransfer | null;
 }
 
 /**
- * Opens an intent, sends at most one transfer for it and claims it until it is decided. A transfer that was begun before is never
- * begun again: it is found, or the caller is asked.
+ * Opens an intent, sends at most one transfer for it, and claims it until it is decided. A transfer started earlier is found, or the caller
+ * is asked; it is never sent again.
  */
 export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Paid<Done>> {
   const { run, saved: before } = await beginTransferRun(flow);
-  let sent = before && (await goOn(run, before));
+  let sent = before && (await resumeTransfer(run, before));
   if (sent === null) {
     const agreed = await readThroughGateway(run.options, () => run.agree(run));
     if ('done' in agreed) return { done: agreed.done, run, saved: null };
     sent = await sendForIntent(run, agreed.terms);
-    // Another call with the same store has begun it in the meantime.
+    // Another call with the same store has started the transfer meanwhile.
     if (sent === null) sent = await resumeFromOtherCall(run);
   }
   return { done: await claimTransfer(run, sent), run, saved: sent };
 }
 
-/** The transfer that was begun, with its hash; null when the caller says that there is none. */
-async function goOn(run: TransferRun, saved: SavedTransfer): Promise<SavedTransfer | null> {
+/** Completes a saved transfer with its hash; null if the caller says that none was sent. */
+async function resumeTransfer(run: TransferRun, saved: SavedTransfer): Promise<SavedTransfer | null> {
   const { resume } = run.options;
   if (resume !== 'nothing_sent') return await withHash(run, saved, resume);
   if (!(await mayForget(run, saved))) return saved;
@@ -58,12 +58,12 @@ async function goOn(run: TransferRun, saved: SavedTransfer): Promise<SavedTransf
 async function withHash(run: TransferRun, saved: SavedTransfer, resume: Hex | undefined): Promise<SavedTransfer> {
   const named = resume === undefined ? (saved.tx_hash ?? (await searchTransfer(run, saved))) : readHash(resume);
   if (named === saved.tx_hash) return saved;
-  const found = { ...saved, tx_hash: named, hash_used_elsewhere: false };
-  await run.store.save(run.storeKey, found);
-  return found;
+  const completed = { ...saved, tx_hash: named, hash_used_elsewhere: false };
+  await run.store.save(run.storeKey, completed);
+  return completed;
 }
 
-/** That nothing was sent was said before the other call began. */
+/** Ignores `nothing_sent`, which the caller said before the other call started. */
 async function resumeFromOtherCall(run: TransferRun): Promise<SavedTransfer> {
   const saved = await loadTransfer(run.store, run.storeKey);
   if (saved === null) throw new TypeError('the saved transfer is gone; call again');
@@ -71,7 +71,9 @@ async function resumeFromOtherCall(run: TransferRun): Promise<SavedTransfer> {
   return await withHash(run, saved, resume === 'nothing_sent' ? undefined : resume);
 }
 
-/** A transaction that is known is claimed first, and what the market examines or has taken is not paid again. */
+/**
+ * Whether a transfer may be forgotten. A known transaction is claimed first; what the market is examining or has accepted isn't paid again.
+ */
 async function mayForget({ options: { client, signal } }: TransferRun, saved: SavedTransfer): Promise<boolean> {
   const { body } = await client.getPayment({ query: { intent_id: saved.intent_id }, signal });
   const { payment_status: status, do_not_pay_again } = body.payment;
@@ -83,20 +85,20 @@ async function mayForget({ options: { client, signal } }: TransferRun, saved: Sa
 
 async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
   const sought = soughtOf(saved);
-  const found = (await run.options.findTransfer?.(sought)) ?? null;
-  if (found === null) throw new TransferMayBeSent(saved.intent_id, sought);
-  return readHash(found);
+  const hash = (await run.options.findTransfer?.(sought)) ?? null;
+  if (hash === null) throw new TransferMayBeSent(saved.intent_id, sought);
+  return readHash(hash);
 }
 
-/** Refusals in a row to open an intent that may pass. */
+/** Attempts to open an intent despite temporary refusals. */
 const PATIENCE_UNPAID = 4;
 const NOT_SENT = own`nothing was sent`;
-/** Between two looks at an intent that another call is paying for. */
+/** Pause while another call pays for the same intent. */
 const BUSY_SECONDS = 2;
 
 /**
- * Opens an intent and, when it says what was agreed to, sends one transfer for it: signed first, saved before, its hash saved after.
- * Null when another call with the same store has begun this very payment; then nothing was sent.
+ * Opens an intent and, if it fits the agreed terms, signs its challenge, saves the transfer, sends it once, and saves its hash. Null:
+ * another call with the same store has started this payment, and nothing was sent.
  */
 async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<SavedTransfer | null> {
   const { client, wallet, signal } = run.options;
@@ -108,32 +110,32 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
     if (await isSaved(run, run.storeKey)) return null;
     if (!(await isSaved(run, intentKey(run, intent.id)))) {
       const draft = draftOf(run, intent, terms);
-      const known = await hashBefore(run, draft, isNew);
+      const earlierHash = await hashBefore(run, draft, isNew);
       const payer_signature = await wallet.signMessage({ message: intent.challenge });
       reportTransfer(run, 'signed', { intentId: intent.id });
-      if (known === null) await mustBeAccepted(run, intent, payer_signature);
-      // The signer may have taken a long time.
+      if (earlierHash === null) await mustBeAccepted(run, intent, payer_signature);
+      // Signing may have taken a long time.
       checkTimeLeft(intent, signingTime(client, NOT_SENT));
       signal?.throwIfAborted();
-      const signed = { ...draft, payer_signature, tx_hash: known };
+      const signed = { ...draft, payer_signature, tx_hash: earlierHash };
       const reserved = await reserveTransfer(run, signed);
       if (reserved === 'begun') return null;
-      if (reserved === 'held') return known === null ? await sendOnce(run, signed) : signed;
+      if (reserved === 'held') return earlierHash === null ? await sendOnce(run, signed) : signed;
     }
-    // The market shows one intent to all calls for a fee until it is claimed; a transfer each would pay for one listing.
-    await pause(
+    // The market returns the same intent to all calls for a fee until it is claimed; one transfer each would all pay for one listing.
+    await pauseRun(
       run,
       BUSY_SECONDS,
-      (_, cause) => new TransferUndecided('Another call pays for this intent', null, cause),
+      (_, cause) => new TransferUndecided('Another call is paying for this intent', null, cause),
     );
   }
 }
 
-/** The code of a wallet may take no signature: that is found out before money moves, where the market says that there is some. */
+/** If the wallet has code, checks before paying that the code accepts the signature. */
 async function mustBeAccepted(run: TransferRun, intent: Intent, payer_signature: Hex): Promise<void> {
   if (intent.prove_first !== true) return;
   if ((await run.checkSignature({ intent_id: intent.id, payer_signature })) !== false) return;
-  throw new TermsRefused('wallet_cannot_sign', own`the code at this wallet does not accept its signature`, {
+  throw new TermsRefused('wallet_cannot_sign', own`the wallet’s code doesn’t accept its signature`, {
     outcome: own`nothing was sent`,
   });
 }
@@ -142,7 +144,7 @@ async function isSaved(run: TransferRun, key: string): Promise<boolean> {
   return ((await run.store.load(key)) ?? null) !== null;
 }
 
-/** Nothing is paid here, so a market that is down is given a few tries and no more. */
+/** Makes only a few attempts if the market is down, because nothing is paid yet. */
 async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
   for (let failures = 1; ; failures += 1) {
     try {
@@ -151,12 +153,12 @@ async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew:
       return opened;
     } catch (error) {
       const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && mayPass(error));
-      // An undecided payment says do_not_pay_again, and is not waited out to be followed by another.
+      // `doNotPayAgain` means that a payment is undecided: it must not be followed by another.
       const stop = error instanceof MarketError && error.doNotPayAgain === true;
       if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : PATIENCE_UNPAID)) {
-        throw error instanceof MarketError ? saidOf(error) : error;
+        throw error instanceof MarketError ? refusalToThrow(error) : error;
       }
-      await pause(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
+      await pauseRun(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
     }
   }
 }
@@ -183,10 +185,7 @@ function draftOf(run: TransferRun, intent: Intent, terms: TransferTerms): SavedT
   };
 }
 
-/**
- * The transfer that the caller knows of, or that a process may have sent whose memory is gone: it opened this intent, and did not say
- * what it did then.
- */
+/** Hash of a transfer that the caller knows, or that may have been sent for this intent by a process whose store is lost. */
 async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
   const { resume, client, findTransfer } = run.options;
   if (resume === 'nothing_sent') return null;
@@ -194,12 +193,12 @@ async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean
   const own = isNew || run.durable || transferMemoryOf(client).opened.has(draft.intent_id);
   if (own) return null;
   const sought = soughtOf(draft);
-  const found = (await findTransfer?.(sought)) ?? null;
-  if (found === null) throw new TransferMayBeSent(draft.intent_id, sought);
-  return readHash(found);
+  const hash = (await findTransfer?.(sought)) ?? null;
+  if (hash === null) throw new TransferMayBeSent(draft.intent_id, sought);
+  return readHash(hash);
 }
 
-/** The last step before money moves: of all calls with this store one goes on, per thing to pay for and per intent. */
+/** Last step before money moves. Of all calls with this store, one continues per purchase and per intent. */
 async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promise<'held' | 'begun' | 'busy'> {
   const { store, storeKey } = run;
   if (!(await store.create(storeKey, transfer))) return 'begun';
@@ -208,7 +207,7 @@ async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promi
   return 'busy';
 }
 
-/** Called once for a held transfer and never again: whatever goes wrong from here on may leave a transfer on the chain. */
+/** Called only once per saved transfer: whatever fails from here on may leave a transfer on the chain. */
 async function sendOnce(run: TransferRun, transfer: SavedTransfer): Promise<SavedTransfer> {
   const { to, units, asset, chainId } = soughtOf(transfer);
   let hash: Hex;
@@ -225,7 +224,7 @@ async function sendOnce(run: TransferRun, transfer: SavedTransfer): Promise<Save
   try {
     await run.store.save(run.storeKey, sent);
   } catch (cause) {
-    const how = `The hash could not be saved (call again with resume: '${hash}')`;
+    const how = `The transfer’s hash couldn’t be saved (call again with resume: '${hash}')`;
     throw new TransferUndecided(how, sent, cause);
   }
   reportTransfer(run, 'sent', { intentId: sent.intent_id, txHash: hash });

@@ -4,14 +4,14 @@ import { type AnyReason, type MarketError, rowOf } from '../../errors.ts';
 import type { SoughtTransfer } from './transfer-options.ts';
 import type { SavedTransfer } from './transfer-store.ts';
 
-/** For wallets to throw: nothing was sent, and nothing will be. */
+/** Thrown by wallets: nothing was sent, and nothing will be. */
 export class TransferNotSent extends Error {
   override readonly name = 'TransferNotSent';
 }
 
 /**
- * A transfer was begun and its hash is not known: it may be on the chain, or on its way there. Look for `sought` on the chain and in
- * the wallet, then call again with `resume`.
+ * A transfer was started and its hash is unknown: it may be on the chain or on its way there. Look for `sought` on the chain and in the
+ * wallet, then call again with `resume`.
  */
 export class TransferMayBeSent extends Error {
   override readonly name = 'TransferMayBeSent';
@@ -23,8 +23,8 @@ export class TransferMayBeSent extends Error {
     const { from, to, units, asset, chainId, since, until } = sought;
     super(
       `A transfer may have been sent for intent ${intentId}: ${usdcText(units)} USDC from ${from} to ${to} (token ${asset}, chain ${chainId}), ` +
-        `between ${since} and ${until}. Look for it among the Transfer events of the token and in the wallet. If it is there, call again with ` +
-        "resume: its hash. Only if there is none, and none waits to be mined, call again with resume: 'nothing_sent'. Do not pay again before",
+        `between ${since} and ${until}. Look for it in the token’s Transfer events and in the wallet. If it exists, call again with resume: its ` +
+        "hash. Only if there is none and none is waiting to be mined, call again with resume: 'nothing_sent'. Do not pay again before that",
       { cause },
     );
     this.intentId = intentId;
@@ -32,7 +32,7 @@ export class TransferMayBeSent extends Error {
   }
 }
 
-/** Waiting ended before the payment did. Call again with the same store; the same claim goes on and nothing more is sent. */
+/** The wait ended before the payment was decided. Call again with the same store: the claim resumes and nothing more is sent. */
 export class TransferUndecided extends Error {
   override readonly name = 'TransferUndecided';
   readonly doNotPayAgain = true;
@@ -42,36 +42,35 @@ export class TransferUndecided extends Error {
   constructor(detail: string, transfer: SavedTransfer | null, cause?: unknown) {
     const what =
       transfer === null
-        ? 'A payment is under way'
+        ? 'A payment is in progress'
         : `Transaction ${transfer.tx_hash} was sent for intent ${transfer.intent_id}`;
-    super(`${detail}. ${what}: call again with the same store, do not pay again`, { cause });
+    super(`${detail}. ${what}: do not pay again, but call again with the same store`, { cause });
     this.intentId = transfer?.intent_id ?? null;
     this.txHash = transfer?.tx_hash ?? null;
   }
 }
 
-/** What the caller of this client can do beyond what the market says. */
+/** Advice for callers of this client, added to the market's. */
 const IN_CALLS: Readonly<Record<string, OwnWords>> = {
   transfer_not_found: own`If another transaction paid (a wallet that speeds one up makes a new one), call again with resume: its hash. If the transfer failed or can never be mined, call again with resume: 'nothing_sent'.`,
   transaction_used: own`If another transaction paid for this, call again with resume: its hash.`,
   wrong_payer: own`If this wallet sent another transaction, call again with resume: its hash.`,
-  signature_invalid: own`Call again, and the wallet is asked for another signature.`,
+  signature_invalid: own`Call again: the wallet will be asked for another signature.`,
 };
 
-/** The market refused the claim of a transfer that was sent. Nothing more is sent, now or when called again, without `resume`. */
+/** The market refused the claim of a sent transfer. Without `resume`, nothing more is sent now or when called again. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
   readonly reason: AnyReason;
   readonly status: number;
-  /** The market's word; true where it says nothing. */
+  /** As the market says; true if it doesn't. */
   readonly doNotPayAgain: boolean;
-  /** What to do now. */
   readonly nextStep: OwnWords;
   readonly intentId: string;
   readonly txHash: string | null;
 
   constructor(transfer: SavedTransfer, cause: MarketError) {
-    const usual = ofSource(rowOf(cause.reason)?.next_step ?? 'Read what the market says in problem.');
+    const usual = ofSource(rowOf(cause.reason)?.next_step ?? 'Read the market’s message in problem.');
     const more = IN_CALLS[cause.reason];
     const nextStep = more === undefined ? usual : own`${usual} ${more}`;
     super(`${cause.message} (transaction ${transfer.tx_hash}, intent ${transfer.intent_id}). ${nextStep}`, { cause });

@@ -12,41 +12,38 @@ import { loadTransfer, type SavedTransfer, type TransferStore, transferMemoryOf 
 export type Pending = z.output<typeof pendingAnswer>;
 export type Answer<Done> = { done: Done } | { pending: Pending };
 
-/** One thing to be paid for by a transfer, whatever it is. */
 export interface TransferFlow<Done> {
   options: TransferOptions;
   storeKey: string;
   tipUnits: bigint;
-  /** Before anything is opened: what to expect of the intent, or what came without a payment. */
+  /** Runs before opening an intent. Returns the expected terms, or the result if nothing has to be paid. */
   agree(run: TransferRun<Done>): Promise<{ terms: TransferTerms } | { done: Done }>;
   openIntent(): Promise<{ intent: Intent; isNew: boolean }>;
-  /** Whether the market would take that signature of the intent's challenge. Null: it has not said. */
+  /** Whether the market would accept this signature of the intent's challenge. Null: it didn't say. */
   checkSignature(body: { intent_id: string; payer_signature: string }): Promise<boolean | null>;
   claim(body: ClaimBody, recoverySlip?: string): Promise<Answer<Done>>;
 }
 
-/** How far it has come in this process. */
 export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   store: TransferStore;
-  /** The store outlives the process: what is not in it was not sent by any process that uses it. */
+  /** The store outlives the process, so a transfer that isn't in it was never sent by a process using it. */
   durable: boolean;
   startedMs: number;
 }
 
-export interface Begun<Done> {
+export interface StartedRun<Done> {
   run: TransferRun<Done>;
   saved: SavedTransfer | null;
 }
 
-/** Picks up a transfer that was begun earlier, if there is one. */
-export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<Begun<Done>> {
-  const { client, store: given } = flow.options;
-  const store = given ?? transferMemoryOf(client).store;
-  const run = { ...flow, store, durable: given !== undefined, startedMs: client.environment.now() };
+export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<StartedRun<Done>> {
+  const { client, store: ownStore } = flow.options;
+  const store = ownStore ?? transferMemoryOf(client).store;
+  const run = { ...flow, store, durable: ownStore !== undefined, startedMs: client.environment.now() };
   return { run, saved: await loadTransfer(store, flow.storeKey) };
 }
 
-/** An intent is paid for once, also where several calls are shown the same one, as those for listing fees are. */
+/** Key by which an intent is paid only once, even if several calls get the same one, as for listing fees. */
 export function intentKey(run: TransferRun, intentId: string): string {
   return `${run.options.client.baseUrl} transfer for ${intentId}`;
 }
@@ -75,26 +72,26 @@ export function reportTransfer(
   onProgress?.({ phase, secondsWaited, ...seen });
 }
 
-/** A transaction's hash as the market compares it. */
-export function readHash(given: string): Hex {
-  if (!isHash(given)) throw new TypeError('a transaction hash is 0x and 64 hex digits');
-  return given.toLowerCase() as Hex;
+/** Normalizes a transaction hash to lower case, as the market compares it. */
+export function readHash(text: string): Hex {
+  if (!isHash(text)) throw new TypeError('a transaction hash is 0x and 64 hex digits');
+  return text.toLowerCase() as Hex;
 }
 
 interface Waiting<Done> {
   ask(): Promise<Answer<Done>>;
-  /** Told of each answer that is not the last. */
+  /** Called for each answer but the last. */
   seen(pending: Pending | null, error: unknown): void;
-  /** What to throw when waiting ends first. */
+  /** Error to throw if waiting ends first. */
   undecided(detail: string, cause: unknown): unknown;
-  /** What to throw when the market refuses. */
+  /** Error to throw if the market refuses. */
   refused(error: MarketError): unknown;
 }
 
-/** Unreadable answers are borne this often in a row; silence, and a proxy that does not reach the market, as long as the caller's patience lasts. */
+/** Unreadable answers tolerated in a row. Missing answers, and proxies that can't reach the market, are tolerated until the wait ends. */
 const PATIENCE_UNREADABLE = 6;
 
-/** Sends the same request until it is decided, at the pace that the market asks for. */
+/** Repeats the same request until it is decided, at the pace that the market asks for. */
 export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): Promise<Done> {
   for (let failures = 0; ; ) {
     let pending: Pending | null = null;
@@ -111,7 +108,7 @@ export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): P
     }
     waiting.seen(pending, error);
     const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, failures);
-    await pause(run, seconds, (detail, cause) => waiting.undecided(detail, cause ?? error));
+    await pauseRun(run, seconds, (detail, cause) => waiting.undecided(detail, cause ?? error));
   }
 }
 
@@ -122,34 +119,33 @@ function stopUnlessPassing(error: unknown, failures: number, waiting: Pick<Waiti
   }
   if (!(error instanceof UnreadableAnswer)) throw error;
   if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= PATIENCE_UNREADABLE) {
-    throw waiting.undecided('The market cannot be understood', error);
+    throw waiting.undecided('The market’s answers can’t be read', error);
   }
 }
 
-/** The same request may be answered otherwise later. */
+/** Whether a refusal is temporary, so that the same request may succeed later. */
 export function mayPass(error: MarketError): boolean {
   const { retry } = error.problem;
   const passing = error.status >= 500 || error.status === 429 || error.reason === 'payment_undecided';
   return passing && (retry === 'same_request' || retry === 'same_proof');
 }
 
-/** Sleeps, unless the caller's patience ends before. */
-export async function pause(
+/** Sleeps, or throws if the wait would end before. */
+export async function pauseRun(
   run: TransferRun,
   seconds: number,
   undecided: (detail: string, cause?: unknown) => unknown,
 ): Promise<void> {
   const { client, maxWaitSeconds = DEFAULT_WAIT_SECONDS, signal } = run.options;
   const { environment } = client;
-  if (environment.now() + seconds * 1_000 > run.startedMs + maxWaitSeconds * 1_000) throw undecided('The wait is over');
+  if (environment.now() + seconds * 1_000 > run.startedMs + maxWaitSeconds * 1_000) throw undecided('Stopped waiting');
   try {
     await environment.sleep(seconds * 1_000, signal);
   } catch (cause) {
-    throw undecided('The wait was broken off', cause);
+    throw undecided('Waiting was interrupted', cause);
   }
 }
 
-/** Sends the same claim until it is decided. */
 export async function claimTransfer<Done>(run: TransferRun<Done>, transfer: SavedTransfer): Promise<Done> {
   const saved = await withSignature(run, transfer);
   const body = {
@@ -171,7 +167,7 @@ export async function claimTransfer<Done>(run: TransferRun<Done>, transfer: Save
   }
 }
 
-/** A market that has lost the intent takes it back by the slip: the same is asked once more with it, and so from then on. */
+/** If the market has lost the intent, repeats the request with the recovery slip, and sends the slip from then on. */
 function withSlip<T>(slip: string | undefined, ask: (shown?: string) => Promise<T>): () => Promise<T> {
   let shown: string | undefined;
   return async () => {
@@ -193,13 +189,13 @@ async function withSignature(run: TransferRun, saved: SavedTransfer): Promise<Sa
   return signed;
 }
 
-/** The transfer stays what it was. A signature that is none is not sent again. */
+/** Records a refused signature or hash, so that it isn't sent again. The transfer itself stays saved. */
 async function noteRefusal(run: TransferRun, saved: SavedTransfer, { reason }: TransferRefused): Promise<void> {
   if (reason === 'signature_invalid') await run.store.save(run.storeKey, { ...saved, payer_signature: null });
   if (reason === 'transaction_used') await run.store.save(run.storeKey, { ...saved, hash_used_elsewhere: true });
 }
 
-/** What an answer that is not the last tells of the payment. */
+/** Progress details of an answer that isn't the last. */
 export function seenIn(pending: Pending | null, error: unknown) {
   const payment = pending?.payment ?? paymentIn(error);
   const estimate = pending?.estimate_seconds ?? null;

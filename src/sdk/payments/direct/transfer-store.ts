@@ -7,7 +7,7 @@ import { createMemoryStore, loadSaved } from '../../saved.ts';
 const hex = z.templateLiteral(['0x', z.string()]);
 const units = z.string().regex(/^\d{1,39}$/);
 
-/** Everything that a crashed payer needs to go on with the same transfer. It is saved before the transfer is sent. */
+/** Everything needed to resume the same transfer after a crash. Saved before the transfer is sent. */
 export const savedTransfer = z.object({
   version: z.literal(1),
   purpose: z.enum(PAYMENT_PURPOSES),
@@ -16,58 +16,56 @@ export const savedTransfer = z.object({
   payee: hex,
   asset: hex,
   chain_id: z.int(),
-  /** What is sent: the price and the tip. */
+  /** Price plus tip. */
   amount_units: units,
   created_at: z.string(),
   expires_at: z.string(),
   challenge: z.string(),
-  /** Null once the market has called it wrong: then the wallet is asked for a new one. */
+  /** Null after the market refused it; the wallet is then asked for a new one. */
   payer_signature: hex.nullable(),
-  /** Of the listing as it stood before anything was sent; null for fees. */
+  /** The listing's commitment before sending; null for fees. */
   artifact_commitment: z.string().nullable(),
-  /** Null from the moment before the transfer is sent until its hash is known: it may exist. */
+  /** Null from just before sending until the hash is known: the transfer may exist. */
   tx_hash: hex.nullable(),
-  /** The market has said that this transaction paid for something else, so that it is not the one that was sent for this. */
+  /** The market said that this transaction paid for something else, so it isn't this transfer. */
   hash_used_elsewhere: z.boolean(),
-  /** By which the market takes the intent back, should it have lost it. Missing in what earlier versions saved. */
+  /** Lets the market restore the intent if it lost it. Missing in data of earlier versions. */
   recovery_slip: z.string().optional(),
 });
 export type SavedTransfer = z.output<typeof savedTransfer>;
 
 /**
- * Where transfers are kept. What `create` and `save` were given must lie there durably when they resolve. Values are plain JSON and no
- * secrets. They stay when all is paid and delivered: another call for the same thing, begun before, must not pay for it again.
+ * Keeps transfers. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. They stay after delivery,
+ * so that another call for the same purchase, started before, doesn't pay again.
  */
 export interface TransferStore {
-  /** Saves only where nothing is, in one step: of two that try at once one gets true. A file opened with `wx` will do. */
+  /** Saves atomically, only if the key is new: of two concurrent calls one gets true. A file opened with `wx` will do. */
   create(key: string, transfer: SavedTransfer): Promise<boolean>;
   save(key: string, transfer: SavedTransfer): Promise<void>;
-  /** Null when nothing was saved. */
+  /** Null if nothing was saved. */
   load(key: string): Promise<unknown>;
   clear(key: string): Promise<void>;
 }
 
-/** Keeps transfers for as long as the process lives: what was sent before a crash is not known after it. */
+/** Store that lasts as long as the process: transfers sent before a crash are unknown after it. */
 export function createMemoryTransferStore(): TransferStore {
   return createMemoryStore<SavedTransfer>();
 }
 
-/** What this process knows of the transfers of one client. */
 export interface TransferMemory {
   store: TransferStore;
-  /** Intents that were made for this client: no earlier payment for them can exist. */
+  /** Intents newly made for this client, for which no earlier payment can exist. */
   opened: Set<string>;
 }
 
 const memories = new WeakMap<Client, TransferMemory>();
 
 export function transferMemoryOf(client: Client): TransferMemory {
-  const known = memories.get(client) ?? { store: createMemoryTransferStore(), opened: new Set() };
-  memories.set(client, known);
-  return known;
+  const memory = memories.get(client) ?? { store: createMemoryTransferStore(), opened: new Set() };
+  memories.set(client, memory);
+  return memory;
 }
 
-/** See `loadSaved`. */
 export async function loadTransfer(store: TransferStore, key: string): Promise<SavedTransfer | null> {
   return await loadSaved(store, key, { schema: savedTransfer, name: 'transfer' });
 }

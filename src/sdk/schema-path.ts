@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import { type OwnWords, ofSource, own } from '../contract/own-words.ts';
 
 /**
- * Names the place where an answer is not what its schema says, by the names that the schema gives. It ends before a member that the site may name as it
- * likes: a name is a text, too.
+ * Describes a path in an answer by the schema's own names. Stops before a member whose name the server chose: such a name could be any
+ * text.
  */
-export function placeOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): OwnWords {
+export function describePath(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): OwnWords {
   const names: string[] = [];
   let at = schema;
   for (const name of path) {
@@ -17,7 +17,7 @@ export function placeOf(schema: z.core.$ZodType | undefined, path: readonly Prop
 }
 
 function memberOf(schema: z.core.$ZodType | undefined, name: PropertyKey): z.core.$ZodType | undefined {
-  // Other kinds of schemas are not walked: the place ends at them.
+  // The path ends at other kinds of schemas.
   const def = schema?._zod.def as z.core.$ZodTypes['_zod']['def'] | undefined;
   switch (def?.type) {
     case 'object':

@@ -16,10 +16,10 @@ import type { Cli } from './cli.ts';
 import { CliError, toCliError } from './cli-error.ts';
 import { hideSecrets } from './printable.ts';
 
-/** What a command pays with, under which limits, and how it tells of it. */
-export type Purse = Omit<SpendOptions, 'client'>;
+/** Everything that a command needs to pay: wallet, limits, spend book and progress output. */
+export type WalletSession = Omit<SpendOptions, 'client'>;
 
-export async function openPurse(cli: Cli): Promise<Purse> {
+export async function openWalletSession(cli: Cli): Promise<WalletSession> {
   const { env, options, terminal } = cli;
   const policy = await readPolicy(env);
   const wallet = await openOwnWallet(cli);
@@ -37,17 +37,17 @@ export async function openPurse(cli: Cli): Promise<Purse> {
   };
 }
 
-/** Asks the person at the terminal. What others wrote stands in marks, and cannot close them or steer the terminal. */
+/** Asks the person at the terminal. Sellers' texts are quoted and can't end the quotes or control the terminal. */
 function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
   return async ({ amountUnits, title, seller }) => {
-    const whom = seller === null ? '' : ` to ${inMarks(seller)}`;
-    const question = `Pay ${sayUsdc(amountUnits)}${whom} for ${inMarks(title)}? (yes/no)`;
+    const recipient = seller === null ? '' : ` to ${inMarks(seller)}`;
+    const question = `Pay ${sayUsdc(amountUnits)}${recipient} for ${inMarks(title)}? (yes/no)`;
     const answer = await terminal.ask(hideSecrets(question));
     return answer.toLowerCase() === 'yes';
   };
 }
 
-/** The book alone, for looking: a wallet whose file tells its address stays closed. */
+/** Opens the book for reading. A wallet file that states its address isn't unlocked. */
 export async function openBook(cli: Cli): Promise<SpendBook> {
   return bookOf(cli, await walletAddress(cli));
 }
@@ -56,12 +56,12 @@ export function bookOf({ env, now }: Pick<Cli, 'env' | 'now'>, address: `0x${str
   return openSpendBook({ env, address, environment: { now, deadline: systemEnvironment.deadline } });
 }
 
-/** The wallet that signs: of an encrypted one the passphrase is asked for. */
+/** Opens the wallet for signing, asking for the passphrase if it is encrypted. */
 export function openOwnWallet(cli: Cli): Promise<OwnWallet> {
   return openWallet(walletSource(cli));
 }
 
-/** The address that pays, without a passphrase where that is possible. */
+/** Reads the wallet's address, without a passphrase if possible. */
 export function walletAddress(cli: Cli): Promise<`0x${string}`> {
   return readWalletAddress(walletSource(cli));
 }
@@ -74,24 +74,23 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
   };
 }
 
-/** Why a payment did not come about, where only the payer knows what to do next. `again` names what is run again. */
+/** Adds a next step that only the payer knows to a failed payment. `again` names the command to run again. */
 export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
   if (error instanceof PaymentMayBeLost) {
-    const found = error.txHash === null ? own`it names` : formed('hash', error.txHash);
+    const transaction = error.txHash === null ? own`the transaction` : own`transaction ${formed('hash', error.txHash)}`;
     return toCliError(error, {
-      nextStep: own`See what transaction ${found} paid for. If not this: ${again} with --pay-anew`,
+      nextStep: own`Check what ${transaction} paid for. If it paid for something else, run ${again} with --pay-anew`,
     });
   }
   if (isOfOwnGoods(error)) return toCliError(error, { nextStep: OF_OWN_GOODS });
   if (!(error instanceof MarketError)) return toCliError(error);
-  // Of a command that pays: money has moved, or may move.
+  // Money has moved, or may move.
   if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
   const nextSteps: Readonly<Record<string, OwnWords>> = {
-    insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again; after ten minutes with --pay-again, since the signature runs out.`,
-    authorization_lapsed: own`Nothing was paid. To pay after all, run ${again} with --pay-again`,
-    // A signature that never opened a payment ends like this, too, when its ten minutes are over. Where another signature would not
-    // help the book knows it, and says so.
-    payment_invalid: own`Nothing was paid. What was signed ran out, or is not taken: once it has run out, run ${again} with --pay-again`,
+    insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. After ten minutes the signature has expired: add --pay-again.`,
+    authorization_lapsed: own`Nothing was paid. To pay now, run ${again} with --pay-again`,
+    // An unused signature also ends like this once its ten minutes are over. Where a new signature can't help, the book says so.
+    payment_invalid: own`Nothing was paid: the signature has expired or was refused. Once it has expired, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });
 }
@@ -101,7 +100,6 @@ function isOfOwnGoods(error: unknown): boolean {
   return error instanceof MarketError && error.reason === 'own_goods';
 }
 
-/** Notes for a person who waits: one whenever there is something new to say. */
 export function progressNotes({ note }: Pick<Cli, 'note'>): (progress: Progress) => void {
   let last: string | null = null;
   return (progress) => {
@@ -112,20 +110,20 @@ export function progressNotes({ note }: Pick<Cli, 'note'>): (progress: Progress)
   };
 }
 
-/** How far a payment is: the blocks that its finality still takes where the market tells, and the time. Null: nothing to say. */
+/** Describes a payment's progress, with blocks and time to finality if the market tells them. Null: nothing to print. */
 export function progressLine({ phase, payment, reason, estimateSeconds }: Progress): OwnWords | null {
-  if (phase === 'signed') return own`signed, and the proof is kept: whatever stops this, the same command goes on`;
-  if (phase === 'collecting') return own`signing to show who asks; no money moves`;
+  if (phase === 'signed') return own`signed and saved: if this stops, run the same command again to resume`;
+  if (phase === 'collecting') return own`signing to prove who you are; no money moves`;
   if (phase === 'delivered') return null;
-  // One that this version does not know may be any words.
+  // A reason that this version doesn't know could be any text.
   const why = reason === undefined || rowOf(reason) === undefined ? own`` : own` (${ofSource(reason)})`;
-  if (phase === 'submitted') return own`handed in; no transfer is seen yet${why}`;
+  if (phase === 'submitted') return own`payment submitted; no transfer seen yet${why}`;
   const { block_number: block = null, finalized_head: head = null } = payment ?? {};
   const left = [
     ...(block === null || head === null ? [] : [blocksToGo(Math.max(0, block - head))]),
     ...(estimateSeconds === undefined ? [] : [own`about ${sayDuration(estimateSeconds)}`]),
   ];
-  return own`the transfer is seen; waiting until it is final${left.length === 0 ? own`` : own`: ${joined(left)}`}${why}`;
+  return own`transfer seen; waiting for it to become final${left.length === 0 ? own`` : own`: ${joined(left)}`}${why}`;
 }
 
 function sayDuration(seconds: number): OwnWords {

@@ -5,6 +5,7 @@ import type { QueryGiven } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import { browseShelves } from '../contract/listings.ts';
 import { type Client, createClient } from './client.ts';
+import { type Page, PageRefused, rowsOf } from './page-cursor.ts';
 import {
   eventPages,
   merchantPages,
@@ -14,7 +15,6 @@ import {
   storePages,
   treasuryPages,
 } from './pages.ts';
-import { type Page, PageRefused, rowsOf } from './walk-pages.ts';
 
 const AT = '2026-01-02T03:04:05.678Z';
 let market: ScriptedMarket | undefined;
@@ -23,7 +23,7 @@ afterEach(async () => {
   market = undefined;
 });
 
-/** Serves the bodies in order, the last one for ever, each made honest first and then bent. */
+/** Serves the bodies in order, then the last one forever. */
 async function clientOf(bodies: object[]): Promise<Client> {
   market = await startScriptedMarket((_, index) => ({ status: 200, body: bodies[Math.min(index, bodies.length - 1)] }));
   return createClient({ baseUrl: market.baseUrl, key: 'k' });
