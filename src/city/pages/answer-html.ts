@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { html } from 'ghtml';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { asset } from '../../platform/http/assets.ts';
+import { createAsset } from '../../platform/http/assets.ts';
 import { preferredType } from '../../platform/http/caller-headers.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Refusal } from '../../platform/refusal.ts';
@@ -197,13 +197,18 @@ function pickBy<T>(from: readonly T[], by: number): T {
 }
 
 /** Read once at start. No fonts are sent; system fonts replace those of the market. */
-const STYLE = asset(
+const STYLE = createAsset(
   'city',
   'css',
   'text/css; charset=utf-8',
   readFileSync(fileURLToPath(new URL('./files/city.css', import.meta.url))),
 );
 /** The city has a picture like those of its things. */
-export const ICON = asset('icon', 'svg', 'image/svg+xml', Buffer.from(drawEmblem({ id: 0n, name: 'Openaisle city' })));
+export const ICON = createAsset(
+  'icon',
+  'svg',
+  'image/svg+xml',
+  Buffer.from(drawEmblem({ id: 0n, name: 'Openaisle city' })),
+);
 
 export const ASSETS = [STYLE, ICON];

@@ -11,7 +11,7 @@ export interface Asset {
 
 const HASH_CHARACTERS = 16;
 
-export function asset(name: string, extension: string, type: string, body: Buffer): Asset {
+export function createAsset(name: string, extension: string, type: string, body: Buffer): Asset {
   const hash = sha256(body).toString('hex').slice(0, HASH_CHARACTERS);
   return { path: `/assets/${name}-${hash}.${extension}`, type, body };
 }

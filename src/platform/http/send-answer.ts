@@ -38,11 +38,11 @@ export async function sendOutgoing(
   // Needed even if the client goes before the first piece: a generator that never started does not pass `return` on.
   at.exchange.atEnd(() => void iterator.return?.().catch(() => undefined));
   // Buffers one piece. fastify destroys the connection when the stream fails, and the stream when the connection closes.
-  const pieces = Readable.from(resumed(first, iterator, at), { highWaterMark: 1 });
+  const pieces = Readable.from(resumePieces(first, iterator, at), { highWaterMark: 1 });
   return reply.code(status).headers(headers).send(pieces);
 }
 
-async function* resumed(
+async function* resumePieces(
   first: IteratorResult<Uint8Array>,
   iterator: AsyncIterator<Uint8Array>,
   { exchange, log }: { exchange: Exchange; log: Log },

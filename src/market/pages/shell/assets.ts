@@ -5,7 +5,7 @@ import interRanges from '@fontsource-variable/inter/unicode.json' with { type: '
 import monoRanges from '@fontsource-variable/jetbrains-mono/unicode.json' with { type: 'json' };
 import serifRanges from '@fontsource-variable/source-serif-4/unicode.json' with { type: 'json' };
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
-import { type Asset, asset } from '../../../platform/http/assets.ts';
+import { type Asset, createAsset } from '../../../platform/http/assets.ts';
 
 /** Named at the head of the wallet script. */
 export const NOTICES_PATH = '/third-party-notices.txt';
@@ -122,19 +122,19 @@ function readAsset(name: string): Buffer {
 
 const fonts = FONTS.map((font) => ({
   ...font,
-  ...asset(font.name, 'woff2', 'font/woff2', readFileSync(font.file)),
+  ...createAsset(font.name, 'woff2', 'font/woff2', readFileSync(font.file)),
 }));
 
 const script = (name: string): Asset =>
-  asset(name.slice(0, -'.js'.length), 'js', 'text/javascript; charset=utf-8', readAsset(name));
+  createAsset(name.slice(0, -'.js'.length), 'js', 'text/javascript; charset=utf-8', readAsset(name));
 
 const style = (name: string): Asset =>
-  asset(name.slice(0, -'.css'.length), 'css', 'text/css; charset=utf-8', readAsset(name));
+  createAsset(name.slice(0, -'.css'.length), 'css', 'text/css; charset=utf-8', readAsset(name));
 
 /** Read once, when the process starts. */
 export const SHELL = {
   fonts,
-  style: asset(
+  style: createAsset(
     'shell',
     'css',
     'text/css; charset=utf-8',
@@ -157,7 +157,7 @@ export const SHELL = {
   grants: script('grants.js'),
   liveUpdates: script('live-updates.js'),
   suggest: script('suggest.js'),
-  mark: asset('mark', 'svg', 'image/svg+xml', readAsset('mark.svg')),
+  mark: createAsset('mark', 'svg', 'image/svg+xml', readAsset('mark.svg')),
 } as const;
 
 const { fonts: ownFonts, ...others } = SHELL;
