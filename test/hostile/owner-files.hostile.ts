@@ -214,7 +214,7 @@ describe('a folder that is called a copy of what the wallet bought', () => {
     await host.close();
     expect(await owner.paid()).toEqual([]);
 
-    const file = /move it away: (\S+\.json)/.exec(String(verified.json()['next_step']))?.[1] ?? '';
+    const file = /move the record away: (\S+\.json)/.exec(String(verified.json()['next_step']))?.[1] ?? '';
     await rm(file);
     const bought = await run('buy', String(id), '--max', '3', '--json');
     expect(bought.json()).toMatchObject({ verified: true, already_here: false, paid_usdc: 2 });
