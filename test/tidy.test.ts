@@ -4,7 +4,14 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../src/contract/index.ts';
 import { partOf } from './support/source/architecture-rules.ts';
 import { importsOf } from './support/source/imports-of.ts';
-import { listFiles, openSources } from './support/source/open-sources.ts';
+import { listFiles, openSources, openTexts } from './support/source/open-sources.ts';
+import {
+  declaredNames,
+  longParameterLists,
+  oneWordFunctions,
+  relativeComments,
+  ruleNumbers,
+} from './support/source/plain-uses.ts';
 import { exportedValues, functionLines, isBarrel, untidyUses } from './support/source/tidy-uses.ts';
 
 const FILE_LINES = 400;
@@ -24,6 +31,23 @@ const LONG_FILES: Readonly<Record<string, number>> = {
 
 /** Functions that are longer, by file and name; kept like the files. */
 const LONG_FUNCTIONS: Readonly<Record<string, number>> = {};
+
+/** These limits only fall. */
+const MOST_RELATIVE_COMMENTS = 60;
+const MOST_LONG_LISTS = 15;
+const MOST_ONE_WORD_NAMES = 70;
+
+/** Words that code may use in one meaning only, and where that meaning lives. Names of the wire and of the database keep theirs. */
+const ONE_MEANING: Readonly<Record<string, { pattern: RegExp; places: RegExp }>> = {
+  'settle: what a facilitator does': {
+    pattern: /^(?:re)?settle[A-Z]|^settle[sr]?$|[a-z]Settle(?:[A-Z]|$)/,
+    places: /^src\/(?:facilitator|contract|wallet)\/|\/x402\/|^src\/platform\/chain\//,
+  },
+  'lapse: what an offer of a city does': { pattern: /lapse/i, places: /^src\/city\// },
+  'ceremony: say key page': { pattern: /ceremon/i, places: /^$/ },
+  'tally: say counter, or request cost': { pattern: /tally/i, places: /^$/ },
+  'purse: say wallet session': { pattern: /purse/i, places: /^$/ },
+};
 
 /** The start of an absolute path that only exists where somebody works. */
 const PLACES = /(?<![\w.~$}-])\/(?:work|home|root|Users)\/[\w.]/;
@@ -212,6 +236,50 @@ describe('words', () => {
     expect(PLACES.test('src/market/root/x')).toBe(false);
     expect(either(['\\bTO', 'DO\\b']).test(`// ${'TO'}DO later`)).toBe(true);
     expect(occurrences(['LICENSE'], /Version 2\.0, January 2004/)).toHaveLength(1);
+  });
+});
+
+describe('plain English', () => {
+  // Migrations that are applied keep their bytes.
+  const written = texts.filter((path) => path !== 'test/tidy.test.ts' && !path.startsWith('migrations/'));
+  const code = written.filter((path) => /\.(?:ts|js)$/.test(path));
+  const program = shipped.filter(({ path }) => path.startsWith('src/'));
+  const shown = (uses: readonly { path: string; line: number; what: string }[]): string[] =>
+    uses.map(({ path, line, what }) => `${path}:${line} ${what}`);
+
+  test('few comments open with a relative word', () => {
+    const comments = code.flatMap((path) => relativeComments(path, read(path)));
+    expect(comments.slice(MOST_RELATIVE_COMMENTS)).toEqual([]);
+  });
+
+  test('no rule is cited by a number of another text', () => {
+    expect(written.flatMap((path) => ruleNumbers(path, read(path)))).toEqual([]);
+  });
+
+  test('few functions take more than four parameters, and few names of functions are one word', () => {
+    expect(shown(program.flatMap((source) => longParameterLists(source, 4))).slice(MOST_LONG_LISTS)).toEqual([]);
+    expect(shown(program.flatMap(oneWordFunctions)).slice(MOST_ONE_WORD_NAMES)).toEqual([]);
+  });
+
+  test('a word has one meaning', () => {
+    for (const [word, { pattern, places }] of Object.entries(ONE_MEANING)) {
+      const uses = program.filter(({ path }) => !places.test(path)).flatMap((source) => declaredNames(source, pattern));
+      expect(shown(uses), word).toEqual([]);
+    }
+  });
+
+  test('the limits see what they are meant to see', () => {
+    expect(relativeComments('a.ts', '  // What is left.\n/** Of a seller. */\n/** Whatever is left. */')).toHaveLength(
+      2,
+    );
+    expect(ruleNumbers('a.ts', '// as W7 has it; an ETag W/1, version v7.W8')).toHaveLength(1);
+    const [source] = openTexts({
+      'src/a.ts': 'function read(a, b, c, d, e) { const settled = a.settle(b); return settled; }',
+    });
+    if (source === undefined) throw new Error('not parsed');
+    expect(longParameterLists(source, 4)).toHaveLength(1);
+    expect(oneWordFunctions(source)).toHaveLength(1);
+    expect(declaredNames(source, /^settle/).map(({ what }) => what)).toEqual(['settled']);
   });
 });
 

@@ -33,7 +33,7 @@ const ask = (listingId: bigint, body?: object, key = buyer.key): Promise<Answer>
 const shown = (answer: Answer): ShownIntent => answer.body['purchase_intent'] as ShownIntent;
 
 describe('an intent', () => {
-  it('says in every field what its challenge says, line by line in the order of W8', async () => {
+  it('says in every field what its challenge says, line by line in the documented order', async () => {
     const { id } = await trade.goods();
     await time.moveOn(world, 0);
     const answer = await ask(id, { payer_wallet: buyerOne.address });
