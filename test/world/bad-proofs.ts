@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type ProofTerms, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
 
-/** Where a payment is asked for. */
+/** Terms of a request for payment. */
 export interface PayAt {
   chain: LocalChain;
   terms: ProofTerms & { resource: string };
@@ -19,7 +19,7 @@ type Headers = Record<string, string | string[]>;
 export interface BadProof {
   what: string;
   reason: Reason;
-  /** One or more requests' headers, all to be refused with that reason. */
+  /** Makes the headers of one or more requests; each must be refused with `reason`. */
   make(at: PayAt): Promise<Headers[]>;
 }
 
@@ -33,7 +33,7 @@ const inEither = (value: string): Headers[] => [{ 'x-payment': value }, { 'payme
 
 const good = (at: PayAt): Promise<SignedProof> => signProof(at.chain, payer, at.terms);
 
-/** Signed by the payer in all form, but for other terms than those asked for. */
+/** A valid signature of the payer over terms other than the requested ones. */
 function signedFor(what: string, signed: (at: PayAt) => Partial<Authorization>): BadProof {
   const make = async (at: PayAt) => both(await signProof(at.chain, payer, { ...at.terms, signed: signed(at) }));
   return { what, reason: 'payment_invalid', make };
@@ -58,7 +58,7 @@ const otherTerms: BadProof[] = [
 
 type Json = { [field: string]: Json } & Record<string, unknown>;
 
-/** A good proof, changed in what was not signed. */
+/** A valid proof with an unsigned field changed. */
 function changed(what: string, reason: Reason, version: 'v1' | 'v2' | 'both', change: (proof: Json) => void): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
@@ -144,7 +144,7 @@ const shapes: BadProof[] = [
   }),
 ];
 
-/** The same terms with a signature made some other way. */
+/** The same terms with a different kind of signature. */
 function resigned(what: string, reason: Reason, sign: (at: PayAt, proof: SignedProof) => Hex | Promise<Hex>): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
@@ -158,7 +158,7 @@ function hexOf(text: string): Hex {
   return text;
 }
 
-/** The twin that recovers to the same address. */
+/** Returns the high-s twin of a signature; it recovers to the same address. */
 function highS(signature: Hex): Hex {
   const s = CURVE_ORDER - BigInt(`0x${signature.slice(66, 130)}`);
   const v = signature.endsWith('1b') ? '1c' : '1b';
@@ -252,5 +252,5 @@ const headerForms: BadProof[] = [
   ),
 ];
 
-/** Everything that may be wrong with a proof, but for what depends on the chain's state. */
+/** All defects of a proof that do not depend on the state of the chain. */
 export const BAD_PROOFS: readonly BadProof[] = [...otherTerms, ...otherWords, ...shapes, ...signatures, ...headerForms];

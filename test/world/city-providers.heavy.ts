@@ -7,7 +7,7 @@ import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
 
 const [primary, spare] = [await startRpcProxy(), await startRpcProxy()];
-// Before the sale registers its end, since what is registered last ends first.
+// Registered before the sale, because hooks registered last run first.
 afterAll(() => Promise.all([primary.close(), spare.close()]));
 const sale = citySale({ finalityBlocks: 4, rpcUrls: (chain) => [primary.at(chain), spare.at(chain)] });
 
@@ -34,7 +34,7 @@ const claim = ({ offer, buyer, reservation }: Held, txHash: Hex) =>
   sale.claim(offer, buyer, txHash, reservation.challenge);
 const look = async ({ offer, buyer }: Held) => (await sale.reconcile(offer, buyer)).phase;
 const pass = async (seconds: number): Promise<void> => sale.mineAt((await sale.time()) + seconds);
-/** Long enough for what a provider did before to be forgotten, and then a head of each. */
+/** Waits long enough for earlier provider faults to be forgotten, then records a good answer and a head for each. */
 async function calm(): Promise<void> {
   primary.heal();
   spare.heal();
@@ -45,7 +45,7 @@ async function calm(): Promise<void> {
   }
 }
 
-/** Of the receipts and logs of that transaction: another amount. */
+/** Changes the amount in the receipt and logs of that transaction. */
 const lessIn =
   (txHash: Hex) =>
   (result: unknown): unknown => {

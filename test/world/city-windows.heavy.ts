@@ -6,7 +6,7 @@ import { reasonOf } from '../support/ask.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
 
-// Block times are set by the second; the city's clock follows the chain.
+// Tests set block times to the second; the city's clock follows the chain.
 const sale = citySale({ finalityBlocks: 4 });
 
 interface Held {
@@ -85,7 +85,7 @@ describe('unpaid', () => {
     const one = await held();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
-    // Our own clock may say what it wants.
+    // The market's own clock must not matter.
     sale.clock.set((one.to + 20) * 1_000);
     expect((await sale.reconcile(one.offer, other)).phase).toBe('reserved');
     expect(await reasonOf(sale.reserve(one.offer, other))).toBe('offer_reserved');
@@ -105,7 +105,7 @@ describe('unpaid', () => {
     expect(await reasonOf(claim(one, `0x${'5'.repeat(64)}`))).toBe('reservation_over');
     const next = await sale.reserve(one.offer, other);
     expect(secondOf(next.reserved_at)).toBe(one.to);
-    // Half an hour later the first may try again.
+    // The first buyer may try again after half an hour.
     await sale.mineAt(one.to + 1_799);
     expect((await sale.reconcile(one.offer, other)).phase).toBe('listed');
     await expect(sale.reserve(one.offer, one.buyer)).rejects.toMatchObject({ options: { retryAfterSeconds: 1 } });
@@ -165,7 +165,7 @@ describe('paid and not claimed in time', () => {
     const one = await held();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
-    // Another request checks it, and waits before the offer's lock by the claim that is just being written.
+    // The reservation request waits for the offer's lock, which a transaction holds while it inserts a claim.
     const claiming = await holdTransactionOpen(sale.db.database, async (tx) => {
       await tx.run(sql`select from offers where id = ${one.offer.id} for update`);
       await tx.run(sql`insert into claims (reservation_id, tx_hash, named_at)
@@ -177,7 +177,7 @@ describe('paid and not claimed in time', () => {
     await claiming.commit();
     expect(await reserved).toBe('offer_reserved');
     expect(await sale.phase(one.offer)).toBe('reserved');
-    // The next look knows that it is in no block.
+    // The next reading finds that the transaction is in no block.
     expect((await sale.reconcile(one.offer, other)).phase).toBe('listed');
   });
 });

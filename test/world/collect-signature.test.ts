@@ -139,7 +139,7 @@ describe('an authorization that moves nothing', () => {
     await world.finalize();
     const { v2, body } = await collecting(listing, contract.address, contract.owner);
     expect((await world.buy(listing.id, { proof: v2, body })).status).toBe(200);
-    // What says yes from now on said nothing when the last final block was made.
+    // At the last final block this contract did not accept signatures; it does from now on.
     await world.chain.rpc.call('anvil_setCode', [contract.address, YES]);
     await world.chain.mine(1);
     const stranger = await collecting(listing, contract.address, WORLD_ACCOUNTS.stranger);
@@ -153,5 +153,5 @@ describe('an authorization that moves nothing', () => {
   });
 });
 
-/** Says yes to every signature. */
+/** Contract code that accepts every signature. */
 const YES = `0x7f1626ba7e${'0'.repeat(56)}60005260206000f3`;

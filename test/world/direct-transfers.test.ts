@@ -31,7 +31,7 @@ const abi = parseAbi([
 
 type Case = Awaited<ReturnType<typeof begin>>;
 
-/** An intent, and its payer. */
+/** Opens an intent with a signature of its payer. */
 async function begin(units = 4n * PRICE) {
   const listing = await trade.goods();
   const payer = await trade.wallet(units, GAS_WEI);
@@ -45,7 +45,7 @@ async function sendCall(from: TestAccount, to: Hex, data: Hex): Promise<Hex> {
   return (await waitForReceipt(world.chain, await submit(world.chain, from, { to, data }))).transactionHash;
 }
 
-/** The money is there, does not fit, and a person decides; the goods stay where they are. */
+/** Expects a review: the money arrived but does not fit, so a person decides, and the goods are not delivered. */
 function expectReview(answer: Answer, reason: string, given: { artifact: string }): { id: number } {
   expect(answer).toMatchObject({
     status: 422,
@@ -109,7 +109,7 @@ describe('what was transferred', () => {
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE - 1n);
     await world.finalize();
     const { id: reviewed } = expectReview(await claimed(given, txHash), 'amount_too_little', given);
-    // Again, and with another transaction that would fit: it is the seller's turn.
+    // Claiming again, or with another transaction that would fit, does not help: the seller decides first.
     const rest = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await world.finalize();
     expect(expectReview(await claimed(given, txHash), 'amount_too_little', given).id).toBe(reviewed);
@@ -128,7 +128,7 @@ describe('what was transferred', () => {
       outcome: 'declined',
       do_not_pay_again: false,
     });
-    // The transaction was spent by the review; the other one was not, and pays.
+    // The review has used up the transaction; the other one is free and pays.
     expect(await claimed(given, txHash)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     expect(await claimed(given, rest)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
@@ -195,7 +195,7 @@ describe('what was transferred', () => {
   });
 });
 
-/** Plain transfers of one wallet, and other calls to the token before them, all in one transaction. */
+/** Makes plain transfers of one wallet, after some other token calls, in one transaction. */
 async function transferTogether(
   from: TestAccount,
   transfers: readonly { to: string; units: bigint }[],
@@ -211,10 +211,10 @@ async function transferTogether(
   return await sendBatch(world, from, [...before, ...calls]);
 }
 
-/** A contract that says Transfer in the token's form, and is not the token. */
+/** Emits the token's Transfer event from a contract that is not the token. */
 async function otherToken(payer: TestAccount, to: string): Promise<Hex> {
   const address = `0x${'be'.repeat(20)}`;
-  // log3(memory 0..32, topic, from, to) with the first three words of the call.
+  // log3(memory 0..32, topic, from, to), using the first three words of the call data.
   await world.chain.rpc.call('anvil_setCode', [address, '0x60603560005260403560203560003560206000a300']);
   const topic = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
   const word = (value: string): string => value.toLowerCase().replace('0x', '').padStart(64, '0');

@@ -33,7 +33,7 @@ it('walked by pages while 16 writers write, ids fall by one without holes and ro
   });
   let walks = 0;
   let seen = 0;
-  // A walk that was begun while they wrote, over and over; one more when all is quiet.
+  // Read the whole log repeatedly while writers run, and once more when they are done.
   do {
     const ids = await walk();
     expect(ids.length).toBeGreaterThanOrEqual(seen);
@@ -46,7 +46,7 @@ it('walked by pages while 16 writers write, ids fall by one without holes and ro
   expect(walks).toBeGreaterThan(1);
 });
 
-/** The sdk's walk refuses a hole, a repeated id and a row too many; here it is said once more in plain words. */
+/** Checks the whole log for holes and repeated ids. The SDK checks this too; here it is explicit. */
 async function walk(): Promise<number[]> {
   const client = createClient({ baseUrl: world.url });
   const ids: number[] = [];

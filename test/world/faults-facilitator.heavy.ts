@@ -11,7 +11,7 @@ import { COURSES, type Course, LIFE_SECONDS, watchMoney } from './watch-money.ts
 const DEADLINE_MS = FACILITATOR_DEADLINE_SECONDS * 1_000;
 const AROUND_MS = 100;
 
-/** What can go wrong between a market and a third party's facilitator, by name; `to` and a foreign transaction are the test's to add. */
+/** Faults between a market and a third party's facilitator, by name. Each test adds `to` and the foreign transaction. */
 const FACILITATOR_FAULTS = {
   slow_just_in_time: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS - AROUND_MS },
   slow_just_too_late: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS + AROUND_MS },
@@ -32,10 +32,10 @@ const FACILITATOR_FAULTS = {
 type FacilitatorFaultName = keyof typeof FACILITATOR_FAULTS;
 const FACILITATOR_FAULT_NAMES = Object.keys(FACILITATOR_FAULTS) as FacilitatorFaultName[];
 
-/** Half a minute on an idle machine: deadlines pass for real. */
+/** Half a minute on an idle machine, because real deadlines expire. */
 const BUSY_MS = 240_000;
 
-/** Time of market and chain together; only ever forward. */
+/** Offset of the market's and the chain's time; it only grows. */
 let offsetMs = 0;
 const trade = await scriptedTrade({
   chain: { finalityBlocks: FINALITY_BLOCKS },
@@ -53,7 +53,7 @@ async function outlive(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-/** After these the transfer stands, whatever the market was told. */
+/** Faults after which the transfer is on the chain, regardless of what the market was told. */
 const SETTLES: ReadonlySet<FacilitatorFaultName> = new Set<FacilitatorFaultName>([
   'slow_just_in_time',
   'slow_just_too_late',
@@ -64,7 +64,7 @@ const SETTLES: ReadonlySet<FacilitatorFaultName> = new Set<FacilitatorFaultName>
   'verify_no_chain_yes',
 ]);
 
-/** What a client does after its first answer. */
+/** Ways a client may continue after its first answer. */
 const CLIENTS = {
   'shows the same proof again': 'proof',
   'asks without a proof': 'plain',
@@ -79,11 +79,11 @@ interface Case {
   course: Course;
 }
 
-/** A client that shows the proof again when all is well has it settled. */
+/** The payment succeeds if the fault still settles it, or if the client shows the proof again afterwards. */
 const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
 
 const MOST_TRIES = 10;
-/** So many at once: each has its own deadline to wait for, and a machine of two cores is to stay in time. */
+/** Limits concurrency: each case waits for its own deadline, and a machine with two cores must keep up. */
 const AT_ONCE = 14;
 
 async function openCases(): Promise<Case[]> {
@@ -116,7 +116,7 @@ const nonceOf = ({ proof }: Course): string => {
   return proof.authorization.nonce;
 };
 
-/** The first answer that stands for a payment: on a busy machine chain or database may be out of reach for a while. */
+/** Repeats until a payment row exists: on a busy machine chain or database may be unreachable for a while. */
 async function begin(course: Course): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await money.ask(course);
@@ -125,7 +125,7 @@ async function begin(course: Course): Promise<Answer> {
   }
 }
 
-/** What the client does that was told to come back. */
+/** Does what this client does when told to come back. */
 async function again({ client, course }: Case): Promise<void> {
   const how = CLIENTS[client];
   if (how !== null) await money.ask(course, how);
@@ -175,7 +175,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
     await outlive(LIFE_SECONDS + 1);
     await pass();
     await each(cases, again);
-    // The end of its time is not final yet: a block that holds the transfer might still take the place of a later one.
+    // The authorization's end is not final yet, so a reorg could still bring in a block that holds the transfer.
     await each(cases, async (one) => {
       const expected = isPaid(one) ? 'completed' : 'settling';
       expect((await money.rowsOf(one.course)).map(({ status }) => status)).toEqual([expected]);

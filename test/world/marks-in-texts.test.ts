@@ -11,7 +11,7 @@ import { processorMs } from '../support/processor-time.ts';
 
 const MOST_MS = 50;
 
-/** One case for each field that may hold text, filled to the largest body of its endpoint. */
+/** One case for each text field, filled up to its endpoint's body limit. */
 const cases = [...Object.entries<EndpointShape>(endpoints), ...Object.entries<EndpointShape>(cityEndpoints)].flatMap(
   ([name, endpoint]) =>
     requestsTo(endpoint)
@@ -53,7 +53,7 @@ function incomingOf({ method, path, headers, body }: HostileRequest, endpoint: E
 
 class Reached extends Error {}
 
-/** Judges a body up to its operation, and measures milliseconds of the processor. */
+/** Parses and checks a body up to its operation. Measures CPU milliseconds. */
 async function judge({ endpoint, request }: (typeof cases)[number]): Promise<{ outcome: string; ms: number }> {
   const operation = async (): Promise<never> => {
     throw new Reached();
@@ -79,7 +79,7 @@ describe('a body full of marks or line ends in one field', () => {
     const dear: string[] = [];
     for (const one of cases) {
       let least = await judge(one);
-      // Compiling and garbage collection fall into some of the times.
+      // Some measurements include compilation and garbage collection.
       for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
         const next = await judge(one);
         if (next.ms < least.ms) least = next;

@@ -4,7 +4,7 @@ import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { testDatabase } from '../support/database.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../support/seed.ts';
 
-// One row for what may be paid once. The code looks first, and takes locks; the database holds it whatever the code does.
+// Constraints that allow one row for each thing that may be paid once. The code checks and locks first; these hold without it.
 
 const db = testDatabase();
 let merchant: SeededMerchant;
@@ -21,7 +21,7 @@ const bytes = (length: number): Buffer => {
   return Buffer.alloc(length, made);
 };
 
-/** The rule that a statement breaks; null when it is taken. */
+/** Returns the name of the constraint that a statement violates; null if it succeeds. */
 async function brokenRule(statement: Sql): Promise<string | null> {
   try {
     await db.database.run(statement);

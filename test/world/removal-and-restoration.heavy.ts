@@ -7,12 +7,12 @@ import { paidUnits, type SignedProof } from '../support/market-world.ts';
 import { PRICE } from '../support/trade.ts';
 import { type Goods, reviewStage, statusAndReason } from './review-stage.ts';
 
-// What was paid while the listing was removed, and what becomes of it when the removal is taken back (W7).
+// Payments made while a listing is removed, and their outcome when the removal is reversed.
 
 const stage = await reviewStage();
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
-/** The merchant's appeal, and the maintainer's decision on it. */
+/** Files the merchant's appeal and grants it as the maintainer. */
 async function restore({ id }: Goods): Promise<void> {
   const { world, seller, keeper } = stage;
   const statement = { listing_id: Number(id), statement: 'It is good' };
@@ -24,7 +24,7 @@ async function restore({ id }: Goods): Promise<void> {
   expect(decided).toMatchObject({ status: 200, body: { listing: { state: 'live', removed: false } } });
 }
 
-/** By x402: the market has handed the proof over, and has heard nothing of it. */
+/** Starts an x402 payment: the market submitted the proof and got no usable answer. */
 async function settling() {
   const { world, facilitator } = stage;
   facilitator.script({ verify: 'valid', settle: 'garbage' });
@@ -36,7 +36,7 @@ async function settling() {
   return { goods, buyer, payer, proof, again };
 }
 
-/** A stranger brings it to the chain, in a block of a later second than anything before. */
+/** A stranger submits it in a later second than any earlier block. */
 async function mine({ authorization, signature }: SignedProof): Promise<void> {
   await stage.time.moveOn(stage.world, 5);
   await usdcAdmin(stage.world.chain).settleAuthorization(stranger, authorization, signature);
@@ -55,7 +55,7 @@ describe('a payment by x402 that is settling', () => {
     await mine(proof);
     await stage.remove(goods);
     await stage.finalize();
-    // Its title is shown to no reader any more.
+    // Its title is no longer shown to readers.
     const title = 'Removed by the maintainer';
     expect(await again()).toMatchObject({
       status: 200,
@@ -103,7 +103,7 @@ describe('a payment by x402 that is settling', () => {
     await stage.remove(goods);
     await stage.finalize();
     expect(await again()).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
-    // No other buyer gets it now.
+    // No other buyer gets it.
     const other = await stage.person();
     expect(statusAndReason(await stage.world.buy(goods.id, { key: other.key }))).toEqual([404, 'listing_unavailable']);
   });

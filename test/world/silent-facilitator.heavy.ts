@@ -3,10 +3,10 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
 import { PRICE, scriptedTrade } from '../support/trade.ts';
 
-// A facilitator that takes a request and never answers: the eight seconds of the deadline pass for real.
+// The facilitator accepts a request and never answers, so the real deadline of eight seconds passes.
 const { sellerOne } = WORLD_ACCOUNTS;
 const { facilitator, world, buyer, goods, wallet, statusOf } = await scriptedTrade({
-  // The background pass of a running market, at its own pace.
+  // Lets the background pass run on its own schedule.
   reconcileEveryMs: 200,
 });
 

@@ -13,10 +13,10 @@ import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 
 const ROUNDS = 50;
 const HOUR = 3_600;
-/** Of a transaction that there is not: the fee stays undecided until its window is over. */
+/** A transaction that does not exist keeps a fee undecided until its window ends. */
 const NOWHERE = `0x${'9'.repeat(64)}`;
 
-// It answers nothing that can be used: a fee by x402 stays undecided until its authorization has run out.
+// Gives no usable answer, so an x402 fee stays undecided until its authorization expires.
 const facilitator = await startScriptedFacilitator();
 facilitator.script({ verify: 'garbage', settle: 'garbage' });
 afterAll(() => facilitator.close());
@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const database = () => stage.world.db.database;
 
-/** The market's clock alone; the chain follows with `chainFollows`. */
+/** Moves only the market's clock; `chainFollows` moves the chain. */
 function jump(seconds: number): void {
   aheadMs += seconds * 1_000;
 }
@@ -42,7 +42,7 @@ async function chainFollows(seconds: number): Promise<void> {
   await stage.world.chain.mine(1);
 }
 
-/** A request that opens a fee, by either way, ready to be sent. */
+/** Prepares a request that opens a fee, in either way. */
 async function feeOf(thing: Meant, round: number): Promise<Act> {
   if (round % 2 === 0) {
     const { v2: proof } = await sign(payer);
@@ -56,8 +56,8 @@ async function feeOf(thing: Meant, round: number): Promise<Act> {
 type Act = () => Promise<Answer>;
 
 /**
- * Both at once. In half of the rounds the draft is held until both wait for it, so that each comes first in some; in the others they run
- * free. `meanwhile` is done when both are on their way, and have judged the draft once.
+ * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others they
+ * run free. `meanwhile` runs once both are in flight and have checked the draft.
  */
 async function race(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
   const [first, second] = round % 4 < 2 ? acts : [acts[1], acts[0]];
@@ -89,14 +89,14 @@ async function free(thing: Meant, first: Act, second: Act, meanwhile: () => void
   const all = Promise.all(asked).finally(() => {
     isOver = true;
   });
-  // When the fee's request reads the offer, it has judged the draft once; or it is refused before.
+  // The fee request reads the offer after its first check of the draft, unless it was refused before.
   const path = offerPath(thing.offerId);
   await expect.poll(() => isOver || city.asked.slice(before).includes(path), { interval: 1 }).toBe(true);
   meanwhile();
   return await all;
 }
 
-/** What is held without a right to it. */
+/** Returns drafts and wallets that are held by no open fee, and open fees that hold nothing. */
 async function faults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d
@@ -114,7 +114,7 @@ async function faults(): Promise<unknown[]> {
       where state in ('pending', 'fee_pending') group by merchant_id having count(*) > 1`);
 }
 
-/** These fees are decided, and every draft is over or free. */
+/** Checks that these fees are decided and every draft is closed or free. */
 async function expectAllFree(): Promise<void> {
   jump(HOUR);
   await chainFollows(HOUR);
@@ -160,7 +160,7 @@ describe(`${ROUNDS} times at once`, () => {
       const thing = await meant();
       const open = await feeOf(thing, round);
       const another = () => draft(thing.seller, { seller_wallet: thing.wallet });
-      // In some rounds the hour ends when all is done: then the fee was in time.
+      // In some rounds the hour ends only after both are done, so the fee was in time.
       const isInTime = round % 16 >= 12;
       const [drafted, opened] = await race(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
       if (isInTime) jump(HOUR);
