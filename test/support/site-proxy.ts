@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a site is made to answer another: its own words, others, none, or nonsense. */
+/** A site's answer to another site: its own, a different one, none, or garbage. */
 export type SiteAnswer =
   | { status: number; json: unknown }
   | { status: number; text: string; headers?: Record<string, string> }
   | 'hang_up'
   | 'silence';
 
-/** Gives the answer in place of the site's own; null lets that pass. */
+/** Returns the replacement for the site's answer; null keeps it. */
 export type SiteTwist = (asked: { method: string; path: string; status: number; json: unknown }) => SiteAnswer | null;
 
 export interface SeenRequest {
@@ -19,16 +19,16 @@ export interface SeenRequest {
 }
 
 export interface SiteProxy {
-  /** The origin under which the other site knows this one. */
+  /** URL under which the other site knows this one. */
   url: string;
-  /** Everything that came this way. */
+  /** All requests that passed. */
   seen: SeenRequest[];
-  /** From now on; null: all passes. */
+  /** Sets the twist; null: forward everything. */
   twist(twist: SiteTwist | null): void;
   close(): Promise<void>;
 }
 
-/** Stands before a site, where the other one reads it: an honest wire, until it is told to lie. */
+/** A proxy in front of a site, between it and the other site. Honest until told to lie. */
 export async function startSiteProxy(target: () => string): Promise<SiteProxy> {
   const seen: SeenRequest[] = [];
   let twisted: SiteTwist | null = null;
