@@ -13,7 +13,7 @@ const working = joinSupervisor({
 });
 
 if (working === null) {
-  // Shortens all waits by this factor.
+  // Divides all waits by 25.
   const clock = {
     now: systemClock.now,
     sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 25, signal),

@@ -75,7 +75,7 @@ export async function eventsAbout({ db }: KillWorld['world'], kind: string, list
 
 let registered = 0;
 
-/** Stages and confirms. If the confirm's answer is lost it is not repeated; using the key then shows the outcome. */
+/** Stages and confirms. A confirm's answer is given only once, so if it was lost, using the key shows the outcome. */
 export const registerMerchant: Flow = async (scene) => {
   registered += 1;
   const handle = `newcomer-${registered}`;

@@ -47,7 +47,7 @@ export function testKillPoints(file: string, title: string, allPoints: readonly 
           const from = scene.acks.size();
           const { act, check } = await flow(scene, run);
           await scene.rested();
-          // A market that kills itself first replaces a killed one, which counts too, and may die as soon as it has.
+          // With a crash point, `arm` first kills the running market, which counts as well; the new one may die at once.
           const before = scene.market.deaths() + Number(typeof point === 'string');
           await scene.arm(point);
           await act();

@@ -29,7 +29,7 @@ export interface MarketProcess {
   stop(): Promise<void>;
 }
 
-/** It was killed while starting: background jobs start before the first answer. */
+/** Thrown when the market was killed while starting; background jobs run before the first answer. */
 export class KilledAtStart extends Error {}
 
 /** Addresses of a market's services. */

@@ -15,7 +15,7 @@ const STEERING = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const OWN_VOICE = /^(?:next|refused|not done|outcome unknown|warning):/;
 export const COLUMNS = 60;
 
-/** Wraps the output at the screen's width. */
+/** Splits the output into rows of the screen's width. */
 function rowsOf(output: string): string[] {
   return output.split('\n').flatMap((line) => line.match(new RegExp(`.{1,${COLUMNS}}`, 'gsu')) ?? ['']);
 }

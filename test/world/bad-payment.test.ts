@@ -68,7 +68,7 @@ function payAt(name: string): PayAt & { ask(headers: Headers): Promise<SentAnswe
 function expectPaymentRefusal(answer: SentAnswer, reason: Reason, at: PayAt): void {
   const problem = expectRefusal(answer, reason);
   const row: ErrorRow = ERRORS[problem['reason'] as Reason];
-  // If the table has no value, the proof was not checked yet, so the answer must say true.
+  // A reason without a value in the table: the proof was not checked yet, so the answer must say true.
   expect(problem['do_not_pay_again']).toBe(row.of_proof?.do_not_pay_again ?? row.do_not_pay_again ?? true);
   if (answer.status !== 402) return;
   const { payTo, units, resource } = at.terms;

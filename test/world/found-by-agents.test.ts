@@ -49,7 +49,7 @@ describe('the documents by which agents find the market', () => {
   it.each(Object.entries(DOCUMENTS))(
     '%s answers GET and HEAD, may be kept, and is read by any origin',
     async (path, type) => {
-      // Compressed documents have other bytes, and are cached after the first request.
+      // Ask for the uncompressed form: after the first request a compressed one is cached, and its bytes differ.
       const headers = { 'accept-encoding': 'identity' };
       const answer = await read(path, { headers });
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);

@@ -11,7 +11,7 @@ import { testDatabase } from '../support/database.ts';
 import { ROOMY, registerCaller } from '../support/identity-doors.ts';
 import { marketContext } from '../support/market-context.ts';
 
-// Lifts the limits, which would stop this after ten tries, so that only the code itself protects the account.
+// Runs without the limits, which would stop it after ten tries, so only the code itself protects the account.
 
 /** Two hundred thousand tries take about eight minutes. */
 const TRIES = Number(process.env['OPENAISLE_WRONG_CODES'] ?? rotatedRounds(import.meta.filename, 5_000));

@@ -105,7 +105,7 @@ test('rotation, recovery and new codes of one merchant at once: whatever is in f
       client.confirm('recovery', recovery),
       client.post('recovery', { action: 'generate', recovery_code: codeOf(owner, 1) }, { key: owner.key }),
     ]);
-    // Only a recovery can stop a rotation; either can stop a recovery.
+    // Only the recovery can stop the rotation; the rotation or the new codes can stop the recovery.
     expect([rotated.status, recovered.status]).not.toEqual([200, 200]);
     expect([made.status, recovered.status]).not.toEqual([200, 200]);
     expect([rotated, recovered, made].some(({ status }) => status === 200)).toBe(true);

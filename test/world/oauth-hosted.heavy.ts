@@ -98,7 +98,7 @@ describe.each(Object.entries(MANNERS) as [keyof typeof MANNERS, Manner][])('a cl
     expect(isNarrow).toBe(name !== 'chatgpt');
     if (isNarrow) {
       expect(await client.stepUp(await client.call('list_item', item))).toBe(TOKEN_SCOPES.join(' '));
-      // A host in the configuration is verified for all its grants; a client that registered itself starts again.
+      // A host in the configuration is proven for all its grants; a client that registered itself must be proven again.
       const next = await client.call('my_purchases');
       expect(next.body['reason']).toBe(name === 'cursor' ? 'host_not_proven' : undefined);
       expect((await client.call('me')).isError).toBe(false);

@@ -20,7 +20,7 @@ async function walletIn(world: World, name: string): Promise<{ wallet: TestAccou
   return { wallet, env: { OPENAISLE_WALLET_KEY: wallet.key } };
 }
 
-/** The store `ink` on one market, and an empty account of it on a second market. Readable only while tests run. */
+/** The store `ink` on one market and its empty account on a second market. Readable only while tests run. */
 export function storeStage() {
   const cli = cliRuns();
   let old: World;

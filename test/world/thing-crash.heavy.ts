@@ -1,4 +1,4 @@
-/** A city is repeatedly killed by the kernel in the middle of a sale, with a buyer who uses only the SDK. */
+/** A city is repeatedly killed with SIGKILL in the middle of a sale; the buyer uses only the SDK. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

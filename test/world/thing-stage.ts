@@ -39,7 +39,7 @@ export interface Reservation {
   seller_wallet: string;
 }
 
-/** Both sites on one chain, each with its own database and key prefix, connected through proxies that can lie. */
+/** Both sites on one chain, each with its own database and keys, connected through proxies that can lie. */
 export interface Sites {
   market: World;
   city: CityWorld;

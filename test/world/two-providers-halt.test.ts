@@ -39,7 +39,7 @@ let other: LocalChain;
 beforeAll(async () => {
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
   other = await startChain({ finalityBlocks: 4, stateFile: there });
-  // Another miner gives other blocks, as high as the first chain's and beyond.
+  // Mine with another coinbase, so the blocks differ, and go beyond the first chain's height.
   await other.rpc.call('anvil_setCoinbase', [`0x${'0e'.repeat(20)}`]);
   await other.mine(200);
 });
