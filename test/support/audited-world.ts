@@ -66,9 +66,9 @@ export async function startAuditedWorld(options: WorldOptions = {}): Promise<Aud
   const keeper = await world.join('the-keeper');
   const seller = await world.join('seller-one');
   const buyers = [await world.join('buyer-one'), await world.join('buyer-two')] as const;
-  await must(201, world.ask('POST', '/api/listing', { key: keeper.key, body: newGoods() }));
+  await mustSucceed(201, world.ask('POST', '/api/listing', { key: keeper.key, body: newGoods() }));
   const list = async (changes?: Record<string, unknown>): Promise<bigint> => {
-    const { body } = await must(201, listPaid(world, seller, newGoods(changes), await fundedWallet(world)));
+    const { body } = await mustSucceed(201, listPaid(world, seller, newGoods(changes), await fundedWallet(world)));
     return BigInt(Number(body['listing_id']));
   };
   const buyByX402 = async (listing: bigint, buyer: Member, payer: TestAccount): Promise<void> => {
@@ -76,20 +76,20 @@ export async function startAuditedWorld(options: WorldOptions = {}): Promise<Aud
     const proof = await signProof(world.chain, payer, { payTo: sellerOne.address, units: PRICE, resource });
     await world.buy(listing, { key: buyer.key, proof: proof.v2 });
     await world.finalize();
-    await must(200, world.buy(listing, { key: buyer.key }));
+    await mustSucceed(200, world.buy(listing, { key: buyer.key }));
   };
   const goods = await list();
   const gift = await list({ price_usdc: 0 });
   await buyByX402(goods, buyers[0], buyerOne);
   const direct = await payDirectly(world, { buyer: buyers[1], listingId: goods, payer: buyerTwo, units: PRICE });
   await world.finalize();
-  await must(200, claim(world, buyers[1], goods, direct));
-  await must(200, world.buy(gift, { key: buyers[0].key }));
+  await mustSucceed(200, claim(world, buyers[1], goods, direct));
+  await mustSucceed(200, world.buy(gift, { key: buyers[0].key }));
   await world.running.eventsSettled();
   return { world, keeper, seller, buyers, goods, gift, list, buyByX402 };
 }
 
-async function must<Answer extends { status: number; body: unknown }>(
+async function mustSucceed<Answer extends { status: number; body: unknown }>(
   status: number,
   asked: Promise<Answer>,
 ): Promise<Answer> {

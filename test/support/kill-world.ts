@@ -205,7 +205,7 @@ export async function openKillWorld(
       const { kill } = await market.current();
       trap.arm(point, kill);
     },
-    rested: () => rest(world),
+    rested: () => untilNumbered(world),
     finish: async () => {
       await settleDown(world);
       const { faults } = await audit({
@@ -304,10 +304,10 @@ async function settleDown(world: ProcessWorld): Promise<void> {
   await world.finalize();
   const open = sql`select id from payments where status in ('verifying', 'settling')`;
   await expect.poll(() => world.db.database.rows(open), { timeout: 20_000, interval: 50 }).toEqual([]);
-  await rest(world);
+  await untilNumbered(world);
 }
 
-async function rest({ db }: ProcessWorld): Promise<void> {
+async function untilNumbered({ db }: ProcessWorld): Promise<void> {
   const waiting = sql`select kind from events where id is null`;
   await expect.poll(() => db.database.rows(waiting), { timeout: 20_000, interval: 20 }).toEqual([]);
 }

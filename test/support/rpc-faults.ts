@@ -158,11 +158,11 @@ function changedLogs(change: (log: Json) => Json[], where: 'everywhere' | 'in_re
       return { ...(result as Json), logs: ((result as Json)['logs'] as Json[]).flatMap(change) };
     }
     if (method !== 'eth_getLogs' || where === 'in_receipts' || !Array.isArray(result)) return result;
-    return result.flatMap(change).filter((log) => fits(log, params[0] as Json));
+    return result.flatMap(change).filter((log) => matchesFilter(log, params[0] as Json));
   };
 }
 
-function fits(log: Json, filter: Json): boolean {
+function matchesFilter(log: Json, filter: Json): boolean {
   const topics = (filter['topics'] ?? []) as (string | string[] | null)[];
   const own = log['topics'] as string[];
   return (
@@ -248,13 +248,13 @@ export function playFault(fault: RpcFault, { seed, chance = 1 }: FaultPlay): (me
   return (method) => {
     const nth = counts.get(method) ?? 0;
     counts.set(method, nth + 1);
-    const dice = createDice(mix(`${seed} ${method} ${nth}`));
+    const dice = createDice(hashSeed(`${seed} ${method} ${nth}`));
     return dice.chance(chance) ? { fault, dice } : null;
   };
 }
 
 /** FNV-1a: similar seeds must not give similar results. */
-function mix(text: string): number {
+function hashSeed(text: string): number {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);
   return state >>> 0;

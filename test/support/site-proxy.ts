@@ -33,17 +33,17 @@ export async function startSiteProxy(target: () => string): Promise<SiteProxy> {
   const seen: SeenRequest[] = [];
   let twisted: SiteTwist | null = null;
   const server = createServer((request, response) => {
-    pass(request, response).catch(() => response.destroy());
+    passOn(request, response).catch(() => response.destroy());
   });
 
-  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = await readRequest(request);
     seen.push(asked);
-    const own = await ask(target(), asked).catch(() => null);
+    const own = await askSite(target(), asked).catch(() => null);
     const json = own === null ? null : parse(own.text);
     const { method, path } = asked;
     const lie = twisted?.({ method, path, status: own?.status ?? 0, json }) ?? null;
-    give(response, lie ?? (own === null ? 'hang_up' : { ...own, headers: { 'content-type': own.type } }));
+    sendAnswer(response, lie ?? (own === null ? 'hang_up' : { ...own, headers: { 'content-type': own.type } }));
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -68,7 +68,7 @@ async function readRequest(request: IncomingMessage): Promise<SeenRequest> {
   return { method, path, headers, body: Buffer.concat(chunks).toString('utf8') };
 }
 
-function give(response: ServerResponse, answer: SiteAnswer): void {
+function sendAnswer(response: ServerResponse, answer: SiteAnswer): void {
   if (answer === 'silence') return;
   if (answer === 'hang_up') return void response.destroy();
   const text = 'json' in answer ? JSON.stringify(answer.json) : answer.text;
@@ -77,7 +77,7 @@ function give(response: ServerResponse, answer: SiteAnswer): void {
   response.end(text);
 }
 
-async function ask(
+async function askSite(
   target: string,
   { method, path, headers, body }: SeenRequest,
 ): Promise<{ status: number; type: string; text: string }> {

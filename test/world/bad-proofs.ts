@@ -71,7 +71,7 @@ function changed(what: string, reason: Reason, version: 'v1' | 'v2' | 'both', ch
   return { what, reason, make };
 }
 
-function set(path: string, value: unknown): (proof: Json) => void {
+function setPath(path: string, value: unknown): (proof: Json) => void {
   const steps = path.split('.');
   const last = steps.pop() ?? '';
   return (proof) => {
@@ -87,23 +87,23 @@ const otherWords: BadProof[] = [
       `version 1 for the network ${network || 'without a name'}`,
       'payment_invalid',
       'v1',
-      set('network', network),
+      setPath('network', network),
     ),
   ),
   ...['eip155:84532', 'eip155:1', 'base', 'eip155:08453', 'solana:x'].map((network) =>
-    changed(`version 2 for the network ${network}`, 'payment_invalid', 'v2', set('accepted.network', network)),
+    changed(`version 2 for the network ${network}`, 'payment_invalid', 'v2', setPath('accepted.network', network)),
   ),
-  changed('another token', 'payment_invalid', 'v2', set('accepted.asset', NETWORKS['base-sepolia'].usdc)),
-  changed('a promise to pay another payee', 'payment_invalid', 'v2', set('accepted.payTo', payer.address)),
-  changed('a promise of a higher amount', 'payment_invalid', 'v2', set('accepted.amount', '99000000')),
-  changed('a promise of a lower amount', 'payment_invalid', 'v2', set('accepted.amount', '0')),
-  changed('version 1 of another scheme', 'payment_invalid', 'v1', set('scheme', 'upto')),
-  changed('version 2 of another scheme', 'payment_invalid', 'v2', set('accepted.scheme', 'upto')),
+  changed('another token', 'payment_invalid', 'v2', setPath('accepted.asset', NETWORKS['base-sepolia'].usdc)),
+  changed('a promise to pay another payee', 'payment_invalid', 'v2', setPath('accepted.payTo', payer.address)),
+  changed('a promise of a higher amount', 'payment_invalid', 'v2', setPath('accepted.amount', '99000000')),
+  changed('a promise of a lower amount', 'payment_invalid', 'v2', setPath('accepted.amount', '0')),
+  changed('version 1 of another scheme', 'payment_invalid', 'v1', setPath('scheme', 'upto')),
+  changed('version 2 of another scheme', 'payment_invalid', 'v2', setPath('accepted.scheme', 'upto')),
   changed(
     'a proof for another resource',
     'payment_bound_elsewhere',
     'v2',
-    set('resource.url', 'http://127.0.0.1:4020/api/buy/2'),
+    setPath('resource.url', 'http://127.0.0.1:4020/api/buy/2'),
   ),
 ];
 
@@ -112,27 +112,27 @@ const signedFields = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce
 );
 const shapes: BadProof[] = [
   ...['x402Version', 'payload', 'payload.signature', 'payload.authorization', ...signedFields].flatMap((path) => [
-    changed(`a proof without ${path}`, 'malformed_proof', 'both', set(path, undefined)),
-    changed(`a proof with a number for ${path}`, 'malformed_proof', 'both', set(path, 3)),
-    changed(`a proof with an object for ${path}`, 'malformed_proof', 'both', set(path, {})),
+    changed(`a proof without ${path}`, 'malformed_proof', 'both', setPath(path, undefined)),
+    changed(`a proof with a number for ${path}`, 'malformed_proof', 'both', setPath(path, 3)),
+    changed(`a proof with an object for ${path}`, 'malformed_proof', 'both', setPath(path, {})),
   ]),
   ...['-1', '1e6', '0x10', '1.0', ' 1', '', '9'.repeat(78)].map((value) =>
     changed(
       `a value spelled "${value.slice(0, 9)}"`,
       'malformed_proof',
       'both',
-      set('payload.authorization.value', value),
+      setPath('payload.authorization.value', value),
     ),
   ),
   changed(
     'a time spelled as a date',
     'malformed_proof',
     'both',
-    set('payload.authorization.validBefore', '2030-01-01'),
+    setPath('payload.authorization.validBefore', '2030-01-01'),
   ),
-  changed('a short nonce', 'malformed_proof', 'both', set('payload.authorization.nonce', '0x01')),
-  changed('a payer that is no address', 'malformed_proof', 'both', set('payload.authorization.from', 'buyer.eth')),
-  changed('version 3', 'malformed_proof', 'both', set('x402Version', 3)),
+  changed('a short nonce', 'malformed_proof', 'both', setPath('payload.authorization.nonce', '0x01')),
+  changed('a payer that is no address', 'malformed_proof', 'both', setPath('payload.authorization.from', 'buyer.eth')),
+  changed('version 3', 'malformed_proof', 'both', setPath('x402Version', 3)),
   changed('a permit2 payload', 'malformed_proof', 'both', (proof) => {
     const { authorization, signature } = proof['payload'] as Json;
     const permit2Authorization = {
@@ -140,7 +140,7 @@ const shapes: BadProof[] = [
       permitted: { token: NETWORKS.base.usdc, amount: '1' },
       spender: payer.address,
     };
-    set('payload', { signature, permit2Authorization })(proof);
+    setPath('payload', { signature, permit2Authorization })(proof);
   }),
 ];
 

@@ -22,7 +22,7 @@ interface Held {
   reservation: ReservationOut;
 }
 
-async function held(): Promise<Held> {
+async function holdOffer(): Promise<Held> {
   await calm();
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   return { offer, buyer, reservation: await sale.reserve(offer, buyer) };
@@ -55,7 +55,7 @@ const lessIn =
   };
 
 it('two that show the same sell it', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   const before = spare.calls();
@@ -67,7 +67,7 @@ it.each([
   ['the second', primary, spare],
   ['the first', spare, primary],
 ])('where %s shows another amount nothing is decided; it is when both agree', async (_, _honest, liar) => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   liar.twist(lessIn(txHash));
@@ -78,7 +78,7 @@ it.each([
 });
 
 it('one that has not reached the block holds it up; one that is silent does for a minute', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   spare.lag(6);
@@ -93,7 +93,7 @@ it('one that has not reached the block holds it up; one that is silent does for 
 });
 
 it('a reservation is over when all have a block at its end: one that lags keeps it', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const end = Date.parse(one.reservation.reserved_until) / 1_000;
   await sale.mineAt(end - 1);
   await sale.mineAt(end);
@@ -110,7 +110,7 @@ it.each([
   ['the leading one', primary],
   ['the other one', spare],
 ])('where %s hides a transfer the thing is not freed', async (_, liar) => {
-  const one = await held();
+  const one = await holdOffer();
   await payFor(one);
   liar.twist((result, { method }) => (method === 'eth_getLogs' ? [] : result));
   await pass(301);
@@ -118,7 +118,7 @@ it.each([
 });
 
 it('a claim waits while the finalized block is another one when it is looked at again', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   await sale.finalize();
@@ -136,7 +136,7 @@ it('a claim waits while the finalized block is another one when it is looked at 
 });
 
 it('where what was final is another block nothing is begun, and nothing is given up', async () => {
-  const one = await held();
+  const one = await holdOffer();
   await look(one);
   const rows = await sale.db.database.rows<{ block_number: bigint }>(sql`select block_number from chain_watermarks`);
   await pass(301);
@@ -158,7 +158,7 @@ it('where what was final is another block nothing is begun, and nothing is given
 });
 
 it('where the window cannot be read nothing changes', async () => {
-  const one = await held();
+  const one = await holdOffer();
   await pass(301);
   for (const liar of [primary, spare]) {
     liar.twist((result, { method }) => (method === 'eth_getLogs' ? 'nonsense' : result));
@@ -169,7 +169,7 @@ it('where the window cannot be read nothing changes', async () => {
 });
 
 it('one on another chain neither sells nor frees anything', async () => {
-  const [paid, unpaid] = [await held(), await held()];
+  const [paid, unpaid] = [await holdOffer(), await holdOffer()];
   const txHash = await payFor(paid);
   await sale.finalize();
   for (const liar of [primary, spare]) {

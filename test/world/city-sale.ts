@@ -128,7 +128,7 @@ async function startSale(options: SaleOptions): Promise<{ sale: CitySale; stop()
   clock.set((await time()) * 1_000);
   const parts = { city, chain, db, clock, logLines: lines, time, show: shown.set.bind(shown) };
   return {
-    sale: { ...parts, ...moves(parts, options.finalityBlocks ?? 0), ...makers(parts), ...acts(city) },
+    sale: { ...parts, ...chainMoves(parts, options.finalityBlocks ?? 0), ...offerMakers(parts), ...cityActs(city) },
     stop: async () => {
       await chain.kill();
       await market[Symbol.asyncDispose]();
@@ -139,7 +139,7 @@ async function startSale(options: SaleOptions): Promise<{ sale: CitySale; stop()
 
 type Parts = Pick<CitySale, 'city' | 'chain' | 'db' | 'clock' | 'time'> & { show(path: string, reply: Reply): unknown };
 
-function moves({ chain, clock, time }: Parts, finalityBlocks: number) {
+function chainMoves({ chain, clock, time }: Parts, finalityBlocks: number) {
   const follow = async (): Promise<void> => clock.set((await time()) * 1_000);
   return {
     mineAt: async (second: number): Promise<void> => {
@@ -164,7 +164,7 @@ let people = 0;
 let lastId = 0;
 
 /** Builds the answers of the scripted market. */
-function records({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
+function marketRecords({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   const draft = (seller: Person, thingId: bigint, changes: Partial<DraftOut> = {}): bigint => {
     lastId += 1;
     const record: DraftOut = {
@@ -205,7 +205,7 @@ function records({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   return { draft, checkout };
 }
 
-function makers({ city, chain, db, clock, show }: Parts) {
+function offerMakers({ city, chain, db, clock, show }: Parts) {
   const showMerchant = (person: Person): unknown =>
     show(`/api/store/${person.merchant}?limit=1`, {
       status: 200,
@@ -223,7 +223,7 @@ function makers({ city, chain, db, clock, show }: Parts) {
     showMerchant(made);
     return made;
   };
-  const { draft, checkout } = records({ clock, show });
+  const { draft, checkout } = marketRecords({ clock, show });
   const offer = async (): Promise<OpenedOffer> => {
     const seller = await person();
     const thingId = await seedThing(db.database, seller.id);
@@ -249,7 +249,7 @@ async function askOpen(city: City, caller: Person, body: { market_draft_id: numb
   return (await askCity(city, cityEndpoints.openOffer, openOffer, { body, caller })).body;
 }
 
-function acts(city: City) {
+function cityActs(city: City) {
   const claimWith: CitySale['claimWith'] = (offer, by, txHash, signature) =>
     askCity(city, cityEndpoints.claimOffer, claimOffer, {
       params: { id: offer.id.toString() },

@@ -17,7 +17,7 @@ interface Held {
   to: number;
 }
 
-async function held(): Promise<Held> {
+async function holdOffer(): Promise<Held> {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   const reservation = await sale.reserve(offer, buyer);
   return {
@@ -40,7 +40,7 @@ const reasonInBooks = async ({ id }: OpenedOffer) =>
 
 describe('the window, by the time of the block', () => {
   it('one second before its end is inside', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payIn(one, one.to - 1);
     expect((await claim(one, txHash)).body.offer.phase).toBe('payment_pending');
     await sale.finalize();
@@ -48,7 +48,7 @@ describe('the window, by the time of the block', () => {
   });
 
   it('at its end is outside', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payIn(one, one.to);
     expect((await claim(one, txHash)).body.offer.phase).toBe('payment_pending');
     await sale.finalize();
@@ -82,7 +82,7 @@ describe('the window, by the time of the block', () => {
 
 describe('unpaid', () => {
   it('it lapses with the first block at its end and not before; the buyer who let it lapse waits, others do not', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
     // The market's own clock must not matter.
@@ -114,7 +114,7 @@ describe('unpaid', () => {
   });
 
   it('a reservation that is over makes room for another buyer, and lets its seller cancel', async () => {
-    const [one, two] = [await held(), await held()];
+    const [one, two] = [await holdOffer(), await holdOffer()];
     await sale.mineAt(two.to);
     const other = await sale.person();
     expect((await sale.reserve(one.offer, other)).city_handle).toBe(other.handle);
@@ -122,7 +122,7 @@ describe('unpaid', () => {
   });
 
   it('the listing is the one of the first reservation', async () => {
-    const one = await held();
+    const one = await holdOffer();
     await sale.mineAt(one.to);
     const other = await sale.person();
     const checkout = sale.checkout({ ...one.offer, listingId: one.offer.listingId + 1_000 }, other);
@@ -141,7 +141,7 @@ describe('unpaid', () => {
     ],
     ['the price', (one) => payIn(one, one.to - 1), 'payment_pending'],
   ])('paid and not claimed, %s', async (_, pay, phase) => {
-    const one = await held();
+    const one = await holdOffer();
     await pay(one);
     await sale.mineAt((await sale.time()) + 301);
     expect((await sale.reconcile(one.offer, one.buyer)).phase).toBe(phase);
@@ -150,7 +150,7 @@ describe('unpaid', () => {
 
 describe('paid and not claimed in time', () => {
   it('it waits for its buyer, who claims it later; no other buyer gets it meanwhile', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payIn(one, one.to - 1);
     await sale.mineAt(one.to + 60);
     const other = await sale.person();
@@ -162,7 +162,7 @@ describe('paid and not claimed in time', () => {
   });
 
   it('a claim of the last second holds against another buyer who wants to reserve', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
     // The reservation request waits for the offer's lock, which a transaction holds while it inserts a claim.

@@ -29,10 +29,10 @@ const abi = parseAbi([
   'function transferFrom(address from, address to, uint256 value)',
 ]);
 
-type Case = Awaited<ReturnType<typeof begin>>;
+type Case = Awaited<ReturnType<typeof openCase>>;
 
 /** Opens an intent with a signature of its payer. */
-async function begin(units = 4n * PRICE) {
+async function openCase(units = 4n * PRICE) {
   const listing = await trade.goods();
   const payer = await trade.wallet(units, GAS_WEI);
   const intent = await openIntent(world, buyer, listing.id);
@@ -63,7 +63,7 @@ describe('the block of the transfer lies in [created_at, expires_at)', () => {
     ['exactly expires_at', 600, null],
     ['a second later', 601, null],
   ])('%s', async (_what, second, status) => {
-    const given = await begin();
+    const given = await openCase();
     await nextBlockAt(world, secondOf(given.intent.created_at) + second);
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await time.moveOn(world, 100);
@@ -95,7 +95,7 @@ describe('the block of the transfer lies in [created_at, expires_at)', () => {
   });
 
   it('and the claim may come long after it', async () => {
-    const given = await begin();
+    const given = await openCase();
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await time.moveOn(world, 90_000);
     await world.finalize();
@@ -105,7 +105,7 @@ describe('the block of the transfer lies in [created_at, expires_at)', () => {
 
 describe('what was transferred', () => {
   it('one unit too little is reviewed; the same intent is not claimed twice, nor another opened, meanwhile', async () => {
-    const given = await begin();
+    const given = await openCase();
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE - 1n);
     await world.finalize();
     const { id: reviewed } = expectReview(await claimed(given, txHash), 'amount_too_little', given);
@@ -134,7 +134,7 @@ describe('what was transferred', () => {
   });
 
   it('parts are not added up, not even within one transaction; but one log that is enough suffices, tips included', async () => {
-    const [inParts, whole, elsewhere] = [await begin(), await begin(8n * PRICE), await begin()];
+    const [inParts, whole, elsewhere] = [await openCase(), await openCase(8n * PRICE), await openCase()];
     const to = inParts.intent.seller_wallet;
     const parts = await transferTogether(inParts.payer, [
       { to, units: PRICE - 1n },
@@ -180,7 +180,7 @@ describe('what was transferred', () => {
     ['of another token', ({ payer, intent }) => otherToken(payer, intent.seller_wallet), 'transfer_not_found'],
     ['which is a mint', ({ intent }) => mintTo(intent.seller_wallet), 'wrong_payer'],
   ])('%s consumes nothing, and the right transfer is taken afterwards', async (_what, pay, reason) => {
-    const given = await begin();
+    const given = await openCase();
     const wrong = await pay(given);
     expect((await claimed(given, wrong)).status).toBe(202);
     await world.finalize();
@@ -228,7 +228,7 @@ async function mintTo(to: string): Promise<Hex> {
 
 describe('a transfer through an authorization', () => {
   it('of no payment here is reviewed, for any sender', async () => {
-    const given = await begin();
+    const given = await openCase();
     const { authorization, signature } = await signProof(world.chain, given.payer, given.terms);
     const { transactionHash } = await usdcAdmin(world.chain).settleAuthorization(stranger, authorization, signature);
     await world.finalize();
@@ -237,7 +237,7 @@ describe('a transfer through an authorization', () => {
 
   it('of a payment here belongs to that, and is no review: whatever became of it', async () => {
     const other = await world.join('buyer-by-x402');
-    const given = await begin();
+    const given = await openCase();
     const bought = await trade.goods();
     const proof = await signProof(world.chain, given.payer, bought.terms);
     expect((await world.buy(bought.id, { key: other.key, proof: proof.v2 })).status).toBe(202);
@@ -255,7 +255,7 @@ describe('a transfer through an authorization', () => {
   });
 
   it('next to a plain one that fits, in one transaction, is reviewed all the same', async () => {
-    const given = await begin();
+    const given = await openCase();
     const { payer, intent } = given;
     const { authorization, signature } = await signProof(world.chain, payer, given.terms);
     const txHash = await transferTogether(
@@ -270,7 +270,7 @@ describe('a transfer through an authorization', () => {
 
 describe('a transfer is found again wherever it stands', () => {
   it('one transaction in two spellings is one', async () => {
-    const given = await begin();
+    const given = await openCase();
     const paid = await payDirectly(world, { buyer, listingId: given.id, payer: given.payer, units: PRICE });
     const upper = `0x${paid.txHash.slice(2).toUpperCase()}` as Hex;
     expect((await claim(world, buyer, given.id, { ...paid, txHash: upper })).status).toBe(202);

@@ -99,7 +99,7 @@ async function openCases(): Promise<Case[]> {
   return cases;
 }
 
-async function each(cases: readonly Case[], act: (one: Case) => Promise<unknown>): Promise<void> {
+async function runCases(cases: readonly Case[], act: (one: Case) => Promise<unknown>): Promise<void> {
   const failed: string[] = [];
   for (let at = 0; at < cases.length; at += AT_ONCE) {
     const group = cases.slice(at, at + AT_ONCE);
@@ -117,7 +117,7 @@ const nonceOf = ({ proof }: Course): string => {
 };
 
 /** Repeats until a payment row exists: on a busy machine chain or database may be unreachable for a while. */
-async function begin(course: Course): Promise<Answer> {
+async function openPayment(course: Course): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await money.ask(course);
     if ((await money.rowsOf(course)).length > 0) return answer;
@@ -126,7 +126,7 @@ async function begin(course: Course): Promise<Answer> {
 }
 
 /** Does what this client does when told to come back. */
-async function again({ client, course }: Case): Promise<void> {
+async function askAgain({ client, course }: Case): Promise<void> {
   const how = CLIENTS[client];
   if (how !== null) await money.ask(course, how);
 }
@@ -151,32 +151,32 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
       const transaction = fault === 'success_with_foreign_transaction' ? foreign : '';
       facilitator.scriptFor(nonceOf(course), { ...FACILITATOR_FAULTS[fault], to: world.facilitator.url, transaction });
     }
-    await each(cases, async ({ course }) => {
-      const { status, body } = await begin(course);
+    await runCases(cases, async ({ course }) => {
+      const { status, body } = await openPayment(course);
       expect([202, 503]).toContain(status);
       expect(body['do_not_pay_again']).toBe(true);
     });
     await pass();
-    await each(cases, again);
+    await runCases(cases, askAgain);
     await money.mustBeFinal();
   });
 
   it('well again, it settles for buyers who come back, and for none twice', async () => {
     for (const { course } of cases) facilitator.scriptFor(nonceOf(course), null);
-    await each(cases, again);
-    await each(cases, again);
+    await runCases(cases, askAgain);
+    await runCases(cases, askAgain);
     await money.mustBeFinal();
     await finalize();
     await pass();
-    await each(cases, again);
+    await runCases(cases, askAgain);
   });
 
   it('what is not settled waits for the end of its authorization, undecided', async () => {
     await outlive(LIFE_SECONDS + 1);
     await pass();
-    await each(cases, again);
+    await runCases(cases, askAgain);
     // The authorization's end is not final yet, so a reorg could still bring in a block that holds the transfer.
-    await each(cases, async (one) => {
+    await runCases(cases, async (one) => {
       const expected = isPaid(one) ? 'completed' : 'settling';
       expect((await money.rowsOf(one.course)).map(({ status }) => status)).toEqual([expected]);
     });
@@ -185,7 +185,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
   it('in the end each is paid and delivered once, or neither', async () => {
     await finalize();
     await pass();
-    await each(cases, async (one) => {
+    await runCases(cases, async (one) => {
       const { course } = one;
       const end = await money.mustHaveEnded(course);
       expect(end).toBe(isPaid(one) ? 'completed' : 'unpaid');

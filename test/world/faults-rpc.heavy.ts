@@ -58,7 +58,7 @@ async function askAll({ money }: ProviderStage, courses: readonly Course[]): Pro
 }
 
 /** Runs `act` under the fault, once for each chance. Returns the number of calls it struck. */
-async function under(
+async function withFault(
   { stage, name, faulty }: Ordeal,
   moment: Moment,
   act: (chance: number) => Promise<void>,
@@ -80,7 +80,7 @@ function isCorroborated({ name, faulty }: Ordeal, course: Course): boolean {
 }
 
 /** Plays one payment of each kind with the fault active only at that moment. */
-async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
+async function playFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
   const { stage, name } = ordeal;
   const courses = await openAll(stage);
   const spared = new Set<Course>();
@@ -102,14 +102,14 @@ async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
   if (moment === 'while it is opened') {
     // Ask twice: a payment that was refused at first may open on the second try, and an open one is asked again. The second provider is
     // only used in the background pass.
-    struck = await under(ordeal, moment, async (chance) => {
+    struck = await withFault(ordeal, moment, async (chance) => {
       await askAll(stage, courses);
       await look(chance);
     });
   } else {
     expect(await askAll(stage, courses)).toEqual([202, 202, 202]);
     if (moment === 'at the deciding pass') await stage.finalize();
-    struck = await under(ordeal, moment, look);
+    struck = await withFault(ordeal, moment, look);
   }
   expect(struck, 'no call met the fault').toBeGreaterThan(0);
   const commands = await stage.heal();
@@ -138,7 +138,7 @@ for (const providers of [1, 2]) {
           async (name) => {
             for (const moment of momentsFor(arrangement, name)) {
               try {
-                await endure({ ...arrangement, stage, name }, moment);
+                await playFaultAt({ ...arrangement, stage, name }, moment);
               } catch (error) {
                 throw new Error(`${moment}: ${error instanceof Error ? error.message : error}`, { cause: error });
               }

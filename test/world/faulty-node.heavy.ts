@@ -175,7 +175,7 @@ async function askAll(courses: readonly Course[]): Promise<boolean> {
 }
 
 /** Asks for each payment until all are paid or `seconds` blocks have passed. */
-async function open(courses: readonly Course[], seconds: number): Promise<boolean> {
+async function askUntilPaid(courses: readonly Course[], seconds: number): Promise<boolean> {
   const until = (await heightOf('latest')) + BigInt(seconds);
   while ((await heightOf('latest')) < until) {
     await askAll(courses);
@@ -192,7 +192,7 @@ async function letTimePass(): Promise<void> {
   await world.chain.mine();
 }
 
-async function asked(courses: readonly Course[], blocks: number): Promise<void> {
+async function askForBlocks(courses: readonly Course[], blocks: number): Promise<void> {
   const until = (await heightOf('latest')) + BigInt(blocks);
   while ((await heightOf('latest')) < until) {
     await askAll(courses);
@@ -201,19 +201,19 @@ async function asked(courses: readonly Course[], blocks: number): Promise<void> 
 }
 
 /** Starts two purchases and a claim; the second purchase starts while the first is in flight. */
-async function begin(): Promise<Course[]> {
+async function startCourses(): Promise<Course[]> {
   const courses = [await COURSES.purchase(trade), await COURSES.claim(trade), await COURSES.purchase(trade)];
   // Make the funding final, so that a lagging node sees it; without it a payment is rightly refused.
   await world.chain.mine(FINALITY_BLOCKS);
   return courses;
 }
 
-async function endure(fault: NodeFault, moment: 'from the beginning' | 'once it is paid'): Promise<void> {
-  const courses = await begin();
+async function playFault(fault: NodeFault, moment: 'from the beginning' | 'once it is paid'): Promise<void> {
+  const courses = await startCourses();
   const given = { from: await heightOf('latest'), seed: SEED };
   const before = node.struck();
   if (moment === 'from the beginning') node.play(fault, given);
-  const areAllPaid = await open(courses, 3 * FINALITY_BLOCKS);
+  const areAllPaid = await askUntilPaid(courses, 3 * FINALITY_BLOCKS);
   if (moment === 'once it is paid') {
     expect(areAllPaid).toBe(true);
     node.play(fault, given);
@@ -222,7 +222,7 @@ async function endure(fault: NodeFault, moment: 'from the beginning' | 'once it 
   // has expired and is final, which looks the same as one that was never sent.
   const isDenied = fault === 'forgets_a_block' && moment === 'from the beginning';
   if (areAllPaid && !isDenied) await letTimePass();
-  await asked(courses, FINALITY_BLOCKS + 4);
+  await askForBlocks(courses, FINALITY_BLOCKS + 4);
   expect(node.struck()).toBeGreaterThan(before);
   node.heal();
   await expect.poll(() => askAll(courses), WAIT).toBe(true);
@@ -234,7 +234,7 @@ describe(`a provider for market and facilitator (seed ${SEED})`, () => {
     it.each(rotated(import.meta.filename, NODE_FAULTS))(
       `%s ${moment}: nothing missed, nothing wrong`,
       { timeout: BUSY_MS },
-      (fault) => endure(fault, moment),
+      (fault) => playFault(fault, moment),
     );
   }
   it('in the end books and chain agree', async () => {

@@ -107,7 +107,7 @@ async function expectAlike(what: string, kinds: Kinds): Promise<void> {
 }
 
 /** Calls the operation directly: over HTTP every write waits for the catalog's next refresh, which hides all but large differences. */
-function begin(recovery_code: string): () => Promise<unknown> {
+function beginRecovery(recovery_code: string): () => Promise<unknown> {
   const context = marketContext({ database, limits: { recovery_starts_per_ip_hour: 1_000_000 } });
   const market: Market = { ...context, config: { ...context.config, openDoors: new Set(IDENTITY_DOORS) } };
   const body = { action: 'begin', recovery_code };
@@ -130,7 +130,10 @@ test('a code that was never made, one that is none, and a burned one of a mercha
   const codes = { unknown, malformed: `${unknown.slice(0, -1)}!`, burned };
   const post = (recovery_code: string) => client.post('recovery', { action: 'begin', recovery_code });
   expectSameBytes(await Promise.all(Object.values(codes).map(post)));
-  await expectAlike('codes', Object.fromEntries(Object.entries(codes).map(([name, code]) => [name, begin(code)])));
+  await expectAlike(
+    'codes',
+    Object.fromEntries(Object.entries(codes).map(([name, code]) => [name, beginRecovery(code)])),
+  );
 });
 
 test('a key that was never made, a revoked one and a staged one take the same time', { timeout: 600_000 }, async () => {
@@ -145,7 +148,7 @@ test('a key that was never made, a revoked one and a staged one take the same ti
 });
 
 test('the measure does see a difference where there is one', { timeout: 600_000 }, async () => {
-  const ask = begin('x');
+  const ask = beginRecovery('x');
   const askWithQuery = async () => [await ask(), await database.one(sql`select count(*) from merchants`)];
   const found = await largestDifference('seen', { 'as it is': ask, 'one query more': askWithQuery });
   expect(found).toBeGreaterThan(BOUND);

@@ -170,7 +170,7 @@ afterAll(() => world?.stop());
 beforeEach(() => world.chain.mine());
 
 /** Makes a listing in that state, with a comment by an otherwise inactive merchant. */
-async function place(state: State): Promise<Placed> {
+async function placeListing(state: State): Promise<Placed> {
   const { database } = world.db;
   const { id } = await seedListing(database, members.owner.id, { wallet: WORLD_ACCOUNTS.sellerOne.address });
   const { id: commentId } = await database.one<{ id: bigint }>(sql`
@@ -249,7 +249,7 @@ it.each(Object.keys(ROUTES))(
     const mine = cells.filter((cell) => cell.route === route);
     const wrong: string[] = [];
     for (const { caller, state, expected } of mine) {
-      const placed = await place(state);
+      const placed = await placeListing(state);
       if (route === 'detail') await world.running.eventsSettled();
       const before = await standOf(placed.id);
       const [method, path, body] = (ROUTES[route] as (placed: Placed) => Request)(placed);

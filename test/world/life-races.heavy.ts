@@ -32,7 +32,7 @@ const time = { timeout: 3_600_000 };
 const leans = new Map<string, number>();
 
 /** Runs both at about the same time; `lean` records which came first. The same seed and outcomes give the same delays. */
-async function race<A, B>(
+async function raceBoth<A, B>(
   name: string,
   round: number,
   one: () => Promise<A>,
@@ -56,12 +56,12 @@ async function kindsOf(id: bigint): Promise<string[]> {
   return events.map(({ kind }) => kind).toSorted();
 }
 
-function tally(counts: Map<string, number>, outcome: string): void {
+function countOutcome(counts: Map<string, number>, outcome: string): void {
   counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
 }
 
 /** Prints how often each side came first. */
-function tell(name: string, counts: Map<string, number>): void {
+function printOutcomes(name: string, counts: Map<string, number>): void {
   const outcomes = JSON.stringify(Object.fromEntries([...counts].toSorted()));
   process.stdout.write(`${name}: seed ${SEED}, ${ROUNDS} rounds, ${outcomes}\n`);
 }
@@ -90,7 +90,7 @@ test('edit against taking free goods: a taker has what the commitment says', tim
   const counts = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round += 1) {
     const { id } = await seedListing(world.db.database, seller.id, { priceUnits: 0n, artifact: `before ${round}` });
-    const [edited, taken] = await race(
+    const [edited, taken] = await raceBoth(
       'free edit',
       round,
       () => edit(id, { artifact: `after ${round}` }),
@@ -111,10 +111,10 @@ test('edit against taking free goods: a taker has what the commitment says', tim
     if (!isEdited) expect(said(edited)).toBe('409 listing_closed');
     expect(taken.body['artifact']).toBe(isEdited ? `after ${round}` : `before ${round}`);
     expect(await kindsOf(id)).toEqual(isEdited ? ['listing_edit', 'sale'] : ['sale']);
-    tally(counts, said(edited));
+    countOutcome(counts, said(edited));
     lean('free edit', isEdited);
   }
-  tell('edit against taking free goods', counts);
+  printOutcomes('edit against taking free goods', counts);
 });
 
 interface Bought {
@@ -137,7 +137,7 @@ async function raceAgainstPurchases(
     for (let round = from; round < Math.min(ROUNDS, from + BATCH); round += 1) {
       const goods = await trade.goods();
       const proof = await signProof(world.chain, payer, goods.terms);
-      const [other, bought] = await race(
+      const [other, bought] = await raceBoth(
         name,
         round,
         () => act(goods.id),
@@ -152,10 +152,10 @@ async function raceAgainstPurchases(
       const end = await world.db.database.one<{ purchases: bigint; statuses: string[] }>(sql`
         select (select count(*) from purchases where listing_id = ${round.id}) as purchases,
           array(select status from payments where listing_id = ${round.id}) as statuses`);
-      tally(counts, await judge(round, end));
+      countOutcome(counts, await judge(round, end));
     }
   }
-  tell(name, counts);
+  printOutcomes(name, counts);
 }
 
 test('edit against a purchase: no buyer pays for what was changed under way', time, () =>
@@ -232,7 +232,7 @@ test('withdraw against claim: a transfer for an intent that was opened before is
     }
     await world.finalize();
     for (const { round, goods, claiming } of ready) {
-      const [ended, claimed] = await race(
+      const [ended, claimed] = await raceBoth(
         'withdraw claim',
         round,
         () => withdraw(goods.id),
@@ -242,11 +242,11 @@ test('withdraw against claim: a transfer for an intent that was opened before is
       expect(claimed.body['artifact']).toBe(goods.artifact);
       expect(await kindsOf(goods.id)).toEqual(['sale', 'withdrawal']);
       const events = await eventsOf(world.db.database, goods.id);
-      tally(counts, `${events[0]?.kind} first`);
+      countOutcome(counts, `${events[0]?.kind} first`);
       lean('withdraw claim', events[0]?.kind === 'withdrawal');
     }
   }
-  tell('withdraw against claim', counts);
+  printOutcomes('withdraw against claim', counts);
 });
 
 /** Makes a merchant with a paid, unspent fee. */
@@ -276,16 +276,16 @@ test.each([
           seller_wallet: WORLD_ACCOUNTS.sellerOne.address,
         }),
       });
-    const answers = await race(`copies ${name}`, round, list(0), list(1));
+    const answers = await raceBoth(`copies ${name}`, round, list(0), list(1));
     expect(answers.map(said).toSorted()).toEqual(['201', '409 duplicate_listing']);
     const { listings, credits } = await world.db.database.one<{ listings: bigint; credits: bigint }>(sql`
       select (select count(*) from listings where title = ${`Copied ${name} ${round}`}) as listings,
         (select count(*) from fees f where f.merchant_id in (${members[0]?.id}, ${members[1]?.id})
           and not exists (select from listings l where l.fee_id = f.id)) as credits`);
     expect({ listings, credits }).toEqual({ listings: 1n, credits: 1n });
-    tally(counts, `the ${answers[0]?.status === 201 ? 'first' : 'second'} is listed`);
+    countOutcome(counts, `the ${answers[0]?.status === 201 ? 'first' : 'second'} is listed`);
   }
-  tell(`two copies, ${name}`, counts);
+  printOutcomes(`two copies, ${name}`, counts);
 });
 
 test('two votes at once: one for one merchant, two for two', time, async () => {
@@ -294,12 +294,12 @@ test('two votes at once: one for one merchant, two for two', time, async () => {
     world.ask('POST', '/api/vote', { key: member.key, body: { listing_id: Number(id) } });
   for (let round = 0; round < ROUNDS; round += 1) {
     const { id } = await seedListing(world.db.database, seller.id);
-    const same = await race('same vote', round, vote(buyer, id), vote(buyer, id));
+    const same = await raceBoth('same vote', round, vote(buyer, id), vote(buyer, id));
     expect(same.map(({ status, body }) => [status, body['votes']])).toEqual([
       [200, 1],
       [200, 1],
     ]);
-    await race('two votes', round, vote(other, id), vote(buyer, id));
+    await raceBoth('two votes', round, vote(other, id), vote(buyer, id));
     const { votes } = await world.db.database.one<{ votes: bigint }>(
       sql`select count(*) as votes from votes where listing_id = ${id}`,
     );

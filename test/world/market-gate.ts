@@ -36,7 +36,7 @@ export async function openGate(market: () => string): Promise<MarketGate> {
     }
     const answer = await fetch(`${market()}${request.url}`, {
       method: request.method ?? 'GET',
-      headers: carried(request),
+      headers: headersOf(request),
       body: request.method === 'GET' ? null : body,
     });
     const text = await answer.text();
@@ -68,7 +68,7 @@ export async function openGate(market: () => string): Promise<MarketGate> {
   };
 }
 
-function carried(request: IncomingMessage): Record<string, string> {
+function headersOf(request: IncomingMessage): Record<string, string> {
   const names = ['authorization', 'content-type', 'accept'] as const;
   return Object.fromEntries(
     names.flatMap((name) => (request.headers[name] === undefined ? [] : [[name, request.headers[name]]])),

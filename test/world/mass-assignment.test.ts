@@ -96,7 +96,7 @@ describe('over the line, where nothing changes', () => {
     await withdrawListing(database, AT.endedId);
     await seedVote(database, AT.listingId, member.id);
     await world.running.eventsSettled();
-    before = await dump(database);
+    before = await hashTables(database);
   });
   afterAll(() => world?.stop());
 
@@ -119,7 +119,7 @@ describe('over the line, where nothing changes', () => {
         expect(pathsIn(expectRefusal(answer, 'unexpected_fields')).sort(), sample.form).toEqual(foreign);
       }
     }
-    expect(await dump(world.db.database)).toEqual(before);
+    expect(await hashTables(world.db.database)).toEqual(before);
   });
 
   it('so are those of an object inside a body', async () => {
@@ -135,7 +135,7 @@ describe('over the line, where nothing changes', () => {
         }
       }
     }
-    expect(await dump(world.db.database)).toEqual(before);
+    expect(await hashTables(world.db.database)).toEqual(before);
   });
 
   it('so are all of them in a query', async () => {
@@ -146,12 +146,12 @@ describe('over the line, where nothing changes', () => {
         expect(pathsIn(expectRefusal(answer, 'unexpected_fields')).sort(), sample.name).toEqual(names);
       }
     }
-    expect(await dump(world.db.database)).toEqual(before);
+    expect(await hashTables(world.db.database)).toEqual(before);
   });
 });
 
 /** Returns a hash of each table, without the day a key was last used and cached chain and facilitator readings. */
-async function dump(database: Database): Promise<Record<string, string>> {
+async function hashTables(database: Database): Promise<Record<string, string>> {
   const tables = await database.rows<{ name: string }>(
     raw(`select tablename as name from pg_tables where schemaname = current_schema() and tablename not in
       ('facilitator_signers', 'facilitator_readings', 'chain_watermarks') order by tablename`),

@@ -99,7 +99,7 @@ describe('one payment', () => {
 });
 
 describe('who may not have the goods', () => {
-  async function observed(): Promise<{ listing: Goods; rebuilt: SignedProof }> {
+  async function observedProof(): Promise<{ listing: Goods; rebuilt: SignedProof }> {
     const listing = await goods();
     const payer = await wallet();
     const proof = await signProof(world.chain, payer, listing.terms);
@@ -112,7 +112,7 @@ describe('who may not have the goods', () => {
   it.each(['v1', 'v2'] as const)(
     'an observer who rebuilds the proof from the chain gets neither goods nor token (%s)',
     async (version) => {
-      const { listing, rebuilt } = await observed();
+      const { listing, rebuilt } = await observedProof();
       const early = await world.buy(listing.id, { proof: rebuilt[version] });
       expect(early.status).toBe(202);
       expect(early.body).not.toHaveProperty('delivery_token');

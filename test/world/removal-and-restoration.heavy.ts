@@ -25,7 +25,7 @@ async function restore({ id }: Goods): Promise<void> {
 }
 
 /** Starts an x402 payment: the market submitted the proof and got no usable answer. */
-async function settling() {
+async function settlingPayment() {
   const { world, facilitator } = stage;
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const [goods, buyer, payer] = [await stage.goods(), await stage.person(), await stage.wallet()];
@@ -51,7 +51,7 @@ async function expectSold({ id }: Goods, sales: number): Promise<void> {
 
 describe('a payment by x402 that is settling', () => {
   it('in a block before the removal is delivered, though the listing is removed', async () => {
-    const { goods, proof, again } = await settling();
+    const { goods, proof, again } = await settlingPayment();
     await mine(proof);
     await stage.remove(goods);
     await stage.finalize();
@@ -66,7 +66,7 @@ describe('a payment by x402 that is settling', () => {
   });
 
   it('in a block of the removal is delivered when the listing is restored before that block is final', async () => {
-    const { goods, proof, again, payer } = await settling();
+    const { goods, proof, again, payer } = await settlingPayment();
     await stage.remove(goods);
     await mine(proof);
     await stage.world.running.payments.reconcileOnce();
@@ -79,7 +79,7 @@ describe('a payment by x402 that is settling', () => {
   });
 
   it('and is in review by then stays there for the seller, who can deliver', async () => {
-    const { goods, proof, again } = await settling();
+    const { goods, proof, again } = await settlingPayment();
     await stage.remove(goods);
     await mine(proof);
     await stage.finalize();
@@ -96,7 +96,7 @@ describe('a payment by x402 that is settling', () => {
   });
 
   it('in a block of a removal that was taken back comes before the next one, and is delivered', async () => {
-    const { goods, proof, again } = await settling();
+    const { goods, proof, again } = await settlingPayment();
     await stage.remove(goods);
     await mine(proof);
     await restore(goods);

@@ -119,7 +119,7 @@ export async function openReorgChain(
       await chain.rpc.call('eth_sendRawTransaction', [raw]);
       await waitForReceipt(chain, hash);
     },
-    look: (sought) => look(chain, sought),
+    look: (sought) => readSight(chain, sought),
     stray,
     batched: async (data) => ({ to: MULTICALL3_ADDRESS, data: await batchData(chain, nextStray(), data) }),
     reorg: async (depth, plan) => {
@@ -158,7 +158,7 @@ async function batchData(chain: LocalChain, other: TestAccount, data: Hex): Prom
   return encodeFunctionData({ abi: multicall, functionName: 'aggregate3', args: [calls] });
 }
 
-async function look(chain: LocalChain, sought: readonly Sought[]): Promise<Sight> {
+async function readSight(chain: LocalChain, sought: readonly Sought[]): Promise<Sight> {
   const hashes = sought.flatMap((one) => one.hashes);
   const answers = await callAll(chain.rpc, [
     { method: 'eth_getBlockByNumber', params: ['latest', false] },

@@ -73,7 +73,7 @@ export interface PaymentSetup {
 
 let made = 0;
 
-function take(from: TestAccount[]): TestAccount {
+function takeAccount(from: TestAccount[]): TestAccount {
   const account = from.shift();
   if (account === undefined) throw new Error('all accounts are in use');
   return account;
@@ -87,7 +87,7 @@ async function goods({ world, seller }: PaymentSetup, secret: string): Promise<b
 }
 
 /** `isSettled`: the facilitator is asked to settle and returns garbage; otherwise already verify returns garbage. */
-function script({ facilitator }: PaymentSetup, isSettled: boolean): void {
+function scriptFacilitator({ facilitator }: PaymentSetup, isSettled: boolean): void {
   facilitator.script({ verify: isSettled ? 'valid' : 'garbage', settle: 'garbage' });
 }
 
@@ -107,7 +107,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
   const proof = await signProof(chain.chain, payer, { ...terms, now: hangar.now(), secondsAhead });
   const { authorization, signature } = proof;
   const data = settleData(authorization, signature);
-  const accounts = [take(senders), take(senders)] as const;
+  const accounts = [takeAccount(senders), takeAccount(senders)] as const;
   const alone = await chain.sign(accounts[0], { to: USDC_ADDRESS, data });
   const batched = await chain.sign(accounts[1], await chain.batched(data));
   const request = async (): Promise<Answer> => {
@@ -128,7 +128,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
     ...{ from: payer.address, to: terms.payTo, units: terms.units, isOpened: true },
     ...{ key: authorization.nonce.slice(2), begin: 0, end: Number(authorization.validBefore) },
     submit: async () => {
-      script(hangar, true);
+      scriptFacilitator(hangar, true);
       return await request();
     },
     ask: () => order.request(null),
@@ -138,7 +138,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
     },
     isDelivery: order.isDelivery,
   };
-  script(hangar, isSettled);
+  scriptFacilitator(hangar, isSettled);
   const { status, body } = await request();
   const isOpening =
     flight.isSubmitted === isSettled && body['do_not_pay_again'] === true && (status === 503 || status === 202);
@@ -230,7 +230,14 @@ export async function openPaymentUnderTest(
     const id = await goods(hangar, secret);
     const intent = await openIntent(world, buyer, `/api/purchase-intent/${id}`);
     const request: DirectOrder['request'] = (claiming) => claim(world, buyer, id, claiming);
-    return await openDirect(hangar, { kind, intent, payer: take(wallets), units: PRICE, request, isDelivery: isGoods });
+    return await openDirect(hangar, {
+      kind,
+      intent,
+      payer: takeAccount(wallets),
+      units: PRICE,
+      request,
+      isDelivery: isGoods,
+    });
   }
   const body = newGoods();
   // Use a new merchant, since each may have only one open intent for fees.
@@ -238,7 +245,7 @@ export async function openPaymentUnderTest(
   const intent = await openIntent(world, merchant, '/api/fee-intent');
   const request: DirectOrder['request'] = (claiming) =>
     listGoods(world, merchant, { ...body, fee_payment: feePayment(claiming) });
-  const order = { kind, intent, payer: take(wallets), units: LISTING_FEE_UNITS, request, isDelivery: isListed };
+  const order = { kind, intent, payer: takeAccount(wallets), units: LISTING_FEE_UNITS, request, isDelivery: isListed };
   return await openDirect(hangar, order);
 }
 

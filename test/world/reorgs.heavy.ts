@@ -52,7 +52,7 @@ afterAll(() => facilitator.close());
 const accounts = (name: string, count: number) => Array.from({ length: count }, (_, n) => testAccount(`${name} ${n}`));
 
 /** Plays one chain with one market. */
-async function play(seed: number, reorgs: number, tally: Map<string, number>): Promise<void> {
+async function playChain(seed: number, reorgs: number, tally: Map<string, number>): Promise<void> {
   let now = systemClock.now();
   const clock: Clock = { now: () => now, sleep: systemClock.sleep };
   // The node does not reorganize atomically, so the background pass runs only on request.
@@ -95,7 +95,7 @@ it(`${REORGS} reorganisations of up to ${FINALITY_BLOCKS} blocks at every step d
   try {
     for (let done = 0; done < REORGS; done += REORGS_PER_CHAIN) {
       process.stdout.write(`reorgs: seed ${SEED + done / REORGS_PER_CHAIN}, ${done} of ${REORGS} done\n`);
-      await play(SEED + done / REORGS_PER_CHAIN, Math.min(REORGS_PER_CHAIN, REORGS - done), tally);
+      await playChain(SEED + done / REORGS_PER_CHAIN, Math.min(REORGS_PER_CHAIN, REORGS - done), tally);
     }
   } finally {
     const lines = [...tally].sort().map(([what, times]) => `${times} ${what}`);

@@ -117,12 +117,12 @@ export async function reviewStage(): Promise<ReviewStage> {
       return signProof(stage.world.chain, payer, terms);
     },
     decide: (by, id, body) => stage.world.ask('POST', `/api/review/${id}`, { key: by.key, body }),
-    ...acts(() => stage),
+    ...stageActs(() => stage),
   };
   return stage;
 }
 
-function acts(
+function stageActs(
   stage: () => ReviewStage,
 ): Pick<ReviewStage, 'reviewsOf' | 'newestEvents' | 'payBack' | 'remove' | 'buyAnew'> {
   return {

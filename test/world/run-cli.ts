@@ -99,7 +99,7 @@ async function collect(child: ChildProcess, args: readonly string[]): Promise<Cl
     stderr += text;
   });
   const [code] = (await once(child, 'close')) as [number | null];
-  return searched(args, { code, stdout, stderr });
+  return searchedRun(args, { code, stdout, stderr });
 }
 
 async function runHere(
@@ -124,10 +124,10 @@ async function runHere(
     interruption: () => interruption,
     environment,
   });
-  return searched(argv, { code, stdout, stderr });
+  return searchedRun(argv, { code, stdout, stderr });
 }
 
-function searched([command]: readonly string[], { code, stdout, stderr }: Omit<CliRun, 'json'>): CliRun {
+function searchedRun([command]: readonly string[], { code, stdout, stderr }: Omit<CliRun, 'json'>): CliRun {
   for (const [name, text] of Object.entries({ stdout, stderr }))
     if (holdsSecret(text)) throw new Error(`a secret got into ${name} of openaisle ${command}`);
   return { code, stdout, stderr, json: (): Record<string, unknown> => JSON.parse(stdout) };

@@ -10,7 +10,7 @@ const { facilitator, world, buyer, goods, wallet, statusOf } = await scriptedTra
   reconcileEveryMs: 200,
 });
 
-async function purchase() {
+async function startPurchase() {
   const payer = await wallet();
   const { id, artifact, terms } = await goods();
   return { id, artifact, payer, proof: await signProof(world.chain, payer, terms) };
@@ -18,7 +18,7 @@ async function purchase() {
 
 it('that settles and never answers leads to an answer in time, and then, by itself, to the goods', async () => {
   facilitator.script({ verify: 'forward', settle: 'forward_then_hang', to: world.facilitator.url });
-  const { id, artifact, payer, proof } = await purchase();
+  const { id, artifact, payer, proof } = await startPurchase();
   const answer = await world.buy(id, { key: buyer.key, proof: proof.v2 });
   expect([202, 503]).toContain(answer.status);
   expect(answer.body['do_not_pay_again']).toBe(true);
@@ -33,7 +33,7 @@ it('that settles and never answers leads to an answer in time, and then, by itse
 
 it('that never answers verify leads to 503 and the same proof, and nothing was submitted', async () => {
   facilitator.script({ verify: 'hang', settle: 'hang' });
-  const { id, payer, proof } = await purchase();
+  const { id, payer, proof } = await startPurchase();
   const answer = await world.buy(id, { key: buyer.key, proof: proof.v1 });
   expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
     503,

@@ -132,7 +132,7 @@ it('a fee that goes to review gives draft and wallet free; taken as paid it is a
 
 describe('a fee whose thing cannot be listed any more', () => {
   /** The city attributes one offer to two merchants, and one of them is late. */
-  async function late(): Promise<{ thing: Meant; claim: Awaited<ReturnType<typeof payFee>> }> {
+  async function lateFee(): Promise<{ thing: Meant; claim: Awaited<ReturnType<typeof payFee>> }> {
     const first = await meant();
     const claims = [await payFee(first.seller)];
     expect((await list(first, { claim: claims[0] ?? expect.fail() })).status).toBe(202);
@@ -145,7 +145,7 @@ describe('a fee whose thing cannot be listed any more', () => {
   }
 
   it('is a credit, and draft and wallet are free; the same request says so and asks for nothing', async () => {
-    const { thing, claim } = await late();
+    const { thing, claim } = await lateFee();
     expect([await stateOf(thing), await kindOf(thing.wallet)]).toEqual(['pending', null]);
     expect(await creditsOf(thing.seller)).toBe(1);
     expect(marked(await list(thing))).toEqual([409, 'offer_mismatch', true]);

@@ -59,10 +59,10 @@ type Act = () => Promise<Answer>;
  * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others they
  * run free. `meanwhile` runs once both are in flight and have checked the draft.
  */
-async function race(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
+async function raceActs(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
   const [first, second] = round % 4 < 2 ? acts : [acts[1], acts[0]];
   const answers =
-    round % 8 < 4 ? await oneByOne(thing, first, second, meanwhile) : await free(thing, first, second, meanwhile);
+    round % 8 < 4 ? await oneByOne(thing, first, second, meanwhile) : await runFree(thing, first, second, meanwhile);
   return acts[0] === first ? answers : answers.toReversed();
 }
 
@@ -82,7 +82,7 @@ async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => 
   return await Promise.all(asked);
 }
 
-async function free(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
+async function runFree(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const before = city.asked.length;
   const asked = [first(), second()];
   let isOver = false;
@@ -97,7 +97,7 @@ async function free(thing: Meant, first: Act, second: Act, meanwhile: () => void
 }
 
 /** Returns drafts and wallets that are held by no open fee, and open fees that hold nothing. */
-async function faults(): Promise<unknown[]> {
+async function findFaults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d
       where state = 'fee_pending'
@@ -120,7 +120,7 @@ async function expectAllFree(): Promise<void> {
   await chainFollows(HOUR);
   await stage.finalize();
   await stage.world.running.payments.reconcileOnce();
-  expect(await faults()).toEqual([]);
+  expect(await findFaults()).toEqual([]);
   const held = sql`select count(*) as held from world_drafts where state = 'fee_pending'`;
   expect(await database().one(held)).toEqual({ held: 0n });
   expect(await database().rows(sql`select from wallet_uses where kind = 'world'`)).toEqual([]);
@@ -135,7 +135,7 @@ describe(`${ROUNDS} times at once`, () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const thing = await meant();
       const open = await feeOf(thing, round);
-      const [canceled, opened] = await race(thing, round, [() => cancel(thing), open]);
+      const [canceled, opened] = await raceActs(thing, round, [() => cancel(thing), open]);
       if (isFeeOpen(opened ?? expect.fail())) {
         seen.held += 1;
         expect([round, told(canceled), await stateOf(thing)]).toEqual([
@@ -148,7 +148,7 @@ describe(`${ROUNDS} times at once`, () => {
         expect([round, told(opened), canceled?.status]).toEqual([round, [409, 'draft_closed'], 200]);
         expect([await stateOf(thing), await stage.countOf('payments', thing.seller)]).toEqual(['canceled', 0]);
       }
-      expect([round, await faults()]).toEqual([round, []]);
+      expect([round, await findFaults()]).toEqual([round, []]);
     }
     expect(seen.canceled * seen.held, JSON.stringify(seen)).toBeGreaterThan(0);
     await expectAllFree();
@@ -162,7 +162,7 @@ describe(`${ROUNDS} times at once`, () => {
       const another = () => draft(thing.seller, { seller_wallet: thing.wallet });
       // In some rounds the hour ends only after both are done, so the fee was in time.
       const isInTime = round % 16 >= 12;
-      const [drafted, opened] = await race(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
+      const [drafted, opened] = await raceActs(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
       if (isInTime) jump(HOUR);
       if (isFeeOpen(opened ?? expect.fail())) {
         seen.held += 1;
@@ -176,7 +176,7 @@ describe(`${ROUNDS} times at once`, () => {
         expect(await stage.countOf('payments', thing.seller)).toBe(0);
       }
       await chainFollows(HOUR);
-      expect([round, await faults()]).toEqual([round, []]);
+      expect([round, await findFaults()]).toEqual([round, []]);
     }
     expect(seen.over * seen.held, JSON.stringify(seen)).toBeGreaterThan(0);
     await expectAllFree();

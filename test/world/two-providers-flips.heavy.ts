@@ -17,7 +17,7 @@ const pair = await tradeOnPair({ chain: { finalityBlocks: 8 } });
 const { world, primary, spare, pay, pass, heal, stand } = pair;
 const payments = () => world.running.payments;
 
-async function latest(): Promise<bigint> {
+async function latestBlock(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
@@ -81,7 +81,7 @@ it(`${FLIPS} flips between providers 0 to ${LARGEST_LAG} blocks behind undo noth
     }
     if (flip % MINE_EVERY === 0) {
       await world.chain.mine(1 + dice.number(20));
-      head = await latest();
+      head = await latestBlock();
     }
     const shown = showDifferently(dice, head);
     const led = await headNow();

@@ -10,7 +10,7 @@ const { sellerTwo, stranger } = WORLD_ACCOUNTS;
 const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade();
 
 /** Opens a payment that the facilitator was asked to settle and never did. */
-async function stuck(secondsAhead = 120) {
+async function stuckPayment(secondsAhead = 120) {
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const listing = await goods();
   const payer = await wallet();
@@ -20,7 +20,10 @@ async function stuck(secondsAhead = 120) {
   return { listing, payer, proof };
 }
 
-async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck>>, outcome: string): Promise<void> {
+async function expectUnpaidThenPaidAnew(
+  attempt: Awaited<ReturnType<typeof stuckPayment>>,
+  outcome: string,
+): Promise<void> {
   const { listing, payer, proof } = attempt;
   expect(await statusOf(proof)).toMatchObject({ payment_status: 'unpaid', outcome, do_not_pay_again: false });
   const old = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
@@ -37,7 +40,7 @@ async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck
 
 describe('a payment that can never settle ends unpaid, and the buyer can pay again', () => {
   it('a cancelled nonce, once the cancellation is final', async () => {
-    const attempt = await stuck();
+    const attempt = await stuckPayment();
     await usdcAdmin(world.chain).cancelAuthorization(stranger, attempt.payer, attempt.proof.authorization.nonce);
     await world.running.payments.reconcileOnce();
     expect(await statusOf(attempt.proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });

@@ -129,7 +129,7 @@ export function watchMoney(world: World): MoneyWatch {
     rowsOf,
     ask: async (course, how = 'proof') => {
       const answer = how === 'proof' ? await course.ask() : await course.askWithoutProof();
-      judge(course, answer, (await rowsOf(course)).at(-1)?.status ?? null);
+      judgeAnswer(course, answer, (await rowsOf(course)).at(-1)?.status ?? null);
       return answer;
     },
     mustBeFinal: () => mustBeFinal(world),
@@ -143,7 +143,7 @@ export function watchMoney(world: World): MoneyWatch {
   };
 }
 
-function judge(course: Course, answer: Answer, status: string | null): void {
+function judgeAnswer(course: Course, answer: Answer, status: string | null): void {
   const { body } = answer;
   const said = `${course.name} (${status ?? 'no row'}): ${answer.status} ${JSON.stringify(body)}`;
   if (!EXPECTED.has(answer.status)) throw new Error(`an unexpected answer: ${said}`);

@@ -154,7 +154,7 @@ describe('what the city calls claimed and the chain does not bear out', () => {
       terms,
       await signAuthorization(world.chain, payer, terms),
     );
-    const second = await latest();
+    const second = await latestTime();
     claim(lamp, { wallet: payer.address, txHash: transactionHash, second }, opened);
     expect((await sync(lamp)).body).toMatchObject(PENDING);
     await world.finalize();
@@ -190,7 +190,7 @@ async function shiftCheckout(lamp: SeededWorldListing, id: number, seconds: numb
     from world_checkouts where id = ${id} and listing_id = ${lamp.id}`);
 }
 
-async function latest(): Promise<number> {
+async function latestTime(): Promise<number> {
   const block = (await world.chain.rpc.call('eth_getBlockByNumber', ['latest', false])) as { timestamp: string };
   return Number(block.timestamp);
 }

@@ -72,7 +72,7 @@ export async function startBoundsWorld(begun: AsyncDisposableStack, signal: Abor
   const measure = async ({ site }: Target, hostile: HostileRequest): Promise<Measured> => {
     const { url, pid } = at[site];
     const before = processorMsOf(pid);
-    const answer = await ask(agent, url, hostile);
+    const answer = await sendRequest(agent, url, hostile);
     return { content: hostile.content, ...answer, bytes: bytesOf(hostile), ms: processorMsOf(pid) - before };
   };
   const targets = [
@@ -164,7 +164,7 @@ export function bytesOf({ path, headers, body }: HostileRequest): number {
 const CUT = 0;
 
 /** Sends one request. Returns status 0 if the connection was closed. */
-function ask(
+function sendRequest(
   agent: Agent,
   url: string,
   { method, path, headers, body }: HostileRequest,

@@ -26,7 +26,7 @@ export interface Source {
 
 /** Opens every file that tsconfig.json includes. */
 export function openSources(root: string): Source[] {
-  return read(new API({ cwd: root }), root);
+  return readSources(new API({ cwd: root }), root);
 }
 
 /** Same for files that exist only in a test, with paths relative to an imaginary project root. */
@@ -35,10 +35,10 @@ export function openTexts(files: Readonly<Record<string, string>>): Source[] {
   const config = JSON.stringify({ compilerOptions: { noLib: true, types: [] }, include: ['**/*.ts'] });
   const placed = Object.entries(files).map(([path, text]) => [`${root}/${path}`, text]);
   const fs = createVirtualFileSystem(Object.fromEntries([[`${root}/tsconfig.json`, config], ...placed]));
-  return read(new API({ cwd: root, fs }), root);
+  return readSources(new API({ cwd: root, fs }), root);
 }
 
-function read(api: API, root: string): Source[] {
+function readSources(api: API, root: string): Source[] {
   try {
     const [project] = api.updateSnapshot({ openProjects: [`${root}/tsconfig.json`] }).getProjects();
     if (project === undefined) throw new Error(`no project in ${root}`);
