@@ -58,7 +58,7 @@ afterEach(async () => {
   expect(await countRows(world.db.database)).toEqual(rows);
 });
 
-async function sendSample(sample: Sample, changed: Sending = {}, query = ''): Promise<SentAnswer> {
+async function ask(sample: Sample, changed: Sending = {}, query = ''): Promise<SentAnswer> {
   const sending = { ...sendingOf(sample, member, { owner, maintainer }), ...changed };
   return expectDeclared(sample.endpoint, await send(world.url, sample.endpoint.method, sample.path + query, sending));
 }
@@ -98,7 +98,7 @@ const BY_THE_ACT: Record<string, Reason> = {
 describe('the samples of this test', () => {
   it('are good, so that a refusal below is for the one thing that was changed', async () => {
     for (const sample of samples.filter(({ name }) => !['register', 'pair', 'getPayment'].includes(name))) {
-      const { status, text } = await sendSample(sample);
+      const { status, text } = await ask(sample);
       const only = BY_THE_ACT[sample.name];
       expect(only === undefined ? [200, 402] : [ERRORS[only].status], `${sample.name} ${text}`).toContain(status);
       if (only !== undefined) expect(JSON.parse(text)).toMatchObject({ reason: only });
@@ -178,15 +178,15 @@ describe.each(samples)('$name refuses', (sample) => {
   });
 
   it('query parameters that it does not know, that come twice, or that cannot be', async () => {
-    expect(pathsIn(expectRefusal(await sendSample(sample, {}, '?surely_unknown=1'), 'unexpected_fields'))).toEqual([
+    expect(pathsIn(expectRefusal(await ask(sample, {}, '?surely_unknown=1'), 'unexpected_fields'))).toEqual([
       'surely_unknown',
     ]);
-    expectRefusal(await sendSample(sample, {}, '?a=1&a=2'), 'invalid_query');
-    expectRefusal(await sendSample(sample, {}, '?a=%ZZ'), 'invalid_query');
+    expectRefusal(await ask(sample, {}, '?a=1&a=2'), 'invalid_query');
+    expectRefusal(await ask(sample, {}, '?a=%ZZ'), 'invalid_query');
     for (const name of fieldNames(endpoint.query).flat()) {
-      expectRefusal(await sendSample(sample, {}, `?${name}=1&${name}=1`), 'invalid_query');
+      expectRefusal(await ask(sample, {}, `?${name}=1&${name}=1`), 'invalid_query');
       for (const value of ['', '-1', '0', '1.0', '1e1', '01', '%00', '%E2%80%AE', '9'.repeat(40), 'no such thing']) {
-        const answer = await sendSample(sample, {}, `?${name}=${value.replaceAll(' ', '+')}`);
+        const answer = await ask(sample, {}, `?${name}=${value.replaceAll(' ', '+')}`);
         // These query fields accept any text, and some of the inputs are valid prices, counts or tags.
         if (OPEN_QUERIES.has(name) && answer.status === 200) continue;
         const problem = expectRefusal(answer);
@@ -196,19 +196,15 @@ describe.each(samples)('$name refuses', (sample) => {
   });
 
   it('more than 16,000 bytes of headers', async () => {
-    expectRefusal(
-      await sendSample(sample, { headers: { 'x-filler': 'a'.repeat(HEADER_LIMIT_BYTES) } }),
-      'headers_too_large',
-    );
+    expectRefusal(await ask(sample, { headers: { 'x-filler': 'a'.repeat(HEADER_LIMIT_BYTES) } }), 'headers_too_large');
   });
 
   it('a body that is too large, or one where none belongs', async () => {
     const limit = endpoint.body_limit ?? BODY_LIMIT_BYTES;
     const length = (bytes: number) => ({ headers: { 'content-length': String(bytes) } });
-    if (endpoint.body) expectRefusal(await sendSample(sample, { body: 'x', ...length(limit + 1) }), 'body_too_large');
-    else expectRefusal(await sendSample(sample, { body: '{}' }), 'malformed_request');
-    if (endpoint.body)
-      expectRefusal(await sendSample(sample, { body: `"${'a'.repeat(limit - 2)}"` }), 'malformed_json');
+    if (endpoint.body) expectRefusal(await ask(sample, { body: 'x', ...length(limit + 1) }), 'body_too_large');
+    else expectRefusal(await ask(sample, { body: '{}' }), 'malformed_request');
+    if (endpoint.body) expectRefusal(await ask(sample, { body: `"${'a'.repeat(limit - 2)}"` }), 'malformed_json');
   });
 });
 
@@ -216,7 +212,7 @@ describe.each(withBody)('the body of $form', (sample) => {
   const { fields, opaque } = sample.body;
   const text = JSON.stringify(fields);
   const name = Object.keys(fields)[0] ?? '';
-  const put = (field: string, value: unknown) => sendSample(sample, { body: { ...fields, [field]: value } });
+  const put = (field: string, value: unknown) => ask(sample, { body: { ...fields, [field]: value } });
 
   it('is one JSON object in UTF-8 without repeated keys', async () => {
     const twice = `{${JSON.stringify(name)}:${JSON.stringify(fields[name])},${text.slice(1)}`;
@@ -225,8 +221,8 @@ describe.each(withBody)('the body of $form', (sample) => {
     bad.push(`${text.slice(0, -1)},}`, text.replaceAll(/"|\}$/g, "'"), `\ufeff${text}`, `{"a":${'['.repeat(10_000)}`);
     bad.push(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), `{"__proto__":{},${text.slice(1)}`, '{"a":NaN}');
     bad.push(Buffer.from(text, 'utf16le'), text.replace('{', '{/* */'));
-    for (const body of bad) expectRefusal(await sendSample(sample, { body }), 'malformed_json');
-    if (!sample.endpoint.body_optional) expectRefusal(await sendSample(sample, { body: '' }), 'malformed_json');
+    for (const body of bad) expectRefusal(await ask(sample, { body }), 'malformed_json');
+    if (!sample.endpoint.body_optional) expectRefusal(await ask(sample, { body: '' }), 'malformed_json');
   });
 
   it('is application/json without an encoding', async () => {
@@ -236,9 +232,9 @@ describe.each(withBody)('the body of $form', (sample) => {
       'application/json; charset=utf-16',
       'json',
     ]) {
-      expectRefusal(await sendSample(sample, { headers: { 'content-type': type } }), 'unsupported_media_type');
+      expectRefusal(await ask(sample, { headers: { 'content-type': type } }), 'unsupported_media_type');
     }
-    expectRefusal(await sendSample(sample, { headers: { 'content-encoding': 'gzip' } }), 'unsupported_media_type');
+    expectRefusal(await ask(sample, { headers: { 'content-encoding': 'gzip' } }), 'unsupported_media_type');
   });
 
   it('has no field that is not known', async () => {
@@ -259,7 +255,7 @@ describe.each(withBody)('the body of $form', (sample) => {
     if (sample.endpoint.body?.safeParse(without).success) return;
     const isRetired = field === 'action' && sample.name !== 'recovery';
     const reason = isRetired ? 'retired_flow' : 'invalid_fields';
-    expectRefusal(await sendSample(sample, { body: without }), reason);
+    expectRefusal(await ask(sample, { body: without }), reason);
   });
 
   it.each(textsOf(fields))('has %s only as text of its length, without what hides or reorders', async (field) => {
@@ -283,7 +279,7 @@ describe.each(withBody)('the body of $form', (sample) => {
       if (!opaque.includes(field)) expectAt(answer, field);
       else expectRefusal(answer);
     }
-    if (!opaque.includes(field)) expectAt(await sendSample(sample, { body: withLoneSurrogate(fields, field) }), field);
+    if (!opaque.includes(field)) expectAt(await ask(sample, { body: withLoneSurrogate(fields, field) }), field);
   });
 
   it.each(numbersOf(fields))('has %s only as a plain number, of at most 6 decimals or whole', async (field) => {
@@ -302,14 +298,14 @@ describe.each(withBody)('the body of $form', (sample) => {
       'NaN',
       '1e999',
     ]) {
-      expectRefusal(await sendSample(sample, { body: before.replace('"HERE"', spelled) }), 'malformed_json');
+      expectRefusal(await ask(sample, { body: before.replace('"HERE"', spelled) }), 'malformed_json');
     }
     for (const spelled of ['-1', '-0.5', '1_000']) {
-      expectRefusal(await sendSample(sample, { body: before.replace('"HERE"', spelled) }));
+      expectRefusal(await ask(sample, { body: before.replace('"HERE"', spelled) }));
     }
     const beyond = field.endsWith('_usdc') ? ['10000.000001', '10001'] : ['0', '1.5'];
     for (const spelled of beyond) {
-      expectAt(await sendSample(sample, { body: before.replace('"HERE"', spelled) }), field);
+      expectAt(await ask(sample, { body: before.replace('"HERE"', spelled) }), field);
     }
   });
 });
@@ -332,7 +328,7 @@ describe('a listing', () => {
   const sample = samples.find(({ name }) => name === 'createListing');
   const list = (changes: Record<string, unknown>) => {
     if (sample === undefined) throw new Error('no sample of a listing');
-    return sendSample(sample, { body: { ...sample.bodies[0]?.fields, ...changes } });
+    return ask(sample, { body: { ...sample.bodies[0]?.fields, ...changes } });
   };
 
   it.each([
@@ -367,7 +363,7 @@ describe('a listing', () => {
 
   it('that is text of half a character is refused, and one of control characters is goods like any other', async () => {
     const half = JSON.stringify({ ...sample?.bodies[0]?.fields, artifact: 'HERE' }).replace('HERE', 'a\\ud800b');
-    if (sample) expectAt(await sendSample(sample, { body: half }), 'artifact');
+    if (sample) expectAt(await ask(sample, { body: half }), 'artifact');
     expectRefusal(await list({ artifact: '\u0000\u202e\u{e0041}' }), 'payment_required');
   });
 });
@@ -376,14 +372,11 @@ it('a payer whose address is mistyped is not looked up', async () => {
   const sample = samples.find(({ name }) => name === 'getPayment');
   if (sample === undefined) throw new Error('no sample of a payment');
   for (const payer of ['0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', `0x${'A'.repeat(40)}`, `0x${'a'.repeat(39)}`]) {
-    const problem = expectRefusal(
-      await sendSample(sample, {}, `?payer=${payer}&nonce=0x${'1'.repeat(64)}`),
-      'invalid_query',
-    );
+    const problem = expectRefusal(await ask(sample, {}, `?payer=${payer}&nonce=0x${'1'.repeat(64)}`), 'invalid_query');
     expect(pathsIn(problem)).toEqual(['payer']);
   }
   const right = `?payer=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed&nonce=0x${'1'.repeat(64)}`;
-  expectRefusal(await sendSample(sample, {}, right), 'payment_not_found');
+  expectRefusal(await ask(sample, {}, right), 'payment_not_found');
 });
 
 it('an address that leads nowhere is 404 for every method', async () => {

@@ -27,17 +27,14 @@ const opened: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   clock = settableClock(FIRST);
-  const { client } = await openSite({});
+  const { client } = await open({});
   owner = await client.join('limited');
 });
 afterAll(async () => {
   for (const one of opened.reverse()) await one.stop();
 });
 
-async function openSite(
-  limits: Partial<Limits>,
-  config: object = {},
-): Promise<{ doors: Doors; client: IdentityClient }> {
+async function open(limits: Partial<Limits>, config: object = {}): Promise<{ doors: Doors; client: IdentityClient }> {
   const database = await openDatabase({ url: db.url, poolSize: 2, allowUnsafe: true });
   const doors = await startDoors({ database, databaseUrl: db.url, clock, limits, config });
   opened.push({
@@ -94,7 +91,7 @@ const STAGE = { model: 'm', client_class: 'coding_ephemeral', human_approved: tr
 
 test.each(cases)('$name holds over two markets, and both say the same wait', async ({ name, ask, seconds }) => {
   nextDay();
-  const markets = [await openSite({ [name]: LIMIT }), await openSite({ [name]: LIMIT })];
+  const markets = [await open({ [name]: LIMIT }), await open({ [name]: LIMIT })];
   const nth = (index: number) => markets[index % 2]?.client ?? markets[0]?.client;
   for (let index = 0; index < LIMIT; index += 1) {
     const client = nth(index);
@@ -113,7 +110,7 @@ test.each(cases)('$name holds over two markets, and both say the same wait', asy
 
 test('tries to confirm are counted over all doors together', async () => {
   nextDay();
-  const { client } = await openSite({ confirm_per_ip_hour: 3 });
+  const { client } = await open({ confirm_per_ip_hour: 3 });
   for (const door of ['register', 'rotate', 'recovery'])
     expect(await client.post(door, confirmNothing, { network })).toMatchObject({ status: 404 });
   for (const door of ['register', 'rotate', 'recovery'])
@@ -122,7 +119,7 @@ test('tries to confirm are counted over all doors together', async () => {
 
 test('a merchant’s rotations of a day are limited, and recovery is not blocked by that nor by the starts of rotations', async () => {
   nextDay();
-  const { client } = await openSite({ rotation_per_merchant_day: 2, rotation_starts_per_ip_hour: 3 });
+  const { client } = await open({ rotation_per_merchant_day: 2, rotation_starts_per_ip_hour: 3 });
   for (let time = 0; time < 2; time += 1) {
     const rotation = await client.rotation(owner.key, { network });
     await client.mustConfirm('rotate', rotation);
@@ -141,18 +138,18 @@ test('a merchant’s rotations of a day are limited, and recovery is not blocked
 
 test('cancel needs no quota: what was begun can always be given up', async () => {
   nextDay();
-  const { client } = await openSite({ confirm_per_ip_hour: 0 });
+  const { client } = await open({ confirm_per_ip_hour: 0 });
   const rotation = await client.rotation(owner.key);
   expect((await client.cancel('rotate', rotation)).body).toEqual({ status: 'canceled' });
 });
 
 test('closed doors answer 503 at every step, count nothing, and official facts show them as null', async () => {
   nextDay();
-  const all = await openSite({});
+  const all = await open({});
   const open_ = { rotate: await all.client.rotation(owner.key), recovery: await all.client.recovery(codeOf(owner, 0)) };
   const counters = sql`select * from rate_counters order by name, subject, window_start`;
   const before = await db.database.rows(counters);
-  const { client, doors } = await openSite({}, { openDoors: new Set(['register']) });
+  const { client, doors } = await open({}, { openDoors: new Set(['register']) });
   const tries = [
     client.post('rotate', { action: 'begin' }, { key: owner.key }),
     client.confirm('rotate', open_.rotate),
@@ -180,7 +177,7 @@ test('closed doors answer 503 at every step, count nothing, and official facts s
       pair: null,
     },
   });
-  const shut = await openSite({}, { openDoors: new Set() });
+  const shut = await open({}, { openDoors: new Set() });
   expect((await shut.doors.ask('GET', '/api/official')).body).toMatchObject({
     identity: { join: null, recovery: null, rotate: null, coding_client_doors: null },
   });
@@ -200,7 +197,7 @@ test('a network may have limits of its own; it is counted by client all the same
       },
     }),
   });
-  const { client, doors } = await openSite({ confirm_per_ip_hour: 1 }, { networkLimits });
+  const { client, doors } = await open({ confirm_per_ip_hour: 1 }, { networkLimits });
   const allowed = async (from: string, more: (time: number) => string = () => from): Promise<number> => {
     for (let time = 0; ; time += 1) {
       const answer = await client.post('rotate', confirmNothing, { network: more(time) });

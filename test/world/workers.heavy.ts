@@ -44,7 +44,7 @@ function isAlive(pid: number): boolean {
 }
 
 /** Uses a new connection, so each request goes to the next worker. */
-async function readStatus(market: MainProcess, path = '/healthz', headers: Environment = {}): Promise<number> {
+async function read(market: MainProcess, path = '/healthz', headers: Environment = {}): Promise<number> {
   const answer = await fetch(`${market.url}${path}`, { headers: { connection: 'close', ...headers } });
   await answer.arrayBuffer();
   return answer.status;
@@ -75,7 +75,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
   it('take turns on one port, and the metrics port tells of each', async () => {
     const market = await running();
     expect(new Set([...serving(market).values(), market.child.pid]).size).toBe(3);
-    for (let turn = 0; turn < 4; turn += 1) expect(await readStatus(market)).toBe(200);
+    for (let turn = 0; turn < 4; turn += 1) expect(await read(market)).toBe(200);
     expect(new Set(market.lines('request').map(({ worker }) => worker))).toEqual(new Set([1, 2]));
     const text = await metrics();
     expect(text).toContain('openaisle_workers_ready{worker="0"} 2');
@@ -96,13 +96,13 @@ describe('two workers', { timeout: LONG_MS }, () => {
     const killedAt = systemClock.now();
     process.kill(pidOf(market, holder), 'SIGKILL');
     await market.logged('worker_ended');
-    for (let turn = 0; turn < 10; turn += 1) expect(await readStatus(market)).toBe(200);
+    for (let turn = 0; turn < 10; turn += 1) expect(await read(market)).toBe(200);
     await expect.poll(() => holders().length, { interval: 20 }).toBe(2);
     expect(systemClock.now() - killedAt).toBeLessThan(5_000);
     await expect.poll(() => serving(market).get(holder), patiently).not.toBe(before.get(holder));
     expect(serving(market).get(3 - holder)).toBe(before.get(3 - holder));
     expect(market.lines('worker_ended')).toMatchObject([{ pid: before.get(holder), signal: 'SIGKILL' }]);
-    for (let turn = 0; turn < 4; turn += 1) expect(await readStatus(market)).toBe(200);
+    for (let turn = 0; turn < 4; turn += 1) expect(await read(market)).toBe(200);
     expect(await metrics()).toContain('openaisle_worker_restarts_total{worker="0"} 1');
   });
 
@@ -176,12 +176,12 @@ describe('two workers', { timeout: LONG_MS }, () => {
     let answers: Promise<number[]> | undefined;
     await db.database.transaction(async (tx) => {
       await tx.run(sql`lock table merchant_keys in access exclusive mode`);
-      answers = Promise.all([readStatus(market, '/api/me', key), readStatus(market, '/api/me', key)]);
+      answers = Promise.all([read(market, '/api/me', key), read(market, '/api/me', key)]);
       const waiting = sql`select pid from pg_locks where relation = 'merchant_keys'::regclass and not granted`;
       await expect.poll(async () => (await tx.rows(waiting)).length, patiently).toBe(2);
       market.child.kill('SIGTERM');
       await expect.poll(() => market.lines('stopping').length, patiently).toBe(3);
-      await expect.poll(() => readStatus(market).then(String, () => 'refused'), patiently).toBe('refused');
+      await expect.poll(() => read(market).then(String, () => 'refused'), patiently).toBe('refused');
       expect(market.child.exitCode).toBeNull();
     });
     expect(await answers).toEqual([401, 401]);
@@ -220,7 +220,7 @@ describe('a supervisor', { timeout: LONG_MS }, () => {
     expect(await market.exited).toBe(1);
     expect(market.lines('market_not_started').length).toBeGreaterThanOrEqual(2);
     expect(await market.logged('workers_failed')).toContain('every worker ends soon after its start');
-    expect(await readStatus(taken)).toBe(200);
+    expect(await read(taken)).toBe(200);
     const [{ port: metricsPort } = {}] = taken.lines('metrics_listening');
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     expect(text).toContain('openaisle_http_requests_total{route="/healthz",status="200",worker="1"} 1');
